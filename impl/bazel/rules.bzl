@@ -1,0 +1,29 @@
+"""The one place for compiler flags and features. The attributes are those of the native rules."""
+
+_COPTS = [
+    "-std=c++20",
+    "-Wall",
+    "-Wextra",
+    "-Wconversion",
+    "-Wsign-conversion",
+    "-Wnon-virtual-dtor",
+    "-Werror",
+]
+
+# Direct dependencies only; clang checks it, gcc ignores it.
+_FEATURES = ["layering_check"]
+
+def _with_flags(kwargs):
+    kwargs["copts"] = _COPTS + kwargs.pop("copts", [])
+    kwargs["features"] = _FEATURES + kwargs.pop("features", [])
+    return kwargs
+
+def esdp_cc_library(name, **kwargs):
+    native.cc_library(name = name, **_with_flags(kwargs))
+
+def esdp_cc_binary(name, **kwargs):
+    native.cc_binary(name = name, **_with_flags(kwargs))
+
+def esdp_cc_test(name, size = "small", **kwargs):
+    """A GoogleTest program; its deps name @system//:gtest_main themselves."""
+    native.cc_test(name = name, size = size, **_with_flags(kwargs))

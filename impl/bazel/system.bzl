@@ -1,0 +1,134 @@
+"""Outside libraries, taken from Debian's packages: a build downloads nothing."""
+
+def _stub_impl(ctx):
+    for path, text in ctx.attr.files.items():
+        ctx.file(path, text, executable = path.endswith(".sh"))
+
+_stub_repository = repository_rule(
+    implementation = _stub_impl,
+    attrs = {"files": attr.string_dict()},
+)
+
+# Bazel's own packages load these repositories, which it would download. Debian's rules_cc does not load under Debian's
+# Bazel, and the native rules are all that is wanted of any of them.
+def _native_rules(package, names):
+    return {
+        "BUILD": "",
+        package + "/BUILD": "",
+        package + "/defs.bzl": "\n".join(["%s = native.%s" % (name, name) for name in names]),
+    }
+
+_CC_RULES = [
+    "cc_binary",
+    "cc_import",
+    "cc_library",
+    "cc_proto_library",
+    "cc_test",
+    "cc_toolchain",
+    "cc_toolchain_suite",
+]
+
+_JAVA_RULES = [
+    "java_binary",
+    "java_import",
+    "java_library",
+    "java_proto_library",
+    "java_runtime",
+    "java_toolchain",
+]
+
+_PROTO_RULES = [
+    "proto_lang_toolchain",
+    "proto_library",
+]
+
+# `bazel test` resolves a coverage generator even where no coverage is asked for.
+_COVERAGE = {
+    "stub.sh": "#!/bin/sh\n",
+    "BUILD": """
+sh_binary(
+    name = "coverage_report_generator",
+    srcs = ["stub.sh"],
+    visibility = ["//visibility:public"],
+)
+""",
+}
+
+# Debian's shared Abseil. Only libraries that resolve a symbol are recorded in the program (as-needed), so that each
+# list may name what any header of the target can reach.
+_BASE = ["base", "raw_logging_internal", "log_severity", "spinlock_wait", "throw_delegate", "malloc_internal"]
+_STRINGS = ["strings", "strings_internal", "int128", "str_format_internal"] + _BASE
+_TIME = ["time", "time_zone", "civil_time"] + _STRINGS
+_CORD = [
+    "cord",
+    "cord_internal",
+    "cordz_info",
+    "cordz_handle",
+    "cordz_functions",
+    "cordz_sample_token",
+    "exponential_biased",
+    "synchronization",
+    "graphcycles_internal",
+    "stacktrace",
+    "symbolize",
+    "debugging_internal",
+    "demangle_internal",
+    "strerror",
+] + _TIME
+_CONTAINERS = [
+    "raw_hash_set",
+    "hash",
+    "city",
+    "low_level_hash",
+    "hashtablez_sampler",
+    "bad_optional_access",
+    "bad_variant_access",
+]
+
+_LIBRARIES = {
+    "absl_status": ["absl_" + name for name in ["status", "statusor", "bad_variant_access"] + _CORD],
+    "absl_time": ["absl_" + name for name in _TIME],
+    "absl_span": ["absl_" + name for name in ["throw_delegate"]],
+    "absl_containers": ["absl_" + name for name in _CONTAINERS + _CORD],
+    "gtest_main": ["gtest_main", "gtest", "gmock", "pthread"],
+    "benchmark": ["benchmark", "pthread"],
+    "isal": ["isal"],
+}
+
+# A header of each Debian package, so that a missing one is named before a compiler runs.
+_HEADERS = {
+    "/usr/include/absl/status/statusor.h": "libabsl-dev",
+    "/usr/include/gtest/gtest.h": "libgtest-dev",
+    "/usr/include/gmock/gmock.h": "libgmock-dev",
+    "/usr/include/benchmark/benchmark.h": "libbenchmark-dev",
+    "/usr/include/isa-l.h": "libisal-dev",
+}
+
+# The headers lie in /usr/include, which every compiler here searches as a system folder: their warnings are not ours.
+_LIBRARY = """
+cc_library(
+    name = "{name}",
+    linkopts = [{options}],
+    visibility = ["//visibility:public"],
+)
+"""
+
+def _system_impl(ctx):
+    for header, package in _HEADERS.items():
+        if not ctx.path(header).exists:
+            fail("%s is missing: apt-get install %s (./samples/quickstart does it)" % (header, package))
+    text = ""
+    for name, libraries in _LIBRARIES.items():
+        options = ["-Wl,--push-state,--as-needed"] + ["-l" + lib for lib in libraries] + ["-Wl,--pop-state"]
+        text += _LIBRARY.format(name = name, options = ", ".join(['"%s"' % option for option in options]))
+    ctx.file("BUILD", text)
+
+_system_repository = repository_rule(implementation = _system_impl, local = True)
+
+def system_repositories():
+    _stub_repository(name = "rules_cc", files = _native_rules("cc", _CC_RULES))
+    _stub_repository(name = "rules_java", files = _native_rules("java", _JAVA_RULES))
+    _stub_repository(name = "rules_proto", files = _native_rules("proto", _PROTO_RULES))
+    _stub_repository(name = "remote_coverage_tools", files = _COVERAGE)
+    native.local_repository(name = "platforms", path = "/usr/share/bazel/platforms")
+    _system_repository(name = "system")
