@@ -1,0 +1,119 @@
+#ifndef ESDP_IMPL_PROVIDER_TYPES_H_
+#define ESDP_IMPL_PROVIDER_TYPES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "impl/base/time.h"
+#include "impl/fabric/types.h"
+
+// What the front end and the provider say to each other. Sizes in bytes, instants on the shard's clock.
+
+namespace esdp::provider {
+
+using fabric::Address;
+using fabric::Family;
+
+enum class ConnectionId : uint64_t { kNone = 0 };  // generation tagged; stale ones are ignored or NotFound
+enum class ListenerId : uint64_t { kNone = 0 };
+
+enum class Exposure : uint8_t { kPerOperation, kRegionKey, kNone };
+enum class Path : uint8_t { kByThreshold, kCopy, kZeroCopy };
+enum class CompleteAt : uint8_t { kReusable, kDelivered };
+enum class CancelMode : uint8_t { kIfNotStarted, kAbortConnection };
+
+// How an operation or a connection ended. kOk or the root cause.
+enum class Ending : uint8_t {
+  kOk,
+  kCancelled,
+  kDeadlineExceeded,
+  kShutDown,          // posted after or pending at our own shutdown or close
+  kLocalAbort,        // we aborted
+  kRefused,           // nobody listens at the peer's address
+  kRejected,          // somebody listens, but would not have us
+  kUnreachable,
+  kConnectTimedOut,
+  kHandshakeRefused,  // the peer's Hello or HelloAck cannot be lived with
+  kPeerReset,         // the peer or its process went away without saying good-bye
+  kPeerSilent,        // keep-alive gave up
+  kPeerProtocol,      // the peer broke SDP or its fabric's protocol
+  kRemoteAccess,      // a key, range or right was refused: by the peer to us, or by us to the peer
+  kFabricFailed,
+  kInternal,          // a fault of ours
+};
+
+// The root cause with its text. `text` is for people and names the rule, the limit or the system's message.
+struct Failure {
+  Ending ending = Ending::kOk;
+  std::string text;
+};
+
+// Registered memory as the provider keeps it: see regions.h. The front end holds it by shared_ptr.
+class MemoryRegion;
+
+// One contiguous range of an operation's memory, inside one MemoryRegion.
+struct Piece {
+  MemoryRegion* region = nullptr;
+  uint64_t offset = 0;  // from the region's first byte
+  uint64_t length = 0;
+};
+
+// A send or receive. The front end owns it and keeps it in place, with its regions and its list of pieces, from Submit
+// until OnTransferFinished has been called for it.
+struct Transfer {
+  bool is_send = true;
+  bool wait_all = false;
+  Path path = Path::kByThreshold;
+  CompleteAt complete_at = CompleteAt::kReusable;
+  CancelMode at_deadline = CancelMode::kIfNotStarted;
+  std::span<const Piece> pieces;      // one at least; its length may be 0
+  uint64_t zcopy_min = 0;             // the threshold in force; ~0 is never
+  Time deadline = kTimeInfinite;
+
+  uint32_t provider_slot = 0;         // the provider's own
+};
+
+struct TransferResult {
+  Ending ending = Ending::kOk;
+  const Failure* failure = nullptr;   // the connection's root cause, if that is what ended it; good during the call
+  bool end_of_stream = false;
+  uint64_t bytes = 0;
+  uint64_t bytes_zero_copy = 0;
+  uint64_t stream_offset = 0;
+};
+
+// Wishes for one connection. 0 in a size means the default.
+struct ConnectionOptions {
+  uint16_t receive_buffers = 16;
+  uint32_t receive_buffer_bytes = 16 * 1024 + 16;  // header included
+  uint16_t send_buffers = 8;
+  uint32_t coalesce_max = 2048;
+  bool checksum = false;
+  Duration keep_alive_idle{};                      // 0: the fabric's default
+  Duration linger = std::chrono::seconds(60);
+};
+
+struct ConnectionCounters {
+  uint64_t bytes_sent_copied = 0, bytes_sent_zero_copy = 0;
+  uint64_t bytes_received_copied = 0, bytes_received_zero_copy = 0;
+  uint64_t sends_copied = 0, sends_zero_copy = 0, receives_copied = 0, receives_zero_copy = 0;
+  uint64_t messages_sent = 0, messages_received = 0;
+  uint64_t source_adverts_sent = 0, source_adverts_received = 0;
+  uint64_t send_sm_sent = 0, send_sm_received = 0;
+  uint64_t payload_copies = 0, payload_copy_bytes = 0;  // memcpy of payload by us, both directions
+  uint64_t credit_stalls = 0, credit_updates_sent = 0, expose_failures = 0;
+};
+
+struct RegionDetails {
+  uint64_t base = 0, length = 0;
+  uint32_t chunks = 0;
+  uint32_t operations = 0;  // using it now
+  Duration registration_time{};
+};
+
+}  // namespace esdp::provider
+
+#endif  // ESDP_IMPL_PROVIDER_TYPES_H_

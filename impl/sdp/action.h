@@ -1,0 +1,119 @@
+#ifndef ESDP_IMPL_SDP_ACTION_H_
+#define ESDP_IMPL_SDP_ACTION_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "impl/base/time.h"
+#include "impl/sdp/ids.h"
+#include "impl/sdp/wire/messages.h"
+
+// What must be done, in this order, after a step.
+
+namespace esdp::sdp {
+
+// --- set-up and end ---------------------------------------------------------------------------------------------------
+
+struct StartConnect {  // connecting side: the rendezvous request, with this Hello
+  wire::Message hello;
+};
+struct AcceptConnection {  // accepting side: the positive answer, with this HelloAck
+  wire::Message hello_ack;
+};
+struct RejectConnection {
+  const char* reason = "";
+};
+struct ReportConnected {};  // the connection carries data from now on; once
+// Take the queue pair out of the ready state. `orderly`: posted Sends leave first. Answered by ConnectionLost.
+struct Disconnect {
+  bool orderly = true;
+  Outcome cause = Outcome::kDone;
+  const char* reason = "";  // static text
+};
+// Nothing is left: no input but late application requests will follow. `cause` is the root cause, kDone for a clean end.
+struct ReportClosed {
+  Outcome cause = Outcome::kDone;
+  const char* reason = "";
+};
+
+// --- the wire ---------------------------------------------------------------------------------------------------------
+
+struct PostReceive {
+  ReceiveBuffer buffer{};
+};
+
+inline constexpr size_t kGatherMax = 5;
+
+// One SDP message: header, then `copied_bytes` from the start of `send_buffer`, then the gathered ranges. Only one of the
+// two kinds of payload is used in a message. Sends leave in the order of these actions.
+struct Send {
+  wire::Message message;
+  std::optional<SendBuffer> send_buffer;  // free again when this Send has finished
+  uint32_t copied_bytes = 0;
+  uint32_t gather_count = 0;
+  std::array<OperationRange, kGatherMax> gather{};
+  std::optional<uint32_t> invalidate_key;  // Send with Invalidate of this key of the peer's
+};
+struct Read {  // RDMA read from the peer into an operation's memory
+  OperationRange target;
+  RemoteRange source;
+};
+struct Write {  // RDMA write from an operation's memory into the peer's
+  OperationRange source;
+  RemoteRange target;
+};
+
+// --- memory -----------------------------------------------------------------------------------------------------------
+
+struct CopyIn {  // from a receive buffer to an operation; done when the step's actions have run
+  ReceiveBuffer buffer{};
+  uint32_t buffer_offset = 0;
+  OperationRange target;
+};
+struct CopyOut {  // from an operation into a send buffer; done when the step's actions have run
+  OperationRange source;
+  SendBuffer buffer{};
+  uint32_t buffer_offset = 0;
+};
+struct Expose {  // answered at once by Exposed or ExposeFailed
+  AdvertId advert{};
+  OperationRange range;
+  Right right = Right::kRemoteRead;
+};
+struct Withdraw {  // answered by Withdrawn
+  AdvertId advert{};
+};
+
+// --- the application --------------------------------------------------------------------------------------------------
+
+// Exactly one for every operation that was asked for, and the last word on it.
+struct FinishOperation {
+  OperationId operation{};
+  Outcome outcome = Outcome::kDone;
+  bool end_of_stream = false;     // receive: the peer has shut down and no byte is left after these
+  uint64_t bytes = 0;             // moved, also with an error
+  uint64_t bytes_zero_copy = 0;   // of them by RDMA
+  uint64_t stream_offset = 0;     // of the operation's first byte in its direction
+};
+
+struct SetTimer {  // replaces an earlier setting
+  Timer timer{};
+  Time at{};
+};
+struct ClearTimer {
+  Timer timer{};
+};
+
+using Action =
+    std::variant<StartConnect, AcceptConnection, RejectConnection, ReportConnected, Disconnect, ReportClosed, PostReceive, Send,
+                 Read, Write, CopyIn, CopyOut, Expose, Withdraw, FinishOperation, SetTimer, ClearTimer>;
+
+// The caller keeps one and clears it between steps, so that a steady state allocates nothing.
+using Actions = std::vector<Action>;
+
+}  // namespace esdp::sdp
+
+#endif  // ESDP_IMPL_SDP_ACTION_H_

@@ -1,0 +1,121 @@
+#ifndef ESDP_IMPL_SDP_INPUT_H_
+#define ESDP_IMPL_SDP_INPUT_H_
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+
+#include "impl/sdp/ids.h"
+#include "impl/sdp/wire/messages.h"
+
+// What can happen to a connection. Each is one argument of Connection::Step.
+
+namespace esdp::sdp {
+
+// --- set-up -----------------------------------------------------------------------------------------------------------
+
+struct AskConnect {};  // connecting side, first input
+struct HelloArrived {  // accepting side, first input: a Hello that decoded
+  wire::Message hello;
+};
+struct HelloRefused {  // either side: the peer's Hello or HelloAck did not decode
+  const char* reason = "";  // a static text
+};
+// The queue pair is ready. Connecting side: with the HelloAck that decoded; accepting side: without.
+struct Established {
+  std::optional<wire::Message> hello_ack;
+  uint32_t reads_out_max = 1;  // RDMA reads we may have in flight
+  uint32_t reads_in_max = 1;   // RDMA reads the peer may have in flight
+};
+struct ConnectFailed {};  // no connection; the provider keeps the cause
+
+// --- the wire ---------------------------------------------------------------------------------------------------------
+
+// A message that decoded, in the oldest posted receive buffer. Its payload, if any, lies in that buffer.
+struct MessageArrived {
+  wire::Message message;
+  ReceiveBuffer buffer{};
+  uint32_t payload_offset = 0;
+  uint32_t payload_length = 0;
+  std::optional<uint32_t> invalidated_key;  // the Send invalidated this key of ours
+};
+struct MessageRefused {  // what arrived is no message
+  const char* reason = "";  // a static text that names field and fault
+};
+struct SendFinished {};   // the oldest unfinished Send has left; its gathered memory is ours again
+struct ReadFinished {};   // the oldest unfinished Read is placed
+struct WriteFinished {};  // the oldest unfinished Write has left
+
+// The queue pair has left the ready state and all its work is flushed: no byte moves any more. Last input of the wire.
+// `clean`: the peer ended it in order, or we did.
+struct ConnectionLost {
+  bool clean = false;
+  bool fabric_error = false;  // not the peer but the queue pair failed (bad key, device)
+};
+
+// --- the application --------------------------------------------------------------------------------------------------
+
+// One contiguous piece of a send operation, in order; `more` if another piece of the same operation follows at once.
+// A zero-length operation is one piece of length 0.
+struct AskSend {
+  OperationRange piece;
+  bool more = false;
+  bool exposable = false;  // the peer may be shown this memory
+  Path path = Path::kByThreshold;
+  CompleteAt complete_at = CompleteAt::kReusable;
+  uint64_t zcopy_min = 0;  // the threshold in force for this operation
+};
+
+// One contiguous piece of a receive operation, in order; `more` as above.
+struct AskReceive {
+  OperationRange piece;
+  bool more = false;
+  bool wait_all = false;
+  bool placeable = false;  // RDMA may write to this memory
+  Path path = Path::kByThreshold;
+  uint64_t zcopy_min = 0;
+};
+
+// `outcome` is kCancelled or kDeadlineExceeded. Unknown operations are ignored: they have ended already.
+struct AskCancel {
+  OperationId operation{};
+  CancelMode mode = CancelMode::kIfNotStarted;
+  Outcome outcome = Outcome::kCancelled;
+};
+
+struct AskShutdown {  // write side; finishes when DisConn has left
+  OperationId operation{};
+};
+// At most once. Graceful: sends drain, receives end with kShutDown, DisConn, the peer's DisConn, then kDone; at the
+// linger limit it turns to an abort. Abort: everything pending ends with kLocalAbort. The close operation ends last.
+struct AskClose {
+  OperationId operation{};
+  bool abort = false;
+};
+
+// --- answers ----------------------------------------------------------------------------------------------------------
+
+// To Expose and Withdraw, before any other input.
+struct Exposed {
+  AdvertId advert{};
+  RemoteRange range;
+};
+struct ExposeFailed {
+  AdvertId advert{};
+};
+// The key of this advert is dead: the peer cannot reach the memory any more. Follows Withdraw, perhaps after other inputs.
+struct Withdrawn {
+  AdvertId advert{};
+};
+
+struct TimerFired {
+  Timer timer{};
+};
+
+using Input = std::variant<AskConnect, HelloArrived, HelloRefused, Established, ConnectFailed, MessageArrived, MessageRefused,
+                           SendFinished, ReadFinished, WriteFinished, ConnectionLost, AskSend, AskReceive, AskCancel,
+                           AskShutdown, AskClose, Exposed, ExposeFailed, Withdrawn, TimerFired>;
+
+}  // namespace esdp::sdp
+
+#endif  // ESDP_IMPL_SDP_INPUT_H_
