@@ -1,8 +1,9 @@
 #ifndef ESDP_IMPL_BASE_CHECK_H_
 #define ESDP_IMPL_BASE_CHECK_H_
 
-// Checks that stay on in release builds. A library must not end its host process, so a failed check is remembered and
-// the caller returns; in our own tests and in the simulator the hook stops the run instead.
+// Checks that stay on in release builds. A library must not end its host process, so a failed check
+// is remembered and the caller returns; in our own tests and in the simulator the hook stops the
+// run instead.
 
 namespace esdp {
 
@@ -14,8 +15,9 @@ struct CheckFailure {
 
 using CheckHook = void (*)(const CheckFailure&);
 
-// Called on each failed check, on the thread that failed it; must not block. Returns the hook that was there before.
-// The default remembers nothing and does nothing: the caller of ESDP_CHECK acts on `false`.
+// Called on each failed check, on the thread that failed it; must not block. Returns the hook that
+// was there before. The default remembers nothing and does nothing: the caller of ESDP_CHECK acts
+// on `false`.
 CheckHook SetCheckHook(CheckHook hook);
 
 // Reports a failure to the hook and returns false.
@@ -24,7 +26,8 @@ bool ReportCheckFailure(const char* expression, const char* file, int line);
 }  // namespace esdp
 
 // True when the condition holds. Use as: if (!ESDP_CHECK(x)) return ...;
-#define ESDP_CHECK(condition) \
-  (__builtin_expect(static_cast<bool>(condition), 1) || ::esdp::ReportCheckFailure(#condition, __FILE__, __LINE__))
+#define ESDP_CHECK(condition)                           \
+  (__builtin_expect(static_cast<bool>(condition), 1) || \
+   ::esdp::ReportCheckFailure(#condition, __FILE__, __LINE__))
 
 #endif  // ESDP_IMPL_BASE_CHECK_H_

@@ -5,8 +5,9 @@
 
 namespace esdp {
 
-// A running 64-bit digest (FNV-1a over whole words) of the numbers that make up a state. It tells states apart in a
-// search and histories apart in a replay; it is no protection against an adversary.
+// A running 64-bit digest (FNV-1a over whole words) of the numbers that make up a state. It tells
+// states apart in a search and histories apart in a replay; it is no protection against an
+// adversary.
 class Digest {
  public:
   constexpr Digest& Add(uint64_t value) {

@@ -3,8 +3,9 @@
 
 #include <chrono>
 
-// Instants and spans as plain values. Nothing here reads a clock: time is handed in from outside, so that the
-// protocol core and the simulator decide what time it is. Clock, in clock.h, is the only door to the system's.
+// Instants and spans as plain values. Nothing here reads a clock: time is handed in from outside,
+// so that the protocol core and the simulator decide what time it is. Clock, in clock.h, is the
+// only door to the system's.
 
 namespace esdp {
 

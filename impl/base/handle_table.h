@@ -1,0 +1,113 @@
+#ifndef ESDP_IMPL_BASE_HANDLE_TABLE_H_
+#define ESDP_IMPL_BASE_HANDLE_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace esdp {
+
+inline constexpr uint64_t kNoHandle = 0;  // no table ever gives it out
+
+// Names objects by number. A handle is a slot and the slot's generation, so that one that outlived
+// its object is detected, never followed to the slot's next tenant.
+//
+//   Owns:     its values; a pointer from Find holds until that value is erased.
+//   Threads:  not thread-safe.
+//   Blocks:   never; allocates only when there are more values than ever before.
+//   Units:    a handle carries its slot in the lower and its generation in the upper 32 bits.
+//   Errors:   a stale or invented handle is not found; a full table gives kNoHandle.
+template <typename T>
+class HandleTable {
+ public:
+  explicit HandleTable(size_t values_max = std::numeric_limits<uint32_t>::max())
+      : values_max_(values_max) {}
+
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+
+  // kNoHandle when values_max are there already; the value is then dropped.
+  [[nodiscard]] uint64_t Insert(T value) {
+    if (size_ >= values_max_) return kNoHandle;
+    const std::optional<uint32_t> index = TakeSlot();
+    if (!index) return kNoHandle;
+    Slot& slot = slots_[*index];
+    slot.value.emplace(std::move(value));
+    ++size_;
+    return Handle(*index, slot.generation);
+  }
+
+  // nullptr for a handle that names no value of this table, or no longer.
+  T* Find(uint64_t handle) {
+    Slot* slot = SlotOf(handle);
+    return slot == nullptr ? nullptr : &*slot->value;
+  }
+  const T* Find(uint64_t handle) const { return const_cast<HandleTable*>(this)->Find(handle); }
+
+  // False when there was nothing to erase.
+  bool Erase(uint64_t handle) {
+    Slot* slot = SlotOf(handle);
+    if (slot == nullptr) return false;
+    slot->value.reset();
+    --size_;
+    // A slot whose generations are used up is never used again: a handle must not come back to
+    // life.
+    if (++slot->generation != 0) {
+      slot->next_free = first_free_;
+      first_free_ = static_cast<uint32_t>(handle);
+    }
+    return true;
+  }
+
+  // Calls visit(handle, value) for each value, in slot order; it must neither insert nor erase.
+  template <typename Visit>
+  void ForEach(Visit visit) {
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      Slot& slot = slots_[i];
+      if (slot.value) visit(Handle(static_cast<uint32_t>(i), slot.generation), *slot.value);
+    }
+  }
+
+ private:
+  static constexpr uint32_t kNoSlot = std::numeric_limits<uint32_t>::max();
+
+  struct Slot {
+    std::optional<T> value;
+    uint32_t generation = 1;
+    uint32_t next_free = kNoSlot;
+  };
+
+  static uint64_t Handle(uint32_t index, uint32_t generation) {
+    return (static_cast<uint64_t>(generation) << 32) | index;
+  }
+
+  std::optional<uint32_t> TakeSlot() {
+    if (first_free_ != kNoSlot) {
+      const uint32_t index = first_free_;
+      first_free_ = slots_[index].next_free;
+      return index;
+    }
+    if (slots_.size() >= kNoSlot) return std::nullopt;
+    slots_.emplace_back();
+    return static_cast<uint32_t>(slots_.size() - 1);
+  }
+
+  Slot* SlotOf(uint64_t handle) {
+    const uint32_t index = static_cast<uint32_t>(handle);
+    if (index >= slots_.size()) return nullptr;
+    Slot& slot = slots_[index];
+    return slot.value && slot.generation == (handle >> 32) ? &slot : nullptr;
+  }
+
+  size_t values_max_;
+  size_t size_ = 0;
+  uint32_t first_free_ = kNoSlot;
+  std::deque<Slot> slots_;  // grows without moving its elements
+};
+
+}  // namespace esdp
+
+#endif  // ESDP_IMPL_BASE_HANDLE_TABLE_H_

@@ -1,0 +1,80 @@
+#include "impl/base/timer_queue.h"
+
+namespace esdp {
+
+void TimerQueue::Set(uint64_t key, Time deadline) {
+  if (deadline == kTimeInfinite) {
+    Cancel(key);
+    return;
+  }
+  const Entry entry{deadline, next_order_++, key};
+  const auto [found, inserted] = place_of_.try_emplace(key, heap_.size());
+  const size_t place = found->second;
+  if (inserted) {
+    heap_.push_back(entry);
+  } else {
+    heap_[place] = entry;
+  }
+  SiftUp(place);
+  SiftDown(place_of_.find(key)->second);
+}
+
+bool TimerQueue::Cancel(uint64_t key) {
+  const auto found = place_of_.find(key);
+  if (found == place_of_.end()) return false;
+  RemoveAt(found->second);
+  return true;
+}
+
+Time TimerQueue::NextDeadline() const {
+  return heap_.empty() ? kTimeInfinite : heap_.front().deadline;
+}
+
+std::optional<TimerQueue::Due> TimerQueue::PopDue(Time now) {
+  if (heap_.empty() || heap_.front().deadline > now) return std::nullopt;
+  const Due due{heap_.front().key, heap_.front().deadline};
+  RemoveAt(0);
+  return due;
+}
+
+bool TimerQueue::Before(const Entry& a, const Entry& b) {
+  return a.deadline != b.deadline ? a.deadline < b.deadline : a.order < b.order;
+}
+
+void TimerQueue::Put(size_t place, const Entry& entry) {
+  heap_[place] = entry;
+  place_of_[entry.key] = place;
+}
+
+void TimerQueue::SiftUp(size_t place) {
+  const Entry entry = heap_[place];
+  while (place > 0 && Before(entry, heap_[(place - 1) / 2])) {
+    Put(place, heap_[(place - 1) / 2]);
+    place = (place - 1) / 2;
+  }
+  Put(place, entry);
+}
+
+void TimerQueue::SiftDown(size_t place) {
+  const Entry entry = heap_[place];
+  while (2 * place + 1 < heap_.size()) {
+    size_t child = 2 * place + 1;
+    if (child + 1 < heap_.size() && Before(heap_[child + 1], heap_[child])) ++child;
+    if (!Before(heap_[child], entry)) break;
+    Put(place, heap_[child]);
+    place = child;
+  }
+  Put(place, entry);
+}
+
+void TimerQueue::RemoveAt(size_t place) {
+  place_of_.erase(heap_[place].key);
+  const Entry last = heap_.back();
+  heap_.pop_back();
+  if (place == heap_.size()) return;
+  Put(place, last);
+  SiftUp(place);
+  SiftDown(place_of_.find(last.key)->second);
+}
+
+}  // namespace esdp
