@@ -1,0 +1,54 @@
+# Installs the Debian packages that are missing. To be sourced; samples/quickstart and tests/run both do.
+#
+#   esdp_install "${esdp_build_packages[@]}" || exit 1
+
+# What building and running needs.
+esdp_build_packages=(
+  bazel-bootstrap
+  g++
+  libabsl-dev
+  libbenchmark-dev
+  libgmock-dev
+  libgtest-dev
+  libisal-dev
+  python3
+)
+
+# What the tests need beside that.
+esdp_test_packages=(
+  clang-14
+  clang-format-14
+  clang-tidy-14
+  libclang-rt-14-dev
+  universal-ctags
+)
+
+esdp_say() { printf '== %s\n' "$*"; }
+
+esdp_missing() {
+  local package
+  for package in "$@"; do
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || echo "$package"
+  done
+}
+
+# Returns 0 when every named package is there. Only root can install; anybody else is told what to type.
+esdp_install() {
+  local missing
+  mapfile -t missing < <(esdp_missing "$@")
+  if [ ${#missing[@]} -eq 0 ]; then
+    esdp_say "packages: all $# are installed"
+    return 0
+  fi
+  if [ "$(id -u)" -ne 0 ]; then
+    esdp_say "packages missing: ${missing[*]}" >&2
+    esdp_say "run: sudo apt-get update && sudo apt-get install ${missing[*]}" >&2
+    return 1
+  fi
+  esdp_say "packages: installing ${missing[*]}"
+  apt-get update -q &&
+    DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}" || {
+    esdp_say "apt-get could not install: ${missing[*]}" >&2
+    return 1
+  }
+}
