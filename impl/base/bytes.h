@@ -21,6 +21,7 @@ template <typename T>
 constexpr T LoadBigEndian(ConstBytes bytes, size_t offset) {
   static_assert(std::is_unsigned_v<T>);
   T value = 0;
+#pragma GCC unroll 8  // lets gcc see one load or store and one byte swap
   for (size_t i = 0; i < sizeof(T); ++i) {
     value = static_cast<T>((static_cast<uint64_t>(value) << 8) |
                            std::to_integer<uint64_t>(bytes[offset + i]));
@@ -33,6 +34,7 @@ constexpr T LoadBigEndian(ConstBytes bytes, size_t offset) {
 template <typename T>
 constexpr void StoreBigEndian(Bytes bytes, size_t offset, T value) {
   static_assert(std::is_unsigned_v<T>);
+#pragma GCC unroll 8  // lets gcc see one load or store and one byte swap
   for (size_t i = 0; i < sizeof(T); ++i) {
     bytes[offset + i] =
         static_cast<std::byte>(static_cast<uint64_t>(value) >> (8 * (sizeof(T) - 1 - i)));
