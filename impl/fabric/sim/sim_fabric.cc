@@ -1,0 +1,260 @@
+#include "impl/fabric/sim/sim_fabric.h"
+
+#include <map>
+#include <utility>
+
+#include "impl/fabric/sim/outbox.h"
+#include "impl/fabric/sim/region_table.h"
+#include "impl/fabric/sim/rendezvous.h"
+#include "impl/fabric/sim/sim_queue_pair.h"
+
+namespace esdp::fabric::sim {
+namespace {
+
+absl::Status NoQueuePair() { return absl::NotFoundError("no queue pair has this handle"); }
+
+class SimFabric : public Fabric, public Inhabitant {
+ public:
+  SimFabric(std::shared_ptr<World> world, const Limits& limits);
+  ~SimFabric() override;
+
+  bool ok() const { return outbox_.ok(); }
+
+  const char* name() const override { return "sim"; }
+  const Limits& limits() const override { return limits_; }
+  Time Now() const override { return world_->Now(); }
+
+  absl::StatusOr<RegionId> Register(std::byte* base, uint64_t length, Access access) override;
+  absl::Status Deregister(RegionId region) override { return regions_.Deregister(region); }
+  absl::StatusOr<RemoteRange> RegionKey(RegionId region) override {
+    return regions_.RegionKey(region);
+  }
+  absl::StatusOr<RemoteRange> Bind(QueuePairId queue_pair, RegionId region, std::byte* address,
+                                   uint64_t length, Access access) override;
+  absl::Status Unbind(QueuePairId queue_pair, uint32_t key) override;
+
+  absl::StatusOr<QueuePairId> CreateQueuePair(const QueuePairOptions& options) override;
+  absl::Status DestroyQueuePair(QueuePairId queue_pair) override;
+  absl::Status PostSend(QueuePairId queue_pair, absl::Span<const SendWork> batch) override;
+  absl::Status PostReceive(QueuePairId queue_pair, absl::Span<const ReceiveWork> batch) override;
+
+  absl::StatusOr<ListenerId> Listen(const Address& address, int backlog) override;
+  absl::StatusOr<Address> ListenerAddress(ListenerId listener) const override {
+    return rendezvous_->AddressOf(listener);
+  }
+  absl::Status StopListening(ListenerId listener) override { return rendezvous_->Stop(listener); }
+  absl::Status Connect(QueuePairId queue_pair, const Address& local, const Address& peer,
+                       ConstBytes private_data, Time deadline) override;
+  absl::Status Accept(RequestId request, QueuePairId queue_pair, ConstBytes private_data) override;
+  absl::Status Reject(RequestId request, ConstBytes private_data) override;
+  absl::Status Disconnect(QueuePairId queue_pair, bool orderly) override;
+
+  size_t Poll(absl::Span<Completion> completions) override;
+  bool PollRendezvous(RendezvousEvent& event) override { return outbox_.TakeEvent(event); }
+  int fd() const override { return outbox_.fd(); }
+  bool Advance(Time deadline) override { return world_->Step(deadline); }
+  void SetDoorbell(std::function<void()> doorbell) override { doorbell_ = std::move(doorbell); }
+
+  bool HasSomethingToPoll() const override { return outbox_.HasSomething(); }
+  void RingDoorbell() override {
+    if (doorbell_) doorbell_();
+  }
+
+ private:
+  // Null when there is none.
+  SimQueuePair* Find(QueuePairId queue_pair) const;
+  absl::Status CheckPrivateData(ConstBytes private_data) const;
+  Address HostAddress(Family family) const;
+
+  std::shared_ptr<World> world_;
+  Limits limits_;
+  uint64_t number_;
+  Outbox outbox_;
+  RegionTable regions_;
+  Surroundings around_;
+  std::shared_ptr<Rendezvous> rendezvous_;
+  uint64_t last_queue_pair_ = 0;
+  std::map<QueuePairId, std::shared_ptr<SimQueuePair>> queue_pairs_;
+  std::function<void()> doorbell_;
+};
+
+SimFabric::SimFabric(std::shared_ptr<World> world, const Limits& limits)
+    : world_(std::move(world)),
+      limits_(limits),
+      number_(world_->NextNumber()),
+      regions_(world_->random()),
+      around_{*world_, regions_, outbox_, limits_},
+      rendezvous_(std::make_shared<Rendezvous>(around_)) {
+  limits_.virtual_time = true;
+  world_->Join(number_, this);
+}
+
+SimFabric::~SimFabric() {
+  world_->Leave(number_);
+  rendezvous_->StopAll();
+  for (const auto& [id, queue_pair] : queue_pairs_) queue_pair->Destroy();
+}
+
+absl::StatusOr<RegionId> SimFabric::Register(std::byte* base, uint64_t length, Access access) {
+  if (length > limits_.region_bytes_max) {
+    return absl::OutOfRangeError("longer than region_bytes_max: register it in pieces");
+  }
+  return regions_.Register(base, length, access);
+}
+
+absl::StatusOr<RemoteRange> SimFabric::Bind(QueuePairId queue_pair, RegionId region,
+                                            std::byte* address, uint64_t length, Access access) {
+  if (!limits_.windows) return absl::UnimplementedError("this fabric has no windows");
+  const SimQueuePair* found = Find(queue_pair);
+  if (found == nullptr) return NoQueuePair();
+  if (!found->ready()) return absl::FailedPreconditionError("the queue pair is not connected");
+  return regions_.Bind(queue_pair, region, address, length, access);
+}
+
+absl::Status SimFabric::Unbind(QueuePairId queue_pair, uint32_t key) {
+  if (!limits_.windows) return absl::UnimplementedError("this fabric has no windows");
+  const SimQueuePair* found = Find(queue_pair);
+  if (found == nullptr) return NoQueuePair();
+  if (!found->ended()) {
+    return absl::FailedPreconditionError("the queue pair is connected: post a kInvalidate");
+  }
+  if (!regions_.Withdraw(queue_pair, key)) {
+    return absl::NotFoundError("the key is no live window of this queue pair");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<QueuePairId> SimFabric::CreateQueuePair(const QueuePairOptions& options) {
+  if (options.send_work > limits_.send_work_max ||
+      options.receive_work > limits_.receive_work_max) {
+    return absl::OutOfRangeError("more work per queue pair than the fabric's limit");
+  }
+  const QueuePairId id{++last_queue_pair_};
+  queue_pairs_[id] = std::make_shared<SimQueuePair>(around_, id, options);
+  return id;
+}
+
+absl::Status SimFabric::DestroyQueuePair(QueuePairId queue_pair) {
+  const auto node = queue_pairs_.extract(queue_pair);
+  if (node.empty()) return NoQueuePair();
+  node.mapped()->Destroy();
+  return absl::OkStatus();
+}
+
+absl::Status SimFabric::PostSend(QueuePairId queue_pair, absl::Span<const SendWork> batch) {
+  SimQueuePair* found = Find(queue_pair);
+  return found == nullptr ? NoQueuePair() : found->PostSend(batch);
+}
+
+absl::Status SimFabric::PostReceive(QueuePairId queue_pair, absl::Span<const ReceiveWork> batch) {
+  SimQueuePair* found = Find(queue_pair);
+  return found == nullptr ? NoQueuePair() : found->PostReceive(batch);
+}
+
+absl::StatusOr<ListenerId> SimFabric::Listen(const Address& address, int backlog) {
+  static_cast<void>(backlog);  // requests cost the simulation nothing
+  return rendezvous_->Listen(address);
+}
+
+absl::Status SimFabric::Connect(QueuePairId queue_pair, const Address& local, const Address& peer,
+                                ConstBytes private_data, Time deadline) {
+  SimQueuePair* found = Find(queue_pair);
+  if (found == nullptr) return NoQueuePair();
+  if (absl::Status status = CheckPrivateData(private_data); !status.ok()) return status;
+  if (!found->idle()) {
+    return absl::FailedPreconditionError("a queue pair connects once: create another one");
+  }
+  auto handshake = std::make_shared<Handshake>();
+  handshake->initiator_address =
+      IsWildcard(local) || local.family != peer.family ? HostAddress(peer.family) : local;
+  handshake->initiator_address.port = local.port != 0 ? local.port : world_->addresses().NextPort();
+  handshake->listener_address = peer;
+  handshake->private_data.assign(private_data.begin(), private_data.end());
+  found->Connect(handshake, deadline);
+  return absl::OkStatus();
+}
+
+absl::Status SimFabric::Accept(RequestId request, QueuePairId queue_pair, ConstBytes private_data) {
+  if (!rendezvous_->HasRequest(request)) return rendezvous_->TakeRequest(request).status();
+  SimQueuePair* found = Find(queue_pair);
+  if (found == nullptr) return NoQueuePair();
+  if (absl::Status status = CheckPrivateData(private_data); !status.ok()) return status;
+  if (!found->idle()) {
+    return absl::FailedPreconditionError("a queue pair connects once: create another one");
+  }
+  found->Accept(*rendezvous_->TakeRequest(request), private_data);
+  return absl::OkStatus();
+}
+
+absl::Status SimFabric::Reject(RequestId request, ConstBytes private_data) {
+  if (absl::Status status = CheckPrivateData(private_data); !status.ok()) return status;
+  absl::StatusOr<std::shared_ptr<Handshake>> handshake = rendezvous_->TakeRequest(request);
+  if (!handshake.ok()) return handshake.status();
+  rendezvous_->Reject(**handshake, private_data);
+  return absl::OkStatus();
+}
+
+absl::Status SimFabric::Disconnect(QueuePairId queue_pair, bool orderly) {
+  SimQueuePair* found = Find(queue_pair);
+  return found == nullptr ? NoQueuePair() : found->Disconnect(orderly);
+}
+
+size_t SimFabric::Poll(absl::Span<Completion> completions) {
+  const size_t count = outbox_.TakeCompletions(completions);
+  for (const Completion& completion : completions.first(count)) {
+    if (SimQueuePair* found = Find(completion.queue_pair)) found->OnPolled(completion.opcode);
+  }
+  return count;
+}
+
+SimQueuePair* SimFabric::Find(QueuePairId queue_pair) const {
+  const auto found = queue_pairs_.find(queue_pair);
+  return found == queue_pairs_.end() ? nullptr : found->second.get();
+}
+
+absl::Status SimFabric::CheckPrivateData(ConstBytes private_data) const {
+  if (private_data.size() <= limits_.private_data_max) return absl::OkStatus();
+  return absl::OutOfRangeError("more private data than private_data_max");
+}
+
+Address SimFabric::HostAddress(Family family) const {
+  Address address{.family = family};
+  address.bytes[0] = family == Family::kIpv6 ? 0xfd : 0;
+  if (family == Family::kIpv4) address.bytes[12] = 10;
+  address.bytes[13] = static_cast<uint8_t>(number_ >> 16);
+  address.bytes[14] = static_cast<uint8_t>(number_ >> 8);
+  address.bytes[15] = static_cast<uint8_t>(number_);
+  return address;
+}
+
+}  // namespace
+
+Limits DefaultSimLimits() {
+  Limits limits;
+  limits.region_bytes_max = uint64_t{1} << 40;
+  limits.message_bytes_max = uint64_t{1} << 30;
+  limits.send_work_max = 4096;
+  limits.receive_work_max = 4096;
+  limits.scatter_gather_max = 16;
+  limits.read_scatter_gather_max = 4;
+  limits.reads_in_flight_max = 128;
+  limits.private_data_max = 251;  // what every fabric can carry
+  limits.windows = true;
+  limits.remote_invalidate = true;
+  limits.initiator_speaks_first = true;
+  limits.virtual_time = true;
+  return limits;
+}
+
+absl::StatusOr<std::unique_ptr<Fabric>> MakeSimFabric(std::shared_ptr<World> world,
+                                                      const Limits& limits) {
+  if (world == nullptr) return absl::InvalidArgumentError("a simulated fabric needs a world");
+  if (limits.private_data_max > kPrivateDataMax) {
+    return absl::InvalidArgumentError("private_data_max is beyond what an event can hold");
+  }
+  auto fabric = std::make_unique<SimFabric>(std::move(world), limits);
+  if (!fabric->ok()) return absl::ResourceExhaustedError("no descriptor for the fabric's fd()");
+  return fabric;
+}
+
+}  // namespace esdp::fabric::sim

@@ -1,0 +1,145 @@
+// What arrives from the peer.
+
+#include <utility>
+
+#include "impl/fabric/sim/sim_queue_pair.h"
+
+namespace esdp::fabric::sim {
+
+void SimQueuePair::OnFrame(Frame frame) {
+  if (state_ == State::kEnded) return;
+  Record(StepKind::kArrive, static_cast<uint64_t>(frame.kind), frame.number);
+  switch (frame.kind) {
+    case FrameKind::kReady:
+      if (state_ == State::kAccepting) BecomeReady({});
+      break;
+    case FrameKind::kSend:
+    case FrameKind::kWrite:
+    case FrameKind::kReadRequest:
+      if (state_ == State::kReady) OnRequestFrame(std::move(frame));
+      break;
+    case FrameKind::kReadResponse:
+      OnReadResponse(frame);
+      break;
+    case FrameKind::kAcknowledge:
+      sends_.Acknowledge(frame.number);
+      break;
+    case FrameKind::kTerminate:
+      OnTerminate(frame);
+      break;
+    case FrameKind::kFinish:
+      OnFinish();
+      break;
+    case FrameKind::kFinishAnswer:
+      End(Cause::kLocalDisconnect, "");
+      break;
+    case FrameKind::kReset:
+      End(Cause::kPeerReset, "the peer broke the connection off");
+      break;
+  }
+}
+
+bool SimQueuePair::WaitsForReceive(const Frame& frame) const {
+  return frame.kind == FrameKind::kSend && receives_.empty() &&
+         !around_.limits.initiator_speaks_first;
+}
+
+void SimQueuePair::OnRequestFrame(Frame frame) {
+  if (!waiting_.empty() || WaitsForReceive(frame)) {
+    Record(StepKind::kWait, frame.number);
+    waiting_.push_back(std::move(frame));
+    return;
+  }
+  if (frame.kind == FrameKind::kSend) OnSend(frame);
+  if (frame.kind == FrameKind::kWrite) OnWrite(frame);
+  if (frame.kind == FrameKind::kReadRequest) OnReadRequest(frame);
+}
+
+void SimQueuePair::RunWaiting() {
+  std::deque<Frame> waiting = std::exchange(waiting_, {});
+  for (Frame& frame : waiting) {
+    if (state_ == State::kReady) OnRequestFrame(std::move(frame));
+  }
+}
+
+void SimQueuePair::OnSend(const Frame& frame) {
+  if (receives_.empty()) {
+    Refuse(frame, WorkStatus::kReceiverNotReady, Cause::kProtocol,
+           "a message arrived and no receive was posted");
+    return;
+  }
+  if (frame.payload.size() > receives_.FrontLength()) {
+    Refuse(frame, WorkStatus::kRemoteOperation, Cause::kProtocol,
+           "a message is longer than its receive");
+    return;
+  }
+  if (frame.has_key && !around_.regions.Withdraw(id_, frame.key)) {
+    Refuse(frame, WorkStatus::kRemoteAccess, Cause::kLocalAccess,
+           "a message invalidates a key that is no live window");
+    return;
+  }
+  may_send_ = true;
+  Record(StepKind::kComplete, frame.payload.size(), DigestOf(frame.payload));
+  receives_.Fill(frame.payload, frame.has_key ? &frame.key : nullptr);
+  Acknowledge(frame.number);
+}
+
+void SimQueuePair::OnWrite(const Frame& frame) {
+  std::byte* target =
+      around_.regions.Resolve(id_, frame.remote, frame.payload.size(), Right::kRemoteWrite);
+  if (target == nullptr) {
+    Refuse(frame, WorkStatus::kRemoteAccess, Cause::kLocalAccess,
+           "the peer wrote where it was not shown memory");
+    return;
+  }
+  CopyBytes(Bytes(target, frame.payload.size()), frame.payload);
+  Acknowledge(frame.number);
+}
+
+void SimQueuePair::OnReadRequest(const Frame& frame) {
+  const std::byte* source =
+      around_.regions.Resolve(id_, frame.remote, frame.length, Right::kRemoteRead);
+  if (source == nullptr) {
+    Refuse(frame, WorkStatus::kRemoteAccess, Cause::kLocalAccess,
+           "the peer read where it was not shown memory");
+    return;
+  }
+  Frame response{.kind = FrameKind::kReadResponse, .number = frame.number};
+  response.payload.assign(source, source + frame.length);
+  Transmit(std::move(response));
+}
+
+void SimQueuePair::OnReadResponse(const Frame& frame) {
+  const SendElement* element = sends_.Find(frame.number);
+  if (element == nullptr) return;
+  Scatter(element->entries, frame.payload);
+  --reads_in_flight_;
+  // A response says that all before it was carried out; an acknowledgement of its own may still be
+  // on the way.
+  sends_.Acknowledge(frame.number);
+  sends_.Finish(frame.number, WorkStatus::kSuccess);
+  if (sends_.Next() != nullptr) ScheduleTurn();
+}
+
+void SimQueuePair::OnTerminate(const Frame& frame) {
+  sends_.Finish(frame.number, frame.status);
+  End(Cause::kRemoteTerminate, "the peer refused our work and ended the stream");
+}
+
+void SimQueuePair::OnFinish() {
+  const bool we_asked = state_ == State::kClosing;
+  Transmit({.kind = FrameKind::kFinishAnswer});
+  End(we_asked ? Cause::kLocalDisconnect : Cause::kPeerDisconnect, "");
+}
+
+void SimQueuePair::Acknowledge(uint64_t number) {
+  if (around_.limits.initiator_speaks_first) return;
+  Transmit({.kind = FrameKind::kAcknowledge, .number = number});
+}
+
+void SimQueuePair::Refuse(const Frame& frame, WorkStatus status, Cause cause, const char* detail) {
+  Transmit({.kind = FrameKind::kTerminate, .number = frame.number, .status = status});
+  End(cause, detail);
+}
+
+}  // namespace esdp::fabric::sim

@@ -1,0 +1,103 @@
+#ifndef ESDP_IMPL_FABRIC_SIM_WORLD_H_
+#define ESDP_IMPL_FABRIC_SIM_WORLD_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "impl/base/time.h"
+#include "impl/fabric/sim/address_book.h"
+#include "impl/fabric/sim/history.h"
+#include "impl/fabric/sim/random.h"
+
+namespace esdp::fabric::sim {
+
+struct WorldOptions {
+  uint64_t seed = 1;
+  // How long a frame travels: drawn from [transit_min, transit_max] for each. Frames of one
+  // direction of one queue pair never overtake each other.
+  Duration transit_min = std::chrono::microseconds(1);
+  Duration transit_max = std::chrono::microseconds(5);
+  size_t history_kept = 1024;  // steps kept for people; the digest covers all
+};
+
+// What the world wants to know of a fabric that lives in it.
+class Inhabitant {
+ public:
+  virtual ~Inhabitant() = default;
+  virtual bool HasSomethingToPoll() const = 0;
+  virtual void RingDoorbell() = 0;
+};
+
+// A World is virtual time and everything that is going to happen in it.
+//
+//   Owns:     its events, the address book, the history; not the fabrics, which keep the world
+//   alive. Threads:  one, with all fabrics of the world. Blocks:   never; time passes only in Step
+//   and the calls made of it. Units:    nanoseconds of virtual time, from one second on. Errors: –
+//
+// The same seed and the same calls give the same history: order comes from (time, sequence) alone.
+class World {
+ public:
+  using Event = std::function<void()>;
+  using EventKey = std::pair<Time, uint64_t>;  // when, and the sequence number of being scheduled
+
+  explicit World(const WorldOptions& options);
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  Time Now() const { return now_; }
+  bool idle() const { return events_.empty(); }
+
+  // Runs `event` at `time`, but not before now. Events of one instant run in the order they were
+  // scheduled in.
+  EventKey Schedule(Time time, Event event);
+  // Forgets an event; one that has run or was cancelled is passed over.
+  void Cancel(const EventKey& key) { events_.erase(key); }
+
+  // Runs the next event if it is not later than `deadline` and rings the doorbells. False when
+  // there is none: then the time is `deadline`, unless that is kTimeInfinite. A doorbell must not
+  // call Step; one that does gets false.
+  bool Step(Time deadline);
+  // Steps until `done`, which is asked before each step. False when the deadline came or nothing is
+  // left.
+  bool RunUntil(const std::function<bool()>& done, Time deadline);
+  void RunUntilIdle();
+
+  // How long a frame of `bytes` travels. The one place to ask what the link costs and what may go
+  // wrong on it.
+  Duration DrawTransit(uint64_t bytes);
+  Random& random() { return random_; }
+  AddressBook& addresses() { return addresses_; }
+  History& history() { return history_; }
+  void Record(StepKind kind, uint64_t object, uint64_t detail, uint64_t content = 0);
+
+  // A number that no other object of this world has: fabrics, queue pairs, listeners.
+  uint64_t NextNumber() { return ++last_number_; }
+  // Doorbells ring in the order of the numbers.
+  void Join(uint64_t number, Inhabitant* inhabitant) { inhabitants_[number] = inhabitant; }
+  void Leave(uint64_t number) { inhabitants_.erase(number); }
+
+ private:
+  void RingDoorbells();
+
+  WorldOptions options_;
+  Time now_;
+  uint64_t last_sequence_ = 0;
+  uint64_t last_number_ = 0;
+  bool stepping_ = false;
+  std::map<EventKey, Event> events_;
+  std::map<uint64_t, Inhabitant*> inhabitants_;
+  Random random_;
+  AddressBook addresses_;
+  History history_;
+};
+
+// InvalidArgument when the transit times are negative or the wrong way round.
+absl::StatusOr<std::shared_ptr<World>> MakeWorld(const WorldOptions& options = {});
+
+}  // namespace esdp::fabric::sim
+
+#endif  // ESDP_IMPL_FABRIC_SIM_WORLD_H_
