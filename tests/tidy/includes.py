@@ -1,0 +1,112 @@
+"""The include table of docs/architecture.md: which room may include what, ours and outside."""
+
+import re
+
+from tree import Breach
+
+# Headers of the C++ standard library by which a pure room could reach the system, threads, a clock or chance.
+IMPURE_STANDARD = set(
+    "barrier condition_variable csignal cstdio cstdlib ctime execution filesystem fstream future iostream "
+    "istream latch mutex ostream random semaphore shared_mutex stop_token syncstream thread".split()
+)
+
+# What a pure room may take from the base room: the targets without a door to the system.
+PURE_BASE = "impl/base/(bytes|check|digest|handle_table|random|ring|time|trace)[.]h"
+BASE = "impl/base/.*"
+PORT = "impl/fabric/[^/]*"
+ABSEIL = "absl/.*"
+API_ABSEIL = "absl/(status|time|types)/.*"
+POSIX = r"(sys|net|netinet|arpa|linux)/.*[.]h|[a-z_0-9]+[.]h"
+
+
+class Room:
+    """`paths` are the files of the room; `ours` and `outside` what these may include beside their own folder."""
+
+    def __init__(self, paths, ours=(), outside=(), pure=False):
+        self.paths = re.compile(paths)
+        self.ours = [re.compile(pattern) for pattern in ours]
+        self.outside = [re.compile(pattern) for pattern in outside]
+        self.pure = pure
+
+
+# The first room that a path belongs to decides.
+ROOMS = [
+    Room("api/.*", ["esdp/.*"], [API_ABSEIL]),
+    Room(r"impl/base/(clock|secure_random)[.]cc", [BASE], [ABSEIL, POSIX]),
+    Room(PURE_BASE.replace("[.]h", "[.](h|cc)"), [PURE_BASE], pure=True),
+    Room("impl/base/.*", [BASE], [ABSEIL]),
+    Room("impl/sdp/wire/.*", [PURE_BASE, "impl/sdp/wire/.*"], pure=True),
+    Room("impl/sdp/.*", [PURE_BASE, "impl/sdp/.*"], pure=True),
+    Room(
+        "impl/fabric/qpip/(mpa|ddp|rdmap|crc32c)[^/]*",
+        [PURE_BASE, "impl/fabric/qpip/(mpa|ddp|rdmap|crc32c)[^/]*"],
+        ["isa-l[.]h", "isa-l/.*", "crc[.]h"],
+        pure=True,
+    ),
+    Room("impl/fabric/qpip/.*", [BASE, PORT, "impl/fabric/qpip/.*"], [ABSEIL, POSIX]),
+    Room("impl/fabric/local/.*", [BASE, PORT, "impl/fabric/local/.*"], [ABSEIL, POSIX]),
+    Room(
+        "impl/fabric/verbs/.*",
+        [BASE, PORT, "impl/fabric/verbs/.*"],
+        [ABSEIL, "infiniband/.*", "rdma/.*"],
+    ),
+    # The simulator's completion queues have a real waiting descriptor, as the port promises.
+    Room(
+        "impl/fabric/sim/outbox[.]cc",
+        [BASE, PORT, "impl/fabric/sim/.*"],
+        [ABSEIL, "sys/eventfd[.]h", "unistd[.]h"],
+    ),
+    Room("impl/fabric/sim/.*", [BASE, PORT, "impl/fabric/sim/.*"], [ABSEIL]),
+    # Addresses as text: functions of their arguments.
+    Room("impl/fabric/types[.]cc", [BASE, PORT], [ABSEIL, "arpa/inet[.]h", "netinet/in[.]h"]),
+    Room("impl/fabric/.*", [BASE, PORT], [ABSEIL]),
+    Room("impl/provider/.*", [BASE, "impl/sdp/[^/]*", PORT, "impl/provider/.*"], [ABSEIL]),
+    Room(
+        "impl/sockets/event_(queue|wait|descriptor).*",
+        ["esdp/.*", BASE, "impl/provider/.*", "impl/sockets/.*"],
+        [ABSEIL, POSIX],
+    ),
+    Room("impl/sockets/.*", ["esdp/.*", BASE, "impl/provider/.*", "impl/sockets/.*"], [ABSEIL]),
+    Room("impl/assembly/diagnose.*", ["esdp/.*", "impl/.*"], [ABSEIL, POSIX]),
+    Room("impl/assembly/.*", ["esdp/.*", "impl/.*"], [ABSEIL]),
+    Room("(samples|bindings)/.*", ["esdp/.*", "samples/.*"], [ABSEIL, POSIX, "pybind11/.*"]),
+]
+
+_INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def _is_ours(path):
+    return path.startswith(("esdp/", "impl/", "api/", "samples/", "tests/"))
+
+
+def _is_standard(name):
+    return re.fullmatch("[a-z_0-9]+", name) is not None
+
+
+def _wrong(room, name):
+    """Why the room may not include this, or None."""
+    if _is_ours(name):
+        if any(pattern.fullmatch(name) for pattern in room.ours):
+            return None
+        return "this room may not use that one of ours"
+    if _is_standard(name):
+        return "a pure room reaches nothing outside" if room.pure and name in IMPURE_STANDARD else None
+    if any(pattern.fullmatch(name) for pattern in room.outside):
+        return None
+    return "this room may not use that outside header"
+
+
+def include_table(tree):
+    """Every #include obeys the table of who may use whom."""
+    for path in tree.sources(("api", "impl", "bindings", "samples")):
+        room = next((room for room in ROOMS if room.paths.fullmatch(path)), None)
+        if room is None:
+            yield Breach(path, 1, "belongs to no room of the include table (tests/tidy/includes.py)")
+            continue
+        for number, line in enumerate(tree.code_lines(path), 1):
+            match = _INCLUDE.match(line)
+            if match is None:
+                continue
+            reason = _wrong(room, match.group(2))
+            if reason is not None:
+                yield Breach(path, number, f"#include {match.group(2)}: {reason}")
