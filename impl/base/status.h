@@ -39,6 +39,7 @@ inline absl::Status MakeStatus(absl::StatusCode code, std::string_view text) {
 // Sets `target`, a variable or a declaration of one, from the absl::StatusOr that `expression`
 // gives, or ends the function with its status. It is two statements: not for an `if` without
 // braces.
+// NOLINTBEGIN(bugprone-macro-parentheses): a declaration cannot stand in parentheses.
 #define ESDP_ASSIGN_OR_RETURN(target, expression) \
   ESDP_ASSIGN_OR_RETURN_AS(ESDP_JOIN(esdp_status_or_, __LINE__), target, expression)
 
@@ -46,6 +47,7 @@ inline absl::Status MakeStatus(absl::StatusCode code, std::string_view text) {
   auto name = (expression);                                \
   if (!name.ok()) return std::move(name).status();         \
   target = *std::move(name)
+// NOLINTEND(bugprone-macro-parentheses)
 
 #define ESDP_JOIN(a, b) ESDP_JOIN_NOW(a, b)
 #define ESDP_JOIN_NOW(a, b) a##b

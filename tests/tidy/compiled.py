@@ -74,7 +74,8 @@ def linted(tree):
             if ": error:" in line or ": warning:" in line
         ]
 
-    return _in_parallel(check, tree.select((".cc",), ("impl", "samples")))
+    # A header is looked at once for every source that includes it.
+    return sorted(set(_in_parallel(check, tree.select((".cc",), ("impl", "samples")))))
 
 
 def _place(line, root):

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""The count at the end of a run must not flatter: each way to fail is shown to it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+REPORT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "report.py")
+PASSING = '<testcase classname="C" name="a" status="run" result="completed"/>'
+FAILING = '<testcase classname="C" name="b" status="run" result="completed"><failure message="no"/></testcase>'
+SKIPPED = '<testcase classname="C" name="c" status="run" result="skipped"><skipped message="why"/></testcase>'
+DISABLED = '<testcase classname="C" name="DISABLED_d" status="notrun" result="suppressed"/>'
+
+
+class ReportTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def result(self, label, status, cases):
+        path = self.write(label.strip("/").replace(":", "_") + ".xml", f"<testsuites><s>{cases}</s></testsuites>")
+        output = [{"name": "test.xml", "uri": "file://" + path}]
+        return {"id": {"testResult": {"label": label}}, "testResult": {"status": status, "testActionOutput": output}}
+
+    def built(self, label, success):
+        completed = {"completed": {"success": True}} if success else {"completed": {}}
+        return {"id": {"targetCompleted": {"label": label}}, **completed}
+
+    def last_line(self, events, code):
+        """What the report says of one phase, and how it ends."""
+        self.write("unit.events.json", "\n".join(json.dumps(event) for event in events))
+        self.write("unit.code", str(code))
+        done = subprocess.run([sys.executable, REPORT, self.folder], capture_output=True, text=True, check=False)
+        return done.stdout.splitlines()[-1], done.returncode
+
+    def test_passed_cases_are_counted_one_by_one(self):
+        events = [self.built("//t:a", True), self.result("//t:a", "PASSED", PASSING * 3)]
+        self.assertEqual(self.last_line(events, 0), ("3 passed, 0 failed", 0))
+
+    def test_a_failed_case_is_counted_once_and_fails_the_run(self):
+        events = [self.result("//t:a", "FAILED", PASSING + FAILING)]
+        self.assertEqual(self.last_line(events, 3), ("1 passed, 1 failed", 1))
+
+    def test_skipped_and_disabled_cases_count_as_neither(self):
+        events = [self.result("//t:a", "PASSED", PASSING + SKIPPED + DISABLED)]
+        self.assertEqual(self.last_line(events, 0), ("1 passed, 0 failed", 0))
+
+    def test_a_crash_after_passing_cases_is_a_failure(self):
+        events = [self.result("//t:a", "FAILED", PASSING)]
+        self.assertEqual(self.last_line(events, 3), ("1 passed, 1 failed", 1))
+
+    def test_a_test_out_of_time_is_a_failure(self):
+        events = [{"id": {"testResult": {"label": "//t:a"}}, "testResult": {"status": "TIMEOUT"}}]
+        self.assertEqual(self.last_line(events, 3), ("0 passed, 1 failed", 1))
+
+    def test_what_does_not_build_is_a_failure_whether_a_test_or_not(self):
+        events = [self.built("//t:a", False), self.built("//t:lib", False), self.result("//t:b", "PASSED", PASSING)]
+        self.assertEqual(self.last_line(events, 1), ("1 passed, 2 failed", 1))
+
+    def test_a_bad_end_without_a_failed_test_is_a_failure(self):
+        events = [self.result("//t:a", "PASSED", PASSING)]
+        self.assertEqual(self.last_line(events, 37), ("1 passed, 1 failed", 1))
+
+    def test_a_phase_in_which_nothing_ran_is_a_failure(self):
+        self.assertEqual(self.last_line([], 0), ("0 passed, 1 failed", 1))
+
+    def test_lines_of_a_log_are_counted_where_bazel_had_no_part(self):
+        self.write("tidy.log", "PASS one\nnoise PASS\nFAIL two\n  detail\n")
+        self.write("tidy.code", "1")
+        events = [self.result("//t:a", "PASSED", PASSING)]
+        self.assertEqual(self.last_line(events, 0), ("2 passed, 1 failed", 1))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
