@@ -15,12 +15,14 @@ esdp_output_root() {
   fi
 }
 
-# Reads no rc file of the user's; the system's stays, since it says where Debian put Bazel. HOME is set because Bazel
-# asks for one even where it needs none.
+# Reads no rc file of the user's; the system's stays, since it says where Debian put Bazel. Children that call Bazel
+# themselves find the same options in ESDP_BAZEL_STARTUP and so share its server.
 esdp_bazel() {
-  local root
+  local root startup
   root="$(esdp_output_root)"
   mkdir -p "$root" || return 1
-  HOME="${HOME:-$root}" bazel --nohome_rc --output_user_root="$root" \
-    --max_idle_secs="${ESDP_BAZEL_IDLE_SECS:-300}" "$@"
+  export ESDP_BAZEL_STARTUP="--nohome_rc --output_user_root=$root --max_idle_secs=300"
+  read -ra startup <<<"$ESDP_BAZEL_STARTUP"
+  # Bazel asks for a home even where it needs none.
+  HOME="${HOME:-$root}" bazel "${startup[@]}" "$@"
 }
