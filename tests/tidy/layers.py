@@ -25,7 +25,7 @@ MAY_USE = {
     "impl/fabric/local": ["impl/base", "impl/fabric"],
     "impl/fabric/verbs": ["impl/base", "impl/fabric"],
     "impl/fabric/sim": ["impl/base", "impl/fabric"],
-    "impl/provider": ["impl/base", "impl/sdp", "impl/fabric"],
+    "impl/provider": ["impl/base", "impl/sdp", "impl/sdp/wire", "impl/fabric"],
     "impl/sockets": ["api", "impl/base", "impl/provider"],
     "impl/assembly": None,  # everything
     "samples": [],
