@@ -28,6 +28,7 @@ struct RejectConnection {
 };
 struct ReportConnected {};  // the connection carries data from now on; once
 // Take the queue pair out of the ready state. `orderly`: posted Sends leave first. Answered by ConnectionLost.
+// At most one of each kind; one that is not orderly may follow an orderly one that takes too long.
 struct Disconnect {
   bool orderly = true;
   Outcome cause = Outcome::kDone;
@@ -83,8 +84,11 @@ struct Expose {  // answered at once by Exposed or ExposeFailed
   OperationRange range;
   Right right = Right::kRemoteRead;
 };
-struct Withdraw {  // answered by Withdrawn
+// Answered by Withdrawn. When the connection is lost the adverts still exposed get no Withdraw: the provider lets go of
+// them before it hands in ConnectionLost.
+struct Withdraw {
   AdvertId advert{};
+  bool already_invalidated = false;  // the peer's Send has killed the key: nothing is left to invalidate on the fabric
 };
 
 // --- the application --------------------------------------------------------------------------------------------------

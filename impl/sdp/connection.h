@@ -2,27 +2,24 @@
 #define ESDP_IMPL_SDP_CONNECTION_H_
 
 #include <cstdint>
+#include <optional>
 
+#include "impl/base/ring.h"
 #include "impl/base/time.h"
 #include "impl/sdp/action.h"
+#include "impl/sdp/advert_reader.h"
 #include "impl/sdp/config.h"
+#include "impl/sdp/counters.h"
+#include "impl/sdp/credits.h"
+#include "impl/sdp/handshake.h"
 #include "impl/sdp/input.h"
+#include "impl/sdp/machines.h"
+#include "impl/sdp/receive_half.h"
+#include "impl/sdp/send_half.h"
+#include "impl/sdp/source_advert.h"
+#include "impl/sdp/teardown.h"
 
 namespace esdp::sdp {
-
-// Counters of one connection, from its start.
-struct Counters {
-  uint64_t bytes_sent_copied = 0, bytes_sent_zero_copy = 0;        // by Data (and inline), by RDMA
-  uint64_t bytes_received_copied = 0, bytes_received_zero_copy = 0;
-  uint64_t sends_copied = 0, sends_zero_copy = 0;                  // operations finished, by where most bytes went
-  uint64_t receives_copied = 0, receives_zero_copy = 0;
-  uint64_t messages_sent = 0, messages_received = 0;
-  uint64_t source_adverts_sent = 0, source_adverts_received = 0;
-  uint64_t send_sm_sent = 0, send_sm_received = 0;
-  uint64_t payload_copies = 0, payload_copy_bytes = 0;             // CopyIn and CopyOut
-  uint64_t credit_stalls = 0, credit_updates_sent = 0;
-  uint64_t expose_failures = 0;
-};
 
 // One SDP connection: a state machine without I/O.
 //
@@ -31,6 +28,9 @@ struct Counters {
 //   Value:     copyable; digest() is equal for equal states.
 //   Checks:    after each step the invariants are checked. One that fails ends the connection with kInternal.
 //   Time:      must not run backwards between inputs.
+//
+// The parts know nothing of each other. What leaves is pulled: after each input the connection asks them, in a fixed
+// order, what they would send now, as far as credits and send slots go, so no message is made before it may leave.
 class Connection {
  public:
   explicit Connection(const Config& config);
@@ -38,9 +38,109 @@ class Connection {
   void Step(const Input& input, Time now, Actions& actions);
 
   // No operation is pending and ReportClosed has been given.
-  bool closed() const;
-  const Counters& counters() const;
+  bool closed() const { return reported_closed_; }
+  Phase phase() const { return phase_; }
+  const Counters& counters() const { return counters_; }
   uint64_t digest() const;
+
+ private:
+  enum class SendKind : uint8_t { kControl, kPayload, kDisConn };
+
+  // --- connection.cc: what the fabric and the application say ---
+  void On(const AskConnect& ask, Actions& actions);
+  void On(const HelloArrived& arrived, Actions& actions);
+  void On(const HelloRefused& refused, Actions& actions);
+  void On(const Established& established, Actions& actions);
+  void On(const ConnectFailed& failed, Actions& actions);
+  void On(const MessageArrived& arrived, Actions& actions);
+  void On(const MessageRefused& refused, Actions& actions);
+  void On(const SendFinished& finished, Actions& actions);
+  void On(const ReadFinished& finished, Actions& actions);
+  void On(const WriteFinished& finished, Actions& actions);
+  void On(const ConnectionLost& lost, Actions& actions);
+  void On(const AskSend& ask, Actions& actions);
+  void On(const AskReceive& ask, Actions& actions);
+  void On(const AskCancel& ask, Actions& actions);
+  void On(const AskShutdown& ask, Actions& actions);
+  void On(const AskClose& ask, Actions& actions);
+  void On(const Exposed& exposed, Actions& actions);
+  void On(const ExposeFailed& failed, Actions& actions);
+  void On(const Withdrawn& withdrawn, Actions& actions);
+  void On(const TimerFired& fired, Actions& actions);
+
+  bool Move(PhaseCue cue);
+  void PostAllReceives(Actions& actions);
+  void PostAgain(ReceiveBuffer buffer, Actions& actions);
+  void StartCarrying(const Established& established);
+  // The root cause is given once; later ones change nothing.
+  void Fail(Outcome cause, const char* reason, Actions& actions);
+  void End(Actions& actions);
+  void MaybeReportClosed(Actions& actions);
+  Outcome OutcomeAfterEnd() const;
+  bool Holds() const;
+
+  // --- arrival.cc: what the peer says ---
+  void Receive(const MessageArrived& arrived, Actions& actions);
+  const char* CheckArrival(const MessageArrived& arrived) const;
+  // Each returns true when it keeps the receive buffer.
+  bool OnData(const MessageArrived& arrived, Actions& actions);
+  bool OnSrcAvail(const wire::SrcAvail& advert, const MessageArrived& arrived, Actions& actions);
+  void OnAdvertProgress(const SourceAdvert::Progress& progress, Actions& actions);
+  void OnSrcAvailCancel(uint32_t sequence);
+  void OnDisConn(Actions& actions);
+  void OnOther(const wire::Body& body, Actions& actions);
+  bool RefusesPayload(Actions& actions);
+  void UseInlineBytes();
+
+  // --- departure.cc: what follows from it ---
+  void Advance(Actions& actions);
+  void Deliver(Actions& actions);
+  bool ReadAdvert(Actions& actions);
+  bool SettleInlineBytes(uint32_t first_read_bytes, Actions& actions);
+  void RefuseAdvert();
+  void SendOut(Actions& actions);
+  void SendAnswers(Actions& actions);
+  void SendPayload(Actions& actions);
+  void PostPayload(SendHalf::Next next, Actions& actions);
+  void SendDisConn(Actions& actions);
+  void SendUpdate(Actions& actions);
+  void FinishSends(Actions& actions);
+  void ArmTimers(Actions& actions);
+  bool HasSlot(uint32_t reserved) const;
+  bool MaySendControl() const;
+  Send& NewSend(const wire::Body& body, Actions& actions);
+  void Stamp(Send& send, SendKind kind, bool bare);
+  void SendBare(Actions& actions);
+
+  Config config_;
+  PeerParameters peer_;
+  uint32_t reads_out_max_ = 0;
+  Phase phase_ = Phase::kIdle;
+  Outcome cause_ = Outcome::kDone;  // the root cause
+  const char* reason_ = "";
+  Time now_{};
+
+  // The parts. Sink adverts, modes, urgent data, resizing and suspending join them here.
+  Credits credits_;
+  SendHalf send_;
+  SourceAdvert source_;
+  ReceiveHalf receive_;
+  AdvertReader reader_;
+  Teardown teardown_;
+
+  GrowingRing<SendKind> posted_sends_;   // not finished, in order
+  GrowingRing<MessageArrived> early_;    // arrived before the queue pair was reported ready
+  bool speaks_first_ = false;            // a bare Data is owed before anything else [2.7]
+  bool waits_for_first_ = false;         // nothing may leave before a message has arrived [2.7]
+  bool resize_refusal_owed_ = false;
+  bool stalled_ = false;                 // payload waits for credits
+  bool acknowledgement_due_ = false;
+  bool disconnect_asked_ = false;
+  bool reported_closed_ = false;
+  std::optional<Time> acknowledge_at_;   // for payload that no message of ours has acknowledged
+  bool acknowledge_armed_ = false;
+  Time close_armed_ = kTimeInfinite;
+  Counters counters_;
 };
 
 }  // namespace esdp::sdp

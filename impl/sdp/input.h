@@ -87,7 +87,8 @@ struct AskShutdown {  // write side; finishes when DisConn has left
   OperationId operation{};
 };
 // At most once. Graceful: sends drain, receives end with kShutDown, DisConn, the peer's DisConn, then kDone; at the
-// linger limit it turns to an abort. Abort: everything pending ends with kLocalAbort. The close operation ends last.
+// linger limit it turns to an abort. Abort: everything pending ends with kLocalAbort. The close operation ends last: with
+// the root cause, or with kDone when an abort was what it asked for. A graceful one may be followed by one that aborts.
 struct AskClose {
   OperationId operation{};
   bool abort = false;

@@ -1,0 +1,161 @@
+#include <variant>
+
+#include "impl/sdp/connection.h"
+#include "impl/sdp/limits.h"
+#include "impl/sdp/other_messages.h"
+
+// What the peer says: the rows of section 17, each handed to the part that knows.
+
+namespace esdp::sdp {
+
+void Connection::Receive(const MessageArrived& arrived, Actions& actions) {
+  const wire::Message& message = arrived.message;
+  if (credits_.posted() == 0) {
+    Fail(Outcome::kInternal, "a message arrived without a posted receive", actions);
+    return;
+  }
+  credits_.OnReceiveTaken();
+  ++counters_.messages_received;
+  const bool bare =
+      std::holds_alternative<wire::Data>(message.body) && arrived.payload_length == 0;
+  const char* violation = credits_.OnHeader(message.base, bare);
+  if (violation == nullptr) violation = CheckArrival(arrived);
+  if (violation != nullptr) {
+    Fail(Outcome::kPeerProtocol, violation, actions);
+    return;
+  }
+  waits_for_first_ = false;
+  send_.OnAcknowledged(credits_.acknowledged_by_peer());
+
+  bool keeps_buffer = false;
+  if (std::holds_alternative<wire::Data>(message.body)) {
+    keeps_buffer = !bare && OnData(arrived, actions);
+  } else if (const auto* advert = std::get_if<wire::SrcAvail>(&message.body)) {
+    keeps_buffer = OnSrcAvail(*advert, arrived, actions);
+  } else if (const auto* completion = std::get_if<wire::RdmaRdCompl>(&message.body)) {
+    OnAdvertProgress(
+        source_.OnRdmaRdCompl(completion->length, arrived.invalidated_key, actions), actions);
+  } else if (std::holds_alternative<wire::SendSm>(message.body)) {
+    ++counters_.send_sm_received;
+    OnAdvertProgress(source_.OnSendSm(actions), actions);
+  } else if (std::holds_alternative<wire::SrcAvailCancel>(message.body)) {
+    OnSrcAvailCancel(message.base.sequence);
+  } else if (std::holds_alternative<wire::DisConn>(message.body)) {
+    OnDisConn(actions);
+  } else if (std::holds_alternative<wire::AbortConn>(message.body)) {
+    Fail(Outcome::kPeerReset, "AbortConn: the peer aborted the connection", actions);
+  } else {
+    OnOther(message.body, actions);
+  }
+  if (!keeps_buffer && IsOpen(phase_)) PostAgain(arrived.buffer, actions);
+}
+
+const char* Connection::CheckArrival(const MessageArrived& arrived) const {
+  const wire::Body& body = arrived.message.body;
+  if (arrived.payload_length > 0 && !std::holds_alternative<wire::Data>(body) &&
+      !std::holds_alternative<wire::SrcAvail>(body) &&
+      !std::holds_alternative<wire::SinkAvail>(body)) {
+    return "Len: this message carries no user bytes";
+  }
+  // [16] Only the message that completes an advert may invalidate, and only if we said so.
+  if (arrived.invalidated_key &&
+      (!config_.remote_invalidate || !std::holds_alternative<wire::RdmaRdCompl>(body))) {
+    return "RKey: invalidated by a message that may not";
+  }
+  return nullptr;
+}
+
+// User bytes that may not come, in any message.
+bool Connection::RefusesPayload(Actions& actions) {
+  if (teardown_.peer_shut()) {
+    Fail(Outcome::kPeerProtocol, "data behind DisConn", actions);
+    return true;
+  }
+  if (teardown_.closing()) {
+    Fail(Outcome::kLocalAbort, "data arrived after Close", actions);  // [13.2]
+    return true;
+  }
+  return false;
+}
+
+bool Connection::OnData(const MessageArrived& arrived, Actions& actions) {
+  if (RefusesPayload(actions)) return false;
+  if (reader_.active() && !reader_.in_remainder()) {
+    Fail(Outcome::kPeerProtocol, "Data: a SrcAvail is outstanding", actions);
+    return false;
+  }
+  if (reader_.in_remainder()) reader_.OnData(arrived.payload_length);
+  receive_.OnPayload(arrived.buffer, arrived.payload_offset, arrived.payload_length);
+  if (!acknowledge_at_) acknowledge_at_ = AddSaturating(now_, config_.acknowledge_delay);
+  return true;
+}
+
+bool Connection::OnSrcAvail(const wire::SrcAvail& advert, const MessageArrived& arrived,
+                            Actions& actions) {
+  if (RefusesPayload(actions)) return false;
+  const char* violation = reader_.OnSrcAvail(
+      advert, {arrived.buffer, arrived.payload_offset, arrived.payload_length});
+  if (violation != nullptr) {
+    Fail(Outcome::kPeerProtocol, violation, actions);
+    return false;
+  }
+  ++counters_.source_adverts_received;
+  if (arrived.payload_length == 0) return false;
+  if (!acknowledge_at_) acknowledge_at_ = AddSaturating(now_, config_.acknowledge_delay);
+  if (!AdvertReader::KeepsInline(arrived.payload_length)) {
+    receive_.OnPayload(arrived.buffer, arrived.payload_offset, arrived.payload_length);
+  }
+  return true;
+}
+
+void Connection::OnAdvertProgress(const SourceAdvert::Progress& progress, Actions& actions) {
+  if (progress.violation != nullptr) {
+    Fail(Outcome::kPeerProtocol, progress.violation, actions);
+    return;
+  }
+  if (progress.bytes_read > 0) {
+    send_.OnAdvertRead(progress.operation_number, progress.bytes_read, counters_);
+  }
+  if (progress.complete) send_.OnAdvertComplete(progress.operation_number, kInlineBytes);
+  if (progress.remainder) send_.OnRemainder(progress.operation_number, *progress.remainder);
+}
+
+// Inline bytes that were kept for the advert become ordinary unread ones.
+void Connection::UseInlineBytes() {
+  const AdvertReader::Inline bytes = reader_.UseInline();
+  receive_.OnPayload(bytes.buffer, bytes.offset, bytes.length);
+}
+
+void Connection::OnSrcAvailCancel(uint32_t sequence) {
+  if (reader_.fresh()) UseInlineBytes();
+  if (!reader_.OnSrcAvailCancel()) return;
+  if (reader_.HoldsAcknowledgement()) credits_.HoldAcknowledgement(sequence - 1);
+}
+
+void Connection::OnDisConn(Actions& actions) {
+  if (reader_.active()) {
+    Fail(Outcome::kPeerProtocol, "DisConn: an advert is not processed", actions);  // [13.1]
+    return;
+  }
+  if (!Move(PhaseCue::kDisConnArrived)) {
+    Fail(Outcome::kPeerProtocol, "DisConn: a second one", actions);
+    return;
+  }
+  teardown_.OnPeerDisConn();
+}
+
+void Connection::OnOther(const wire::Body& body, Actions& actions) {
+  const OtherAnswer answer = AnswerOther(body);
+  if (answer.failure != Outcome::kDone) {
+    Fail(answer.failure, answer.reason, actions);
+    return;
+  }
+  if (!answer.refuse_resize) return;
+  if (resize_refusal_owed_) {
+    Fail(Outcome::kPeerProtocol, "ChRcvBuf: one is unacknowledged", actions);  // [11]
+    return;
+  }
+  resize_refusal_owed_ = true;
+}
+
+}  // namespace esdp::sdp

@@ -1,0 +1,80 @@
+#ifndef ESDP_IMPL_SDP_CREDITS_H_
+#define ESDP_IMPL_SDP_CREDITS_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "impl/base/digest.h"
+#include "impl/sdp/wire/messages.h"
+
+namespace esdp::sdp {
+
+// Sequence numbers and credits of both directions [4]. It knows what we may send, what the peer
+// believes it may send, and when we owe it news.
+class Credits {
+ public:
+  // --- our receive buffers ---
+  void OnReceivePosted() { ++posted_; }
+  void OnReceiveTaken() { --posted_; }
+  uint16_t posted() const { return posted_; }
+
+  // The Hello pair has been exchanged: both sides know the other's first count.
+  void Start(uint16_t peer_buffers);
+
+  // The header of an arrived message, `bare` for a Data of 16 bytes. The caller has called
+  // OnReceiveTaken. Returns what is wrong with it, or nullptr.
+  const char* OnHeader(const wire::BaseHeader& header, bool bare);
+
+  // --- what may be sent now [4.3] ---
+  int32_t available() const;
+  bool MaySendPayload() const;
+  bool MaySendControl() const;
+
+  // Fills Bufs, MSeq and MSeqAck of a message that goes out now, and spends its credit.
+  void Stamp(wire::BaseHeader& header, bool payload, bool bare);
+
+  // --- what we owe the peer [4.4] ---
+  bool UpdateDue() const;
+  // Payload waits with exactly two credits, and the peer may believe that it owes us nothing.
+  bool EscapeDue() const;
+  void OnEscape() { escaped_ = true; }
+
+  // [7.4] Holds the acknowledgement at `sequence` until released, whatever else arrives.
+  void HoldAcknowledgement(uint32_t sequence) { held_at_ = sequence; }
+  void ReleaseAcknowledgement() { held_at_.reset(); }
+  bool holds_acknowledgement() const { return held_at_.has_value(); }
+
+  uint32_t last_sent() const { return last_sent_; }
+  uint32_t last_received() const { return last_received_; }
+  uint32_t acknowledged_by_peer() const { return peer_acknowledged_; }
+
+  bool Holds() const;  // the invariants
+  void AddTo(Digest& digest) const;
+
+ private:
+  uint32_t AcknowledgementNow() const { return held_at_ ? *held_at_ : last_received_; }
+  // Credits that the peer has left by our last header, and by the header we could send now.
+  int32_t PeerKnows() const;
+  int32_t PeerWouldKnow() const;
+  bool GivesCredits() const { return PeerWouldKnow() > PeerKnows(); }
+
+  uint16_t posted_ = 0;
+  uint16_t posted_told_ = 0;       // Bufs of our last header
+  uint32_t acknowledged_told_ = 0; // MSeqAck of our last header
+  uint32_t last_received_ = 0;     // 0: the Hello
+  uint32_t bare_received_ = 0;     // bare Data since our last send
+
+  uint16_t peer_buffers_ = 0;      // of the peer's last header
+  uint32_t peer_credit_base_ = 0;  // MSeqAck of the peer's last header
+  uint32_t peer_acknowledged_ = 0; // the highest MSeqAck heard
+  uint32_t last_sent_ = 0;         // 0: the Hello
+  uint32_t last_bare_sent_ = 0;
+  bool bare_unacknowledged_ = false;
+  bool escaped_ = false;
+
+  std::optional<uint32_t> held_at_;
+};
+
+}  // namespace esdp::sdp
+
+#endif  // ESDP_IMPL_SDP_CREDITS_H_

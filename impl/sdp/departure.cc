@@ -1,0 +1,247 @@
+#include <algorithm>
+#include <variant>
+
+#include "impl/sdp/connection.h"
+#include "impl/sdp/limits.h"
+
+// What follows from an input: unread bytes reach receives, adverts are read, and whatever may leave
+// now leaves, in this order: answers to the peer, payload, DisConn, news of credits.
+
+namespace esdp::sdp {
+
+void Connection::Advance(Actions& actions) {
+  if (IsOpen(phase_)) {
+    Deliver(actions);
+    SendOut(actions);
+  } else if (phase_ == Phase::kTimeWait) {
+    Deliver(actions);
+  } else if (phase_ == Phase::kClosed) {
+    if (!reported_closed_ || cause_ == Outcome::kDone) Deliver(actions);
+    MaybeReportClosed(actions);
+    return;
+  }
+  FinishSends(actions);
+  // [13.2] Not before our own DisConn has left, or what is behind it on the queue is lost.
+  if (phase_ == Phase::kTimeWait && teardown_.disconn_left() && !disconnect_asked_) {
+    disconnect_asked_ = true;
+    actions.emplace_back(Disconnect{true, Outcome::kDone, ""});
+  }
+}
+
+// --- inbound ---
+
+void Connection::Deliver(Actions& actions) {
+  do {
+    std::optional<ReceiveBuffer> emptied;
+    while (receive_.CopyNext(emptied, actions, counters_)) {
+      if (emptied && IsOpen(phase_)) PostAgain(*emptied, actions);
+    }
+  } while (IsOpen(phase_) && ReadAdvert(actions));
+  receive_.FinishReady(reader_.brings_more(), teardown_.peer_shut(), counters_, actions);
+}
+
+// Starts reads as far as receives, the device and the policy allow. True: there are unread bytes to
+// deliver first.
+bool Connection::ReadAdvert(Actions& actions) {
+  while (reader_.left() > 0) {
+    if (!receive_.has_room()) {
+      // [15, rule 2] Both sides have advertised and neither may ever receive: ask for Data.
+      if (source_.outstanding()) RefuseAdvert();
+      return false;
+    }
+    if (receive_.has_unread()) return true;
+    const ReceiveRoom room = *receive_.Room();
+    if (!ReadsIntoRoom(room, reader_.left(), reads_out_max_ > 0)) {
+      if (room.may_end_short) {
+        receive_.EndShort();
+        continue;
+      }
+      RefuseAdvert();
+      return true;
+    }
+    if (reader_.reads_in_flight() >= reads_out_max_ || !HasSlot(kWorkSlotsForControl)) return false;
+    const uint32_t read_max = std::min(room.range.length, config_.read_bytes_max);
+    if (reader_.fresh() && !SettleInlineBytes(read_max, actions)) return true;
+    const OperationRange target{room.range.operation, std::min(read_max, reader_.left()),
+                                room.range.offset};
+    const uint64_t number = receive_.OnReadStarted(target.length);
+    actions.emplace_back(reader_.StartRead(target, number));
+  }
+  return false;
+}
+
+// A few inline bytes are read again with the rest, unless the first read would not cover them.
+// False: they are unread bytes now.
+bool Connection::SettleInlineBytes(uint32_t first_read_bytes, Actions& actions) {
+  if (first_read_bytes <= reader_.inline_bytes()) {
+    UseInlineBytes();
+    return false;
+  }
+  PostAgain(reader_.RereadInline().buffer, actions);
+  return true;
+}
+
+void Connection::RefuseAdvert() {
+  if (reader_.fresh()) UseInlineBytes();
+  reader_.Refuse();
+}
+
+// --- outbound ---
+
+bool Connection::HasSlot(uint32_t reserved) const {
+  return posted_sends_.size() + reader_.reads_in_flight() + reserved < config_.send_work_max;
+}
+
+bool Connection::MaySendControl() const { return HasSlot(0) && credits_.MaySendControl(); }
+
+Send& Connection::NewSend(const wire::Body& body, Actions& actions) {
+  Send& send = std::get<Send>(actions.emplace_back(std::in_place_type<Send>));
+  send.message.body = body;
+  return send;
+}
+
+void Connection::Stamp(Send& send, SendKind kind, bool bare) {
+  credits_.Stamp(send.message.base, kind == SendKind::kPayload, bare);
+  posted_sends_.PushBack(kind);
+  ++counters_.messages_sent;
+  if (send.message.base.acknowledged == credits_.last_received()) {
+    acknowledge_at_.reset();
+    acknowledgement_due_ = false;
+  }
+}
+
+void Connection::SendBare(Actions& actions) {
+  Stamp(NewSend(wire::Data{}, actions), SendKind::kControl, true);
+}
+
+void Connection::SendOut(Actions& actions) {
+  if (source_.offering()) return;  // its SrcAvail has the next MSeq
+  if (speaks_first_ && MaySendControl()) {
+    SendBare(actions);
+    speaks_first_ = false;
+  }
+  send_.CopyWaiting(actions, counters_);
+  // Behind both DisConns nobody needs to hear of us any more.
+  if (waits_for_first_ || phase_ == Phase::kLastAck) return;
+  SendAnswers(actions);
+  SendPayload(actions);
+  if (source_.offering()) return;
+  SendDisConn(actions);
+  SendUpdate(actions);
+}
+
+void Connection::SendAnswers(Actions& actions) {
+  for (;;) {
+    const AdvertReader::Answer answer = reader_.NextAnswer();
+    if (answer == AdvertReader::Answer::kNone || !MaySendControl()) break;
+    if (answer == AdvertReader::Answer::kRdmaRdCompl) {
+      const AdvertReader::Completion completion = reader_.TakeRdmaRdCompl();
+      Send& send = NewSend(completion.message, actions);
+      if (peer_.accepts_invalidate) send.invalidate_key = completion.finished_key;
+      Stamp(send, SendKind::kControl, false);
+    } else {
+      credits_.ReleaseAcknowledgement();  // [7.4, step 4]
+      reader_.TakeSendSm();
+      Stamp(NewSend(wire::SendSm{}, actions), SendKind::kControl, false);
+      ++counters_.send_sm_sent;
+    }
+    if (!reader_.HoldsAcknowledgement()) credits_.ReleaseAcknowledgement();
+  }
+  if (resize_refusal_owed_ && MaySendControl()) {
+    Send& send = NewSend(wire::ChRcvBufAck{config_.receive_buffer_bytes}, actions);
+    Stamp(send, SendKind::kControl, false);
+    resize_refusal_owed_ = false;
+  }
+}
+
+void Connection::SendPayload(Actions& actions) {
+  bool waits_for_credit = false;
+  // [5] Combined: no payload while a SrcAvail is outstanding. Its remainder comes after SendSm,
+  // when it no longer is.
+  while (!source_.outstanding()) {
+    const SendHalf::Next next = send_.NextPayload(teardown_.shut());
+    if (next == SendHalf::Next::kNothing || !HasSlot(kWorkSlotsForControl)) break;
+    if (!credits_.MaySendPayload()) {
+      waits_for_credit = true;
+      break;
+    }
+    if (next == SendHalf::Next::kAdvert) {
+      source_.Offer(send_.AdvertCandidate(), actions);
+      break;
+    }
+    PostPayload(next, actions);
+    send_.CopyWaiting(actions, counters_);
+  }
+  if (waits_for_credit && !stalled_) ++counters_.credit_stalls;
+  stalled_ = waits_for_credit;
+}
+
+void Connection::PostPayload(SendHalf::Next next, Actions& actions) {
+  Send& send = NewSend(wire::Data{}, actions);
+  if (next == SendHalf::Next::kRemainder) {
+    send_.TakeRemainder(send);
+  } else if (next == SendHalf::Next::kCopied) {
+    send_.TakeCopied(send);
+  } else {
+    send_.TakeGathered(send);
+  }
+  Stamp(send, SendKind::kPayload, false);
+  send_.OnPosted(send.message.base.sequence, counters_);
+}
+
+void Connection::SendDisConn(Actions& actions) {
+  // [13.1] Only after all data, and adverts to their last byte.
+  if (!teardown_.shut() || teardown_.disconn_sent()) return;
+  if (!send_.drained() || !source_.idle() || !MaySendControl()) return;
+  if (!Move(PhaseCue::kDisConnSent)) return;
+  Stamp(NewSend(wire::DisConn{}, actions), SendKind::kDisConn, false);
+  teardown_.OnDisConnPosted();
+  if (phase_ == Phase::kLastAck) {
+    teardown_.WaitForPeer(AddSaturating(now_, config_.close_wait));
+  }
+}
+
+void Connection::SendUpdate(Actions& actions) {
+  if (phase_ == Phase::kLastAck || !HasSlot(0)) return;
+  const bool acknowledges =
+      acknowledgement_due_ && !credits_.holds_acknowledgement() && credits_.MaySendControl();
+  if (acknowledges || credits_.UpdateDue()) {
+    SendBare(actions);
+    ++counters_.credit_updates_sent;
+  } else if (stalled_ && credits_.EscapeDue()) {
+    SendBare(actions);
+    credits_.OnEscape();
+  }
+}
+
+void Connection::FinishSends(Actions& actions) {
+  if (phase_ == Phase::kAborting || phase_ < Phase::kEstablished) return;
+  send_.FinishReady(source_.HeldFrom(), counters_, actions);
+  if (teardown_.disconn_left() && send_.empty()) {
+    teardown_.FinishShutdowns(Outcome::kDone, actions);
+  }
+}
+
+// --- timers ---
+
+void Connection::ArmTimers(Actions& actions) {
+  const bool over = phase_ == Phase::kClosed || phase_ == Phase::kAborting;
+  // Set lazily: a deadline that has moved away is looked at again when the earlier one fires.
+  if (!over && acknowledge_at_ && !acknowledge_armed_ && !acknowledgement_due_) {
+    acknowledge_armed_ = true;
+    actions.emplace_back(SetTimer{Timer::kAcknowledge, *acknowledge_at_});
+  } else if (over && acknowledge_armed_) {
+    acknowledge_armed_ = false;
+    actions.emplace_back(ClearTimer{Timer::kAcknowledge});
+  }
+  const Time deadline = over ? kTimeInfinite : teardown_.NextDeadline();
+  if (deadline == close_armed_) return;
+  close_armed_ = deadline;
+  if (deadline == kTimeInfinite) {
+    actions.emplace_back(ClearTimer{Timer::kClose});
+  } else {
+    actions.emplace_back(SetTimer{Timer::kClose, deadline});
+  }
+}
+
+}  // namespace esdp::sdp

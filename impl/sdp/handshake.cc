@@ -1,0 +1,96 @@
+#include "impl/sdp/handshake.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "impl/sdp/limits.h"
+
+namespace esdp::sdp {
+namespace {
+
+uint8_t Capabilities(const Config& config) {
+  return config.remote_invalidate ? wire::kCapabilityInvalidate : uint8_t{0};
+}
+
+// The checks that both answers have in common [2.8].
+const char* CheckParameters(const wire::BaseHeader& base, uint8_t major_version,
+                            uint32_t receive_bytes, const PeerParameters& peer) {
+  // The port space is shared with other protocols: insist on the shape of a first message [2.6].
+  if (base.flags != 0) return "Flags of the first message: not 0";
+  if (base.sequence != 0) return "MSeq of the first message: not 0";
+  if (base.acknowledged != 0) return "MSeqAck of the first message: not 0";
+  if (major_version != kMajorVersion) return "MajV: not supported";
+  if (peer.max_adverts == 0) return "MaxAdverts: is 0";
+  if (peer.buffers < kBuffersMin) return "Bufs: fewer than 3";
+  if (receive_bytes < wire::kReceiveBufferBytesMin) return "receive buffer size: below 37 bytes";
+  if (receive_bytes > kReceiveBufferBytesMax) return "receive buffer size: above 2^31 bytes";
+  return nullptr;
+}
+
+}  // namespace
+
+void PeerParameters::AddTo(Digest& digest) const {
+  digest.Add(receive_buffer_bytes).Add(buffers).Add(max_adverts).Add(minor_version);
+  digest.Add(accepts_invalidate);
+}
+
+wire::Message MakeHello(const Config& config, uint16_t buffers_posted) {
+  wire::Hello hello;
+  hello.major_version = kMajorVersion;
+  hello.minor_version = kMinorVersion;
+  hello.ip_version = config.ip_version;
+  hello.capabilities = Capabilities(config);
+  hello.max_adverts = config.max_adverts;
+  hello.desired_remote_receive_size = config.receive_buffer_bytes;
+  hello.local_receive_size = config.receive_buffer_bytes;
+  hello.local_port = config.local_port;
+  hello.source_address = config.local_address;
+  hello.destination_address = config.peer_address;
+  wire::Message message;
+  message.base.buffers = buffers_posted;
+  message.body = hello;
+  return message;
+}
+
+wire::Message MakeHelloAck(const Config& config, uint16_t buffers_posted,
+                           const PeerParameters& peer) {
+  wire::HelloAck hello_ack;
+  hello_ack.major_version = kMajorVersion;
+  hello_ack.minor_version = peer.minor_version;
+  hello_ack.capabilities = Capabilities(config);
+  hello_ack.max_adverts = config.max_adverts;
+  hello_ack.actual_receive_size = config.receive_buffer_bytes;
+  wire::Message message;
+  message.base.buffers = buffers_posted;
+  message.body = hello_ack;
+  return message;
+}
+
+const char* CheckHello(const wire::Message& message, PeerParameters& peer) {
+  const auto* hello = std::get_if<wire::Hello>(&message.body);
+  if (hello == nullptr) return "MID: the first message is no Hello";
+  if (hello->ip_version != 4 && hello->ip_version != 6) return "IPV: neither 4 nor 6";
+  const bool extended = (hello->capabilities & wire::kCapabilityExtendedMaxAdverts) != 0;
+  peer.receive_buffer_bytes = hello->local_receive_size;
+  peer.buffers = message.base.buffers;
+  peer.max_adverts = extended ? std::max<uint16_t>(hello->max_adverts, hello->extended_max_adverts)
+                              : hello->max_adverts;
+  if (hello->max_adverts == 0) peer.max_adverts = 0;
+  peer.minor_version = std::min(hello->minor_version, kMinorVersion);
+  peer.accepts_invalidate = (hello->capabilities & wire::kCapabilityInvalidate) != 0;
+  return CheckParameters(message.base, hello->major_version, hello->local_receive_size, peer);
+}
+
+const char* CheckHelloAck(const wire::Message& message, PeerParameters& peer) {
+  const auto* hello_ack = std::get_if<wire::HelloAck>(&message.body);
+  if (hello_ack == nullptr) return "MID: the answer is no HelloAck";
+  peer.receive_buffer_bytes = hello_ack->actual_receive_size;
+  peer.buffers = message.base.buffers;
+  peer.max_adverts = hello_ack->max_adverts;
+  peer.minor_version = std::min(hello_ack->minor_version, kMinorVersion);
+  peer.accepts_invalidate = (hello_ack->capabilities & wire::kCapabilityInvalidate) != 0;
+  return CheckParameters(message.base, hello_ack->major_version, hello_ack->actual_receive_size,
+                         peer);
+}
+
+}  // namespace esdp::sdp

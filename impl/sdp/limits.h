@@ -1,0 +1,39 @@
+#ifndef ESDP_IMPL_SDP_LIMITS_H_
+#define ESDP_IMPL_SDP_LIMITS_H_
+
+#include <cstdint>
+
+#include "impl/sdp/wire/messages.h"
+
+// Every constant of the protocol that the core uses, with the clause of the sdp wire protocol that
+// fixes it. Sizes of messages are in wire/messages.h.
+
+namespace esdp::sdp {
+
+inline constexpr uint8_t kMajorVersion = 2;  // [19, row 2]
+inline constexpr uint8_t kMinorVersion = 2;
+
+inline constexpr uint16_t kBuffersMin = 3;  // [4.5] posted at set-up, both ways
+inline constexpr uint32_t kReceiveBufferBytesMax = 1u << 31;  // [3.3], [3.4]
+
+inline constexpr int32_t kCreditsForPayload = 3;  // [4.3] user bytes
+inline constexpr int32_t kCreditsForControl = 2;  // [4.3] no user bytes
+inline constexpr int32_t kCreditsForUpdate = 1;   // [4.3] no user bytes, and it gives new credits
+inline constexpr int32_t kMustUpdateAt = 1;       // [4.4] the peer has this many or fewer
+
+inline constexpr uint32_t kWorkSlotsForControl = 4;  // [15, rule 5] never taken by payload
+
+inline constexpr uint32_t kInlineBytes = 1;          // [5] Combined: mandatory, and one is enough
+inline constexpr uint32_t kInlineUseMin = 64;        // [7.1] fewer are ignored and read again
+inline constexpr uint32_t kSourceAdvertBytesMin = kInlineBytes + 1;  // [19, row 7] inline < Len
+
+// Local choices, not the standard's.
+inline constexpr uint32_t kSendBufferBytes = 16 * 1024;  // coalesced payload of one send buffer
+inline constexpr uint32_t kDataBytesMax = 1u << 20;      // payload of one message, however large the peer's buffers
+
+// [4.1] Serial arithmetic: a is b or came after it.
+constexpr bool AtOrAfter(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b) >= 0; }
+
+}  // namespace esdp::sdp
+
+#endif  // ESDP_IMPL_SDP_LIMITS_H_

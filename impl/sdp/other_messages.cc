@@ -1,0 +1,43 @@
+#include "impl/sdp/other_messages.h"
+
+#include <variant>
+
+namespace esdp::sdp {
+namespace {
+
+OtherAnswer Violation(const char* reason) { return {Outcome::kPeerProtocol, reason, false}; }
+
+struct Answerer {
+  // [5] Both halves are in Combined mode and stay there.
+  OtherAnswer operator()(const wire::SinkAvail&) const {
+    return Violation("SinkAvail: the half is not Pipelined");
+  }
+  OtherAnswer operator()(const wire::RdmaWrCompl&) const {
+    return Violation("RdmaWrCompl: no SinkAvail was sent");
+  }
+  OtherAnswer operator()(const wire::ModeChange& change) const {
+    if (change.mode == wire::Mode::kCombined) return {};  // the current one: ignored
+    return Violation("ModeChange: more than one advert was not agreed");
+  }
+  OtherAnswer operator()(const wire::ChRcvBuf&) const { return {Outcome::kDone, "", true}; }
+  OtherAnswer operator()(const wire::SuspComm&) const {
+    return {Outcome::kPeerReset, "SuspComm: the peer leaves the connection", false};
+  }
+  OtherAnswer operator()(const wire::Hello&) const {
+    return Violation("Hello: the connection is established");
+  }
+  OtherAnswer operator()(const wire::HelloAck&) const {
+    return Violation("HelloAck: the connection is established");
+  }
+  // Answers to what was never asked: ignored [17]. The rest has its own place in connection.
+  template <typename Message>
+  OtherAnswer operator()(const Message&) const {
+    return {};
+  }
+};
+
+}  // namespace
+
+OtherAnswer AnswerOther(const wire::Body& body) { return std::visit(Answerer{}, body); }
+
+}  // namespace esdp::sdp

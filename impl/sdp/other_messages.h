@@ -1,0 +1,23 @@
+#ifndef ESDP_IMPL_SDP_OTHER_MESSAGES_H_
+#define ESDP_IMPL_SDP_OTHER_MESSAGES_H_
+
+#include "impl/sdp/ids.h"
+#include "impl/sdp/wire/messages.h"
+
+// Messages of features that this end does not use: Write ZCopy, modes, resizing, suspending. Each is
+// answered as section 17 allows towards a peer that was promised one advert and Combined mode. A
+// feature that comes to life takes its rows out of here.
+
+namespace esdp::sdp {
+
+struct OtherAnswer {
+  Outcome failure = Outcome::kDone;  // not kDone: the connection ends with it
+  const char* reason = "";
+  bool refuse_resize = false;  // owed: ChRcvBufAck with the size unchanged [11]
+};
+
+OtherAnswer AnswerOther(const wire::Body& body);
+
+}  // namespace esdp::sdp
+
+#endif  // ESDP_IMPL_SDP_OTHER_MESSAGES_H_

@@ -1,0 +1,48 @@
+#ifndef ESDP_IMPL_SDP_POLICY_H_
+#define ESDP_IMPL_SDP_POLICY_H_
+
+#include <cstdint>
+
+#include "impl/sdp/ids.h"
+
+// Which path bytes take. Decisions only, from numbers that are handed in: the mechanism is elsewhere.
+
+namespace esdp::sdp {
+
+enum class SendRoute : uint8_t {
+  kCopy,       // into a send buffer, together with its neighbours
+  kGather,     // in Data messages, straight from the operation's memory
+  kAdvertise,  // SrcAvail: the peer reads it
+};
+
+// What a send piece looks like to the policy.
+struct SendTraits {
+  uint64_t length = 0;
+  uint64_t zcopy_min = 0;
+  Path path = Path::kByThreshold;
+  bool exposable = false;
+};
+
+struct SendLimits {
+  uint32_t coalesce_max = 0;
+  bool may_advertise = false;  // the fabric can expose and the peer may read
+};
+
+SendRoute ChooseSendRoute(const SendTraits& piece, const SendLimits& limits);
+
+// What a receive piece looks like to the policy: the place where the next byte goes.
+struct ReceiveRoom {
+  OperationRange range;  // contiguous
+  uint64_t zcopy_min = 0;
+  Path path = Path::kByThreshold;
+  bool placeable = false;
+  bool may_end_short = false;  // the operation has bytes and need not wait for more
+};
+
+// Whether to read `advert_left` bytes of the peer's into this place. If not, the peer is asked to
+// send them (SendSm), or the operation ends short and the next one is looked at.
+bool ReadsIntoRoom(const ReceiveRoom& room, uint64_t advert_left, bool reads_possible);
+
+}  // namespace esdp::sdp
+
+#endif  // ESDP_IMPL_SDP_POLICY_H_

@@ -1,0 +1,219 @@
+#include "impl/sdp/receive_half.h"
+
+#include <algorithm>
+
+namespace esdp::sdp {
+
+// --- the application ---
+
+void ReceiveHalf::Ask(const AskReceive& ask) {
+  const bool follows = !operations_.empty() && operations_.back().open;
+  if (!follows) {
+    Operation operation;
+    operation.id = ask.piece.operation;
+    operation.wait_all = ask.wait_all;
+    operations_.PushBack(operation);
+  }
+  Operation& operation = operations_.back();
+  operation.open = ask.more;
+  operation.length += ask.piece.length;
+  if (ask.piece.length == 0 || operation.ends_short) return;
+  Piece piece;
+  piece.range = ask.piece;
+  piece.number = first_number_ + operations_.size() - 1;
+  piece.zcopy_min = ask.zcopy_min;
+  piece.path = ask.path;
+  piece.placeable = ask.placeable;
+  pieces_.PushBack(piece);
+}
+
+void ReceiveHalf::AskRefused(const AskReceive& ask, Outcome outcome) {
+  const bool follows = !operations_.empty() && operations_.back().open;
+  if (!follows) {
+    Operation operation;
+    operation.id = ask.piece.operation;
+    operation.outcome = outcome;
+    operation.ends_short = true;
+    operations_.PushBack(operation);
+  }
+  operations_.back().open = ask.more;
+}
+
+ReceiveHalf::CancelAnswer ReceiveHalf::Cancel(OperationId id, Outcome outcome, Actions& actions) {
+  size_t index = 0;
+  while (index < operations_.size() &&
+         (operations_[index].id != id || operations_[index].finished)) {
+    ++index;
+  }
+  if (index == operations_.size() || operations_[index].open) return CancelAnswer::kUnknown;
+  Operation& operation = operations_[index];
+  if (operation.assigned > 0 && operation.assigned == operation.length) return CancelAnswer::kFull;
+  DropPieces(first_number_ + index);
+  operation.ends_short = true;
+  operation.outcome = outcome;
+  if (operation.assigned == 0) {
+    Finish(operation, outcome, /*at_end=*/false, actions);
+    operation.finished = true;
+  }
+  return CancelAnswer::kCancelled;
+}
+
+void ReceiveHalf::DropPieces(uint64_t number) {
+  for (size_t i = pieces_.size(); i > 0; --i) {
+    if (pieces_[i - 1].number == number) pieces_.EraseAt(i - 1);
+  }
+}
+
+// --- bytes ---
+
+void ReceiveHalf::OnPayload(ReceiveBuffer buffer, uint32_t offset, uint32_t length) {
+  unread_.PushBack({buffer, offset, length});
+}
+
+void ReceiveHalf::Assign(uint32_t length) {
+  Piece& piece = pieces_.front();
+  Operation& operation = At(piece.number);
+  if (operation.assigned == 0) operation.begin = assigned_;
+  operation.assigned += length;
+  assigned_ += length;
+  piece.range.offset += length;
+  piece.range.length -= length;
+  if (piece.range.length == 0) pieces_.PopFront();
+}
+
+bool ReceiveHalf::CopyNext(std::optional<ReceiveBuffer>& emptied, Actions& actions,
+                           Counters& counters) {
+  emptied.reset();
+  if (unread_.empty() || pieces_.empty()) return false;
+  Unread& unread = unread_.front();
+  CopyIn copy;
+  copy.buffer = unread.buffer;
+  copy.buffer_offset = unread.offset;
+  copy.target = pieces_.front().range;
+  copy.target.length = std::min(copy.target.length, unread.length);
+  actions.emplace_back(copy);
+  const uint32_t length = copy.target.length;
+  Assign(length);
+  ++counters.payload_copies;
+  counters.payload_copy_bytes += length;
+  counters.bytes_received_copied += length;
+  unread.offset += length;
+  unread.length -= length;
+  if (unread.length == 0) {
+    emptied = unread.buffer;
+    unread_.PopFront();
+  }
+  return true;
+}
+
+std::optional<ReceiveRoom> ReceiveHalf::Room() const {
+  if (pieces_.empty()) return std::nullopt;
+  const Piece& piece = pieces_.front();
+  const Operation& operation = At(piece.number);
+  ReceiveRoom room;
+  room.range = piece.range;
+  room.zcopy_min = piece.zcopy_min;
+  room.path = piece.path;
+  room.placeable = piece.placeable;
+  room.may_end_short = operation.assigned > 0 && !operation.wait_all;
+  return room;
+}
+
+uint64_t ReceiveHalf::OnReadStarted(uint32_t length) {
+  const uint64_t number = pieces_.front().number;
+  At(number).in_flight += length;
+  Assign(length);
+  return number;
+}
+
+void ReceiveHalf::OnReadFinished(uint64_t operation_number, uint32_t length, Counters& counters) {
+  Operation& operation = At(operation_number);
+  operation.in_flight -= length;
+  operation.zero_copy += length;
+  counters.bytes_received_zero_copy += length;
+}
+
+void ReceiveHalf::EndShort() {
+  const uint64_t number = pieces_.front().number;
+  At(number).ends_short = true;
+  DropPieces(number);
+}
+
+// --- completion ---
+
+// [es-api D.2, 6]
+bool ReceiveHalf::IsReady(const Operation& operation, bool more_comes, bool at_end) const {
+  if (operation.open || operation.in_flight > 0) return false;
+  if (operation.ends_short || operation.assigned == operation.length || at_end) return true;
+  return operation.assigned > 0 && !operation.wait_all && !more_comes && unread_.empty();
+}
+
+void ReceiveHalf::Finish(const Operation& operation, Outcome outcome, bool at_end,
+                         Actions& actions) {
+  FinishOperation finish;
+  finish.operation = operation.id;
+  finish.outcome = outcome;
+  finish.bytes = operation.assigned - operation.in_flight;
+  const bool is_short = finish.bytes < operation.length || operation.length == 0;
+  finish.end_of_stream = at_end && outcome == Outcome::kDone && is_short;
+  finish.bytes_zero_copy = operation.zero_copy;
+  finish.stream_offset = operation.assigned > 0 ? operation.begin : assigned_;
+  actions.emplace_back(finish);
+}
+
+void ReceiveHalf::FinishReady(bool more_comes, bool end_of_stream, Counters& counters,
+                              Actions& actions) {
+  const bool at_end = end_of_stream && unread_.empty() && !more_comes;
+  while (!operations_.empty()) {
+    Operation& operation = operations_.front();
+    if (!operation.finished) {
+      if (!IsReady(operation, more_comes, at_end)) return;
+      if (operation.assigned < operation.length) DropPieces(first_number_);
+      Finish(operation, operation.outcome, at_end, actions);
+      const bool mostly_read = 2 * operation.zero_copy > operation.assigned;
+      if (operation.assigned > 0) {
+        ++(mostly_read ? counters.receives_zero_copy : counters.receives_copied);
+      }
+    }
+    operations_.PopFront();
+    ++first_number_;
+  }
+}
+
+void ReceiveHalf::FinishAll(Outcome outcome, Actions& actions) {
+  for (const Operation& operation : operations_) {
+    if (operation.finished) continue;
+    const bool decided = operation.outcome != Outcome::kDone;
+    Finish(operation, decided ? operation.outcome : outcome, /*at_end=*/false, actions);
+  }
+  first_number_ += operations_.size();
+  operations_.clear();
+  pieces_.clear();
+}
+
+bool ReceiveHalf::Holds() const {
+  if (operations_.empty()) return pieces_.empty();
+  const Operation& front = operations_.front();
+  return front.assigned <= front.length && front.in_flight <= front.assigned;
+}
+
+void ReceiveHalf::AddTo(Digest& digest) const {
+  digest.Add(assigned_).Add(first_number_).Add(operations_.size()).Add(pieces_.size());
+  for (const Operation& operation : operations_) {
+    digest.Add(static_cast<uint32_t>(operation.id)).Add(operation.open).Add(operation.wait_all);
+    digest.Add(operation.finished).Add(operation.ends_short);
+    digest.Add(static_cast<uint8_t>(operation.outcome)).Add(operation.length);
+    digest.Add(operation.assigned).Add(operation.in_flight).Add(operation.zero_copy);
+    digest.Add(operation.begin);
+  }
+  for (const Piece& piece : pieces_) {
+    digest.Add(static_cast<uint32_t>(piece.range.operation)).Add(piece.range.offset);
+    digest.Add(piece.range.length).Add(piece.number).Add(piece.zcopy_min);
+    digest.Add(static_cast<uint8_t>(piece.path)).Add(piece.placeable);
+  }
+  for (const Unread& unread : unread_) {
+    digest.Add(static_cast<uint16_t>(unread.buffer)).Add(unread.offset).Add(unread.length);
+  }
+}
+
+}  // namespace esdp::sdp

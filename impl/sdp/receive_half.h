@@ -1,0 +1,103 @@
+#ifndef ESDP_IMPL_SDP_RECEIVE_HALF_H_
+#define ESDP_IMPL_SDP_RECEIVE_HALF_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "impl/base/digest.h"
+#include "impl/base/ring.h"
+#include "impl/sdp/action.h"
+#include "impl/sdp/counters.h"
+#include "impl/sdp/ids.h"
+#include "impl/sdp/input.h"
+#include "impl/sdp/policy.h"
+
+namespace esdp::sdp {
+
+// The inbound stream: unread bytes in receive buffers, receive operations in posting order, and the
+// order of their completion. Bytes that the peer has only advertised come behind all unread ones,
+// in every mode: while an advert is outstanding no Data may come, but the rest of the oldest one
+// [5, 7.2]. So the stream is this queue, and then the adverts of AdvertReader.
+class ReceiveHalf {
+ public:
+  // --- the application ---
+  void Ask(const AskReceive& ask);
+  // Takes an operation that is too late; it ends with `outcome` when its turn comes.
+  void AskRefused(const AskReceive& ask, Outcome outcome);
+  enum class CancelAnswer : uint8_t { kUnknown, kCancelled, kFull };
+  // kFull: all its bytes are on their way into its memory; it ends as usual.
+  CancelAnswer Cancel(OperationId operation, Outcome outcome, Actions& actions);
+
+  // --- bytes that arrived ---
+  void OnPayload(ReceiveBuffer buffer, uint32_t offset, uint32_t length);
+  bool has_unread() const { return !unread_.empty(); }
+  // Copies one run of unread bytes into the next place. False: nothing to copy or no place.
+  // `emptied` is the buffer that this has used up, if it has.
+  bool CopyNext(std::optional<ReceiveBuffer>& emptied, Actions& actions, Counters& counters);
+
+  // --- bytes to be read from the peer ---
+  std::optional<ReceiveRoom> Room() const;  // where the next byte goes
+  bool has_room() const { return !pieces_.empty(); }
+  // A read of `length` bytes into the front of Room() starts. Returns the operation's number.
+  uint64_t OnReadStarted(uint32_t length);
+  void OnReadFinished(uint64_t operation_number, uint32_t length, Counters& counters);
+  // The operation at Room() takes no more bytes; it has some.
+  void EndShort();
+
+  // Finishes what is done, in order. `more_comes`: bytes will follow without the application's
+  // doing. `end_of_stream`: none ever will, beyond those unread.
+  void FinishReady(bool more_comes, bool end_of_stream, Counters& counters, Actions& actions);
+  void FinishAll(Outcome outcome, Actions& actions);
+
+  bool empty() const { return operations_.empty(); }
+  uint64_t position() const { return assigned_; }
+  size_t buffers_held() const { return unread_.size(); }
+  void DropUnread() { unread_.clear(); }
+
+  bool Holds() const;
+  void AddTo(Digest& digest) const;
+
+ private:
+  struct Operation {
+    OperationId id{};
+    bool open = false;      // more pieces follow
+    bool wait_all = false;
+    bool finished = false;  // cancelled: its event is out, only the place is left
+    bool ends_short = false;
+    Outcome outcome = Outcome::kDone;
+    uint64_t length = 0;
+    uint64_t assigned = 0;   // bytes that have found their place in it
+    uint64_t in_flight = 0;  // of them, still being read
+    uint64_t zero_copy = 0;
+    uint64_t begin = 0;      // stream position of its first byte
+  };
+  struct Piece {
+    OperationRange range;
+    uint64_t number = 0;
+    uint64_t zcopy_min = 0;
+    Path path = Path::kByThreshold;
+    bool placeable = false;
+  };
+  struct Unread {
+    ReceiveBuffer buffer{};
+    uint32_t offset = 0;
+    uint32_t length = 0;
+  };
+
+  Operation& At(uint64_t number) { return operations_[number - first_number_]; }
+  const Operation& At(uint64_t number) const { return operations_[number - first_number_]; }
+  void Assign(uint32_t length);
+  void DropPieces(uint64_t number);
+  bool IsReady(const Operation& operation, bool more_comes, bool at_end) const;
+  void Finish(const Operation& operation, Outcome outcome, bool at_end, Actions& actions);
+
+  GrowingRing<Operation> operations_;
+  uint64_t first_number_ = 0;  // of operations_[0]
+  GrowingRing<Piece> pieces_;  // none is empty
+  GrowingRing<Unread> unread_;
+  uint64_t assigned_ = 0;      // stream position of the next byte to find a place
+};
+
+}  // namespace esdp::sdp
+
+#endif  // ESDP_IMPL_SDP_RECEIVE_HALF_H_

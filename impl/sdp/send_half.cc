@@ -1,0 +1,349 @@
+#include "impl/sdp/send_half.h"
+
+#include <algorithm>
+
+#include "impl/sdp/limits.h"
+
+namespace esdp::sdp {
+
+void SendHalf::Start(const Limits& limits) { limits_ = limits; }
+
+// --- the application ---
+
+void SendHalf::Ask(const AskSend& ask) {
+  const bool follows = !operations_.empty() && operations_.back().open;
+  if (!follows) {
+    Operation operation;
+    operation.id = ask.piece.operation;
+    operation.complete_at = ask.complete_at;
+    operation.begin = operation.end = asked_;
+    operations_.PushBack(operation);
+  }
+  Operation& operation = operations_.back();
+  operation.open = ask.more;
+  if (ask.piece.length == 0 || operation.outcome != Outcome::kDone) return;
+  asked_ += ask.piece.length;
+  operation.end = asked_;
+  Piece piece;
+  piece.range = ask.piece;
+  piece.number = first_number_ + operations_.size() - 1;
+  piece.traits = {ask.piece.length, ask.zcopy_min, ask.path, ask.exposable};
+  pieces_.PushBack(piece);
+}
+
+void SendHalf::AskRefused(const AskSend& ask, Outcome outcome) {
+  const bool follows = !operations_.empty() && operations_.back().open;
+  if (!follows) {
+    Operation operation;
+    operation.id = ask.piece.operation;
+    operation.outcome = outcome;
+    operation.begin = operation.end = asked_;
+    operations_.PushBack(operation);
+  }
+  operations_.back().open = ask.more;
+}
+
+SendHalf::CancelAnswer SendHalf::Cancel(OperationId id, Outcome outcome, Actions& actions) {
+  size_t index = 0;
+  while (index < operations_.size() &&
+         (operations_[index].id != id || operations_[index].finished)) {
+    ++index;
+  }
+  if (index == operations_.size() || operations_[index].open) return CancelAnswer::kUnknown;
+  Operation& operation = operations_[index];
+  if (taken_ > operation.begin) return CancelAnswer::kBegun;
+  const uint64_t length = operation.end - operation.begin;
+  const uint64_t number = first_number_ + index;
+  for (size_t i = pieces_.size(); i > 0; --i) {
+    if (pieces_[i - 1].number == number) pieces_.EraseAt(i - 1);
+  }
+  // The bytes were never part of the stream: what follows moves up.
+  operation.end = operation.begin;
+  for (size_t i = index + 1; i < operations_.size(); ++i) {
+    operations_[i].begin -= length;
+    operations_[i].end -= length;
+  }
+  asked_ -= length;
+  Finish(operation, 0, outcome, actions);
+  operation.finished = true;
+  return CancelAnswer::kCancelled;
+}
+
+// --- copying ---
+
+SendRoute SendHalf::RouteOf(const Piece& piece) const {
+  SendTraits traits = piece.traits;
+  if (piece.begun || piece.refused_exposure) traits.exposable = false;
+  return ChooseSendRoute(traits, limits_.policy);
+}
+
+std::optional<SendBuffer> SendHalf::TakeBuffer() {
+  if (!free_buffers_.empty()) {
+    const SendBuffer buffer = free_buffers_.back();
+    free_buffers_.pop_back();
+    return buffer;
+  }
+  if (buffers_used_ == limits_.send_buffers) return std::nullopt;
+  return SendBuffer{buffers_used_++};
+}
+
+uint32_t SendHalf::BufferRoom() const { return std::min(limits_.payload_max, kSendBufferBytes); }
+
+// Copies what fits into the open buffer. False: no buffer is free.
+bool SendHalf::CopyPart(Piece& piece, Actions& actions, Counters& counters) {
+  if (filled_.empty() || filled_.back().bytes == BufferRoom()) {
+    const std::optional<SendBuffer> buffer = TakeBuffer();
+    if (!buffer) return false;
+    filled_.PushBack({*buffer, 0});
+  }
+  Filled& open = filled_.back();
+  CopyOut copy;
+  copy.source = piece.range;
+  copy.source.length = std::min(piece.range.length, BufferRoom() - open.bytes);
+  copy.buffer = open.buffer;
+  copy.buffer_offset = open.bytes;
+  actions.emplace_back(copy);
+  open.bytes += copy.source.length;
+  piece.range.offset += copy.source.length;
+  piece.range.length -= copy.source.length;
+  taken_ += copy.source.length;
+  ++counters.payload_copies;
+  counters.payload_copy_bytes += copy.source.length;
+  return true;
+}
+
+void SendHalf::CopyWaiting(Actions& actions, Counters& counters) {
+  while (!pieces_.empty()) {
+    Piece& piece = pieces_.front();
+    if (RouteOf(piece) != SendRoute::kCopy) return;
+    if (!CopyPart(piece, actions, counters)) return;
+    piece.begun = true;
+    if (piece.range.length == 0) pieces_.PopFront();
+  }
+}
+
+// --- the wire ---
+
+SendHalf::Next SendHalf::NextPayload(bool draining) const {
+  if (remainder_) return Next::kRemainder;
+  if (!filled_.empty()) {
+    // A partly filled buffer waits for company while an earlier message is still on its way; that
+    // one's completion sends it off. A queued piece here is one that cannot join the buffer.
+    const bool may_leave = filled_.size() > 1 || filled_.front().bytes == BufferRoom() ||
+                           unfinished_.empty() || !pieces_.empty() || draining;
+    return may_leave ? Next::kCopied : Next::kNothing;
+  }
+  if (pieces_.empty()) return Next::kNothing;
+  switch (RouteOf(pieces_.front())) {
+    case SendRoute::kCopy:
+      return Next::kNothing;  // waits for a send buffer
+    case SendRoute::kGather:
+      return Next::kGathered;
+    case SendRoute::kAdvertise:
+      return Next::kAdvert;
+  }
+  return Next::kNothing;
+}
+
+void SendHalf::TakeCopied(Send& send) {
+  const Filled filled = filled_.TakeFront();
+  send.send_buffer = filled.buffer;
+  send.copied_bytes = filled.bytes;
+  last_taken_ = {emitted_, filled.buffer};
+  emitted_ += filled.bytes;
+}
+
+// Adds the front of `piece` to the message; `room` is what the message still takes.
+void SendHalf::Gather(Send& send, Piece& piece, uint32_t& room) {
+  OperationRange part = piece.range;
+  part.length = std::min(part.length, room);
+  send.gather[send.gather_count++] = part;
+  room -= part.length;
+  piece.range.offset += part.length;
+  piece.range.length -= part.length;
+  piece.begun = true;
+  emitted_ += part.length;
+  At(piece.number).uncopied_end = std::max(At(piece.number).uncopied_end, emitted_);
+}
+
+void SendHalf::TakeRemainder(Send& send) {
+  // [7.2] Exactly these bytes come next: nothing else shares their messages.
+  last_taken_ = {emitted_, std::nullopt};
+  uint32_t room = limits_.payload_max;
+  Gather(send, *remainder_, room);
+  if (remainder_->range.length == 0) remainder_.reset();
+}
+
+void SendHalf::TakeGathered(Send& send) {
+  last_taken_ = {emitted_, std::nullopt};
+  uint32_t room = limits_.payload_max;
+  while (!pieces_.empty() && room > 0 && send.gather_count < limits_.gather_max) {
+    Piece& piece = pieces_.front();
+    if (RouteOf(piece) != SendRoute::kGather) break;
+    const uint32_t before = room;
+    Gather(send, piece, room);
+    taken_ += before - room;
+    if (piece.range.length == 0) pieces_.PopFront();
+  }
+}
+
+void SendHalf::OnPosted(uint32_t sequence, Counters& counters) {
+  unfinished_.PushBack(last_taken_);
+  unacknowledged_.PushBack({sequence, last_taken_.begin});
+  counters.bytes_sent_copied += emitted_ - last_taken_.begin;
+}
+
+OperationRange SendHalf::AdvertCandidate() const {
+  OperationRange range = pieces_.front().range;
+  range.length = std::min(range.length, wire::kAdvertBytesMax);
+  return range;
+}
+
+void SendHalf::OnExposeFailed() { pieces_.front().refused_exposure = true; }
+
+uint64_t SendHalf::TakeAdvert(const OperationRange& range, Send& send) {
+  Piece& piece = pieces_.front();
+  const uint64_t number = piece.number;
+  At(number).uncopied_end = emitted_ + range.length;
+  send.gather[0] = {range.operation, kInlineBytes, range.offset};
+  send.gather_count = 1;
+  last_taken_ = {emitted_, std::nullopt};
+  emitted_ += kInlineBytes;
+  taken_ += range.length;
+  piece.range.offset += range.length;
+  piece.range.length -= range.length;
+  piece.traits.length = piece.range.length;
+  if (piece.range.length == 0) pieces_.PopFront();
+  return number;
+}
+
+void SendHalf::OnAdvertRead(uint64_t operation_number, uint32_t bytes, Counters& counters) {
+  At(operation_number).zero_copy += bytes;
+  emitted_ += bytes;
+  counters.bytes_sent_zero_copy += bytes;
+}
+
+// The inline byte that Combined mode demands is no copy and no Data: an advert that was read to its
+// end counts as zero-copy whole.
+void SendHalf::OnAdvertComplete(uint64_t operation_number, uint32_t inline_bytes) {
+  At(operation_number).zero_copy += inline_bytes;
+}
+
+void SendHalf::OnRemainder(uint64_t operation_number, const OperationRange& range) {
+  Piece piece;
+  piece.range = range;
+  piece.number = operation_number;
+  remainder_ = piece;
+}
+
+void SendHalf::OnPayloadFinished() {
+  if (const auto buffer = unfinished_.front().buffer; buffer) free_buffers_.push_back(*buffer);
+  unfinished_.PopFront();
+}
+
+void SendHalf::OnAcknowledged(uint32_t sequence) {
+  while (!unacknowledged_.empty() && AtOrAfter(sequence, unacknowledged_.front().sequence)) {
+    unacknowledged_.PopFront();
+  }
+}
+
+void SendHalf::OnAllDelivered() {
+  unfinished_.clear();
+  unacknowledged_.clear();
+}
+
+// --- completion ---
+
+uint64_t SendHalf::Released(uint64_t held_from) const {
+  const uint64_t sent = unfinished_.empty() ? emitted_ : unfinished_.front().begin;
+  return std::min(sent, held_from);
+}
+
+uint64_t SendHalf::Delivered() const {
+  return unacknowledged_.empty() ? emitted_ : unacknowledged_.front().begin;
+}
+
+void SendHalf::Finish(Operation& operation, uint64_t bytes, Outcome outcome, Actions& actions) {
+  FinishOperation finish;
+  finish.operation = operation.id;
+  finish.outcome = outcome;
+  finish.bytes = bytes;
+  finish.bytes_zero_copy = std::min(operation.zero_copy, bytes);
+  finish.stream_offset = operation.begin;
+  actions.emplace_back(finish);
+}
+
+void SendHalf::FinishReady(uint64_t held_from, Counters& counters, Actions& actions) {
+  while (!operations_.empty()) {
+    Operation& operation = operations_.front();
+    if (!operation.finished) {
+      if (operation.open || taken_ < operation.end) return;
+      if (Released(held_from) < operation.uncopied_end) return;
+      const bool waits = operation.complete_at == CompleteAt::kDelivered;
+      if (waits && Delivered() < operation.end) return;
+      const uint64_t bytes = operation.end - operation.begin;
+      Finish(operation, bytes, operation.outcome, actions);
+      if (operation.outcome == Outcome::kDone) {
+        ++(2 * operation.zero_copy > bytes ? counters.sends_zero_copy : counters.sends_copied);
+      }
+    }
+    operations_.PopFront();
+    ++first_number_;
+  }
+}
+
+void SendHalf::FinishAll(Outcome outcome, Actions& actions) {
+  for (size_t i = 0; i < operations_.size(); ++i) {
+    Operation& operation = operations_[i];
+    if (operation.finished) continue;
+    const bool delivered = operation.complete_at == CompleteAt::kDelivered;
+    const uint64_t reached = delivered ? std::min(Delivered(), emitted_) : emitted_;
+    const uint64_t bytes = std::clamp(reached, operation.begin, operation.end) - operation.begin;
+    const bool refused = operation.outcome != Outcome::kDone;
+    Finish(operation, bytes, refused ? operation.outcome : outcome, actions);
+  }
+  first_number_ += operations_.size();
+  operations_.clear();
+  pieces_.clear();
+  filled_.clear();
+  remainder_.reset();
+  unfinished_.clear();
+  unacknowledged_.clear();
+  asked_ = taken_ = emitted_;
+}
+
+bool SendHalf::drained() const { return !remainder_ && filled_.empty() && pieces_.empty(); }
+
+bool SendHalf::Holds() const {
+  return emitted_ <= taken_ && taken_ <= asked_ && buffers_used_ <= limits_.send_buffers;
+}
+
+void SendHalf::AddTo(Digest& digest) const {
+  digest.Add(asked_).Add(taken_).Add(emitted_).Add(first_number_).Add(buffers_used_);
+  for (const Operation& operation : operations_) {
+    digest.Add(static_cast<uint32_t>(operation.id)).Add(operation.open).Add(operation.finished);
+    digest.Add(static_cast<uint8_t>(operation.complete_at));
+    digest.Add(static_cast<uint8_t>(operation.outcome)).Add(operation.begin).Add(operation.end);
+    digest.Add(operation.uncopied_end).Add(operation.zero_copy);
+  }
+  const auto add_piece = [&digest](const Piece& piece) {
+    digest.Add(static_cast<uint32_t>(piece.range.operation)).Add(piece.range.offset);
+    digest.Add(piece.range.length).Add(piece.number).Add(piece.begun);
+    digest.Add(piece.refused_exposure).Add(piece.traits.length).Add(piece.traits.zcopy_min);
+    digest.Add(static_cast<uint8_t>(piece.traits.path)).Add(piece.traits.exposable);
+  };
+  digest.Add(pieces_.size());
+  for (const Piece& piece : pieces_) add_piece(piece);
+  digest.Add(remainder_.has_value());
+  if (remainder_) add_piece(*remainder_);
+  for (const Filled& filled : filled_) {
+    digest.Add(static_cast<uint16_t>(filled.buffer)).Add(filled.bytes);
+  }
+  for (const Unfinished& sent : unfinished_) {
+    digest.Add(sent.begin).Add(sent.buffer ? 1u + static_cast<uint16_t>(*sent.buffer) : 0u);
+  }
+  for (const Unacknowledged& sent : unacknowledged_) digest.Add(sent.sequence).Add(sent.begin);
+  for (const SendBuffer buffer : free_buffers_) digest.Add(static_cast<uint16_t>(buffer));
+}
+
+}  // namespace esdp::sdp
