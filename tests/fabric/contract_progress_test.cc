@@ -1,0 +1,160 @@
+// CONTRACT.md, "Progress".
+
+#include <array>
+
+#include "tests/fabric/contract_harness.h"
+
+namespace esdp::fabric {
+namespace {
+
+class ProgressContract : public ContractTest {
+ protected:
+  // Lets time pass and the other side work until this side's descriptor is readable.
+  bool BecomesReadable(Endpoint& endpoint, Endpoint& other) {
+    for (int i = 0; i < 200; ++i) {
+      if (IsReadable(endpoint)) return true;
+      other.Collect();
+      LetTimePass();
+    }
+    return false;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(On, ProgressContract, ::testing::ValuesIn(ContractVariants()), NameOf);
+
+TEST_P(ProgressContract, PollFillsNoMoreThanItIsGiven) {
+  const Link link = Connect();
+  Memory source(*one_, 8);
+  Memory target(*two_, 8);
+  for (uint64_t i = 0; i < 5; ++i) ASSERT_POSTED(two_->Receive(link.two, i, {target.All()}));
+  for (uint64_t i = 0; i < 5; ++i) ASSERT_POSTED(one_->Send(link.one, i, {source.All()}));
+  for (uint64_t i = 0; i < 5; ++i) ExpectSuccess(*one_, link.one, i);
+  // What is fetched from here on is fetched by hand.
+  std::vector<Completion> polled(two_->completions.begin(), two_->completions.end());
+  std::array<Completion, 3> three;
+  EXPECT_EQ((*two_)->Poll({}), 0u);
+  for (int i = 0; i < 200 && polled.size() < 5; ++i) {
+    const size_t count = (*two_)->Poll(absl::MakeSpan(three).first(2));
+    ASSERT_LE(count, 2u);
+    polled.insert(polled.end(), three.begin(), three.begin() + static_cast<ptrdiff_t>(count));
+    if (count == 0) LetTimePass();
+  }
+
+  ASSERT_EQ(polled.size(), 5u);
+  for (uint64_t i = 0; i < 5; ++i) EXPECT_EQ(polled[i].work_id, i);
+}
+
+TEST_P(ProgressContract, TheDescriptorTellsOfArrivals) {
+  if ((*one_)->fd() < 0) GTEST_SKIP() << "this fabric has no descriptor";
+  const QueuePairId one = Create(*one_);
+  const QueuePairId two = Create(*two_);
+  Memory source(*one_, 8);
+  Memory target(*two_, 8);
+  ASSERT_POSTED(two_->Receive(two, 1, {target.All()}));
+
+  ASSERT_POSTED(StartConnecting(one));
+  EXPECT_TRUE(BecomesReadable(*two_, *one_)) << "a connect request";
+  const RendezvousEvent request = NextEvent(*two_, RendezvousType::kConnectRequest);
+  ASSERT_POSTED((*two_)->Accept(request.request, two, {}));
+  EXPECT_TRUE(BecomesReadable(*one_, *two_)) << "kEstablished";
+  NextEvent(*one_, RendezvousType::kEstablished);
+  NextEvent(*two_, RendezvousType::kEstablished);
+  ASSERT_POSTED(one_->Send(one, 2, {source.All()}));
+  ExpectSuccess(*one_, one, 2);
+  if (two_->completions.empty()) {  // the harness polls both sides: it may have come already
+    EXPECT_TRUE(BecomesReadable(*two_, *one_)) << "a message";
+    EXPECT_TRUE(IsReadable(*two_)) << "until it is fetched";
+  }
+  ExpectSuccess(*two_, two, 1);
+}
+
+TEST_P(ProgressContract, TheDescriptorIsQuietAtRest) {
+  if ((*one_)->fd() < 0) GTEST_SKIP() << "this fabric has no descriptor";
+  Settle();
+  EXPECT_FALSE(IsReadable(*one_));
+  EXPECT_FALSE(IsReadable(*two_));
+
+  const Link link = Connect();
+  Memory source(*one_, 8);
+  Memory target(*two_, 8);
+  ASSERT_POSTED(two_->Receive(link.two, 1, {target.All()}));
+  ASSERT_POSTED(one_->Send(link.one, 1, {source.All()}));
+  ExpectSuccess(*two_, link.two, 1);
+  ExpectSuccess(*one_, link.one, 1);
+  Settle();
+
+  EXPECT_FALSE(IsReadable(*one_));
+  EXPECT_FALSE(IsReadable(*two_));
+}
+
+TEST_P(ProgressContract, TimeDoesNotGoBack) {
+  Time last = (*one_)->Now();
+  const Link link = Connect();
+  Memory memory(*two_, 64);
+  const RemoteRange key = (*two_)->RegionKey(memory.region()).value_or(RemoteRange{});
+  for (int i = 0; i < 20; ++i) {
+    ExpectReadAllowed(link, key, memory.Copy(0, 64));
+    const Time now = (*one_)->Now();
+    EXPECT_GE(now, last);
+    last = now;
+  }
+}
+
+TEST_P(ProgressContract, AConnectDeadlineIsInNextDeadline) {
+  const Time deadline = (*one_)->Now() + std::chrono::seconds(3);
+  ASSERT_POSTED(StartConnecting(Create(*one_), {}, std::chrono::seconds(3)));
+
+  if ((*one_)->limits().virtual_time) {
+    EXPECT_EQ((*one_)->NextDeadline(), kTimeInfinite);
+  } else {
+    EXPECT_LE((*one_)->NextDeadline(), deadline + std::chrono::milliseconds(100));
+  }
+}
+
+TEST_P(ProgressContract, AdvanceMovesVirtualTime) {
+  if (!(*one_)->limits().virtual_time) GTEST_SKIP() << "time is real here";
+  int rung = 0;
+  (*two_)->SetDoorbell([&] { ++rung; });
+  const Time start = (*one_)->Now();
+  EXPECT_FALSE((*one_)->Advance(start + std::chrono::seconds(1)));
+  EXPECT_EQ((*one_)->Now(), start + std::chrono::seconds(1));
+  EXPECT_EQ((*two_)->Now(), (*one_)->Now());
+
+  ASSERT_POSTED(StartConnecting(Create(*one_)));
+  EXPECT_FALSE((*one_)->Advance((*one_)->Now()));
+  EXPECT_EQ(rung, 0);
+  const Time end = (*one_)->Now() + std::chrono::seconds(1);
+  int steps = 0;
+  while (rung == 0 && steps < 100) {
+    ASSERT_TRUE((*one_)->Advance(end));
+    ASSERT_LE((*one_)->Now(), end);
+    ++steps;
+  }
+  EXPECT_EQ(rung, 1);
+  EXPECT_EQ(NextEvent(*two_, RendezvousType::kConnectRequest).type,
+            RendezvousType::kConnectRequest);
+}
+
+TEST_P(ProgressContract, NothingHappensUnderAnotherCaller) {
+  bool advancing = false;
+  int early = 0;
+  const auto doorbell = [&] { early += advancing ? 0 : 1; };
+  (*one_)->SetDoorbell(doorbell);
+  (*two_)->SetDoorbell(doorbell);
+  const QueuePairId one = Create(*one_);
+  Memory memory(*one_, 8);
+
+  ASSERT_POSTED(one_->Receive(one, 1, {memory.All()}));
+  ASSERT_POSTED(StartConnecting(one));
+  ASSERT_POSTED((*one_)->DestroyQueuePair(one));
+  EXPECT_EQ(NextCompletion(*one_, one).status, WorkStatus::kFlushed);
+  EXPECT_EQ(early, 0);
+
+  advancing = (*one_)->limits().virtual_time;  // elsewhere there is no Advance to ring in
+  Settle();
+  two_->events.clear();  // the request that was given up, if it came
+  Connect();
+  EXPECT_EQ(early, 0);
+}
+
+}  // namespace
+}  // namespace esdp::fabric

@@ -1,0 +1,371 @@
+// CONTRACT.md, "Rendezvous".
+
+#include <algorithm>
+#include <set>
+
+#include "tests/fabric/contract_harness.h"
+
+namespace esdp::fabric {
+namespace {
+
+ESDP_CONTRACT_SUITE(RendezvousContract);
+
+std::vector<std::byte> PrivateData(size_t size) {
+  std::vector<std::byte> data(size);
+  for (size_t i = 0; i < size; ++i) data[i] = static_cast<std::byte>(i * 7 + size);
+  return data;
+}
+
+std::vector<std::byte> PrivateDataOf(const RendezvousEvent& event) {
+  return {event.private_data.begin(), event.private_data.begin() + event.private_data_bytes};
+}
+
+TEST_P(RendezvousContract, PortZeroPicksAFreePort) {
+  const absl::StatusOr<ListenerId> first = (*one_)->Listen(GetParam().host, 8);
+  const absl::StatusOr<ListenerId> second = (*one_)->Listen(GetParam().host, 8);
+  ASSERT_TRUE(first.ok() && second.ok());
+
+  const Address first_address = (*one_)->ListenerAddress(*first).value_or(Address{});
+  const Address second_address = (*one_)->ListenerAddress(*second).value_or(Address{});
+
+  EXPECT_NE(first_address.port, 0);
+  EXPECT_NE(second_address.port, 0);
+  EXPECT_NE(first_address.port, second_address.port);
+  EXPECT_EQ(first_address.family, GetParam().host.family);
+  EXPECT_EQ(first_address.bytes, GetParam().host.bytes);
+}
+
+TEST_P(RendezvousContract, ATakenPortIsAlreadyThere) {
+  const Address taken = Listening();
+  EXPECT_CODE((*one_)->Listen(taken, 8).status(), kAlreadyExists);
+  EXPECT_CODE((*two_)->Listen(taken, 8).status(), kAlreadyExists);
+
+  ASSERT_POSTED((*two_)->StopListening(listener()));
+
+  EXPECT_POSTED((*one_)->Listen(taken, 8).status());
+}
+
+TEST_P(RendezvousContract, ConnectingToNobodyIsRefused) {
+  Listening();
+  const QueuePairId queue_pair = Create(*one_);
+  const Address nobody = Listening();
+  ASSERT_POSTED((*two_)->StopListening(listener()));
+
+  ASSERT_POSTED((*one_)->Connect(queue_pair, Address{.family = nobody.family}, nobody, {},
+                                 (*one_)->Now() + kPatience));
+  const RendezvousEvent failed = NextEvent(*one_, RendezvousType::kConnectFailed);
+
+  EXPECT_EQ(failed.queue_pair, queue_pair);
+  EXPECT_EQ(failed.cause, Cause::kRefused) << ToString(failed.cause);
+  EXPECT_POSTED((*one_)->DestroyQueuePair(queue_pair));
+}
+
+TEST_P(RendezvousContract, PrivateDataArrivesExactly) {
+  for (const size_t size : {0u, 1u, 4u, 36u, 92u, 196u, 250u, 251u}) {
+    SCOPED_TRACE(size);
+    const QueuePairId one = Create(*one_);
+    const QueuePairId two = Create(*two_);
+    const std::vector<std::byte> asking = PrivateData(size);
+    const std::vector<std::byte> answering = PrivateData(251 - size);
+    ASSERT_POSTED(StartConnecting(one, asking));
+    const RendezvousEvent request = NextEvent(*two_, RendezvousType::kConnectRequest);
+    EXPECT_EQ(request.listener, listener());
+    EXPECT_EQ(PrivateDataOf(request), asking);
+
+    ASSERT_POSTED((*two_)->Accept(request.request, two, answering));
+
+    const RendezvousEvent at_one = NextEvent(*one_, RendezvousType::kEstablished);
+    EXPECT_EQ(at_one.queue_pair, one);
+    EXPECT_EQ(PrivateDataOf(at_one), answering);
+    EXPECT_EQ(NextEvent(*two_, RendezvousType::kEstablished).queue_pair, two);
+  }
+}
+
+TEST_P(RendezvousContract, RefusesTooMuchPrivateData) {
+  const std::vector<std::byte> too_much = PrivateData((*one_)->limits().private_data_max + 1);
+  const QueuePairId one = Create(*one_);
+  const QueuePairId two = Create(*two_);
+  EXPECT_CODE(StartConnecting(one, too_much), kOutOfRange);
+  ASSERT_POSTED(StartConnecting(one));
+  const RendezvousEvent request = NextEvent(*two_, RendezvousType::kConnectRequest);
+
+  EXPECT_CODE((*two_)->Accept(request.request, two, too_much), kOutOfRange);
+  EXPECT_CODE((*two_)->Reject(request.request, too_much), kOutOfRange);
+
+  ASSERT_POSTED((*two_)->Accept(request.request, two, {}));
+  EXPECT_EQ(NextEvent(*one_, RendezvousType::kEstablished).queue_pair, one);
+}
+
+TEST_P(RendezvousContract, ARejectionCarriesPrivateData) {
+  const QueuePairId queue_pair = Create(*one_);
+  const std::vector<std::byte> reason = PrivateData(77);
+  ASSERT_POSTED(StartConnecting(queue_pair));
+  const RendezvousEvent request = NextEvent(*two_, RendezvousType::kConnectRequest);
+
+  ASSERT_POSTED((*two_)->Reject(request.request, reason));
+  const RendezvousEvent failed = NextEvent(*one_, RendezvousType::kConnectFailed);
+
+  EXPECT_EQ(failed.queue_pair, queue_pair);
+  EXPECT_EQ(failed.cause, Cause::kRejected) << ToString(failed.cause);
+  EXPECT_EQ(PrivateDataOf(failed), reason);
+  Settle();
+  EXPECT_TRUE(one_->events.empty());
+}
+
+TEST_P(RendezvousContract, AnUnansweredConnectTimesOut) {
+  const QueuePairId queue_pair = Create(*one_);
+  const Time deadline = (*one_)->Now() + std::chrono::milliseconds(60);
+  ASSERT_POSTED(StartConnecting(queue_pair, {}, std::chrono::milliseconds(60)));
+  Time when{};
+  ASSERT_TRUE(Pump([&] {
+    when = (*one_)->Now();
+    return !one_->events.empty();
+  }));
+
+  const RendezvousEvent failed = NextEvent(*one_, RendezvousType::kConnectFailed);
+  EXPECT_EQ(failed.cause, Cause::kTimedOut) << ToString(failed.cause);
+  EXPECT_GE(when, deadline);
+  EXPECT_LE(when, deadline + std::chrono::seconds(2));
+  Settle();
+  EXPECT_TRUE(one_->events.empty());
+}
+
+TEST_P(RendezvousContract, ReceivesMayBePostedBeforeConnecting) {
+  Memory at_one(*one_, 16);
+  Memory at_two(*two_, 16);
+  at_one.Fill(41);
+  const QueuePairId one = Create(*one_);
+  const QueuePairId two = Create(*two_);
+  ASSERT_POSTED(one_->Receive(one, 1, {at_one.Entry(8, 8)}));
+  ASSERT_POSTED(two_->Receive(two, 1, {at_two.Entry(0, 8)}));
+  ASSERT_POSTED(StartConnecting(one));
+  const RendezvousEvent request = NextEvent(*two_, RendezvousType::kConnectRequest);
+  ASSERT_POSTED((*two_)->Accept(request.request, two, {}));
+  NextEvent(*one_, RendezvousType::kEstablished);
+
+  ASSERT_POSTED(one_->Send(one, 2, {at_one.Entry(0, 8)}));
+  ExpectSuccess(*two_, two, 1);
+  ASSERT_POSTED(two_->Send(two, 2, {at_two.Entry(0, 8)}));
+  ExpectSuccess(*one_, one, 2);
+  ExpectSuccess(*one_, one, 1);
+
+  EXPECT_EQ(at_one.Copy(8, 8), at_one.Copy(0, 8));
+}
+
+TEST_P(RendezvousContract, EstablishedIsPolledBeforeTheFirstReceive) {
+  Memory at_one(*one_, 8);
+  Memory at_two(*two_, 8);
+  const QueuePairId one = Create(*one_);
+  const QueuePairId two = Create(*two_);
+  ASSERT_POSTED(two_->Receive(two, 1, {at_two.All()}));
+  ASSERT_POSTED(StartConnecting(one));
+  const RendezvousEvent request = NextEvent(*two_, RendezvousType::kConnectRequest);
+  ASSERT_POSTED((*two_)->Accept(request.request, two, {}));
+  std::array<Completion, 4> batch;
+  bool sent = false;
+  for (int i = 0; i < 100; ++i) {
+    LetTimePass();
+    one_->Collect();
+    if (!sent && !one_->events.empty()) {
+      ASSERT_POSTED(one_->Send(one, 2, {at_one.All()}));
+      sent = true;
+    }
+    ASSERT_EQ((*two_)->Poll(absl::MakeSpan(batch)), 0u);
+    if (sent && i > 20) break;
+  }
+  ASSERT_TRUE(sent);
+
+  RendezvousEvent event;
+  ASSERT_TRUE((*two_)->PollRendezvous(event));
+  EXPECT_EQ(event.type, RendezvousType::kEstablished);
+  EXPECT_EQ(event.queue_pair, two);
+  ExpectSuccess(*two_, two, 1);
+}
+
+TEST_P(RendezvousContract, DepthsAreTheSmallerOfBothSides) {
+  QueuePairOptions asking = Options();
+  asking.initiator_depth = 3;
+  asking.responder_resources = 5;
+  QueuePairOptions accepting = Options();
+  accepting.initiator_depth = 7;
+  accepting.responder_resources = 2;
+  const QueuePairId one = (*one_)->CreateQueuePair(asking).value_or(QueuePairId::kNone);
+  const QueuePairId two = (*two_)->CreateQueuePair(accepting).value_or(QueuePairId::kNone);
+
+  ASSERT_POSTED(StartConnecting(one));
+  const RendezvousEvent request = NextEvent(*two_, RendezvousType::kConnectRequest);
+  ASSERT_POSTED((*two_)->Accept(request.request, two, {}));
+  const RendezvousEvent at_one = NextEvent(*one_, RendezvousType::kEstablished);
+  const RendezvousEvent at_two = NextEvent(*two_, RendezvousType::kEstablished);
+
+  EXPECT_EQ(request.initiator_depth, 5u);
+  EXPECT_EQ(request.responder_resources, 3u);
+  EXPECT_EQ(at_one.initiator_depth, 2u);
+  EXPECT_EQ(at_one.responder_resources, 5u);
+  EXPECT_EQ(at_two.initiator_depth, 5u);
+  EXPECT_EQ(at_two.responder_resources, 2u);
+}
+
+TEST_P(RendezvousContract, StopListeningRejectsWhatWaits) {
+  const QueuePairId seen = Create(*one_);
+  const QueuePairId unseen = Create(*one_);
+  ASSERT_POSTED(StartConnecting(seen));
+  const RendezvousEvent request = NextEvent(*two_, RendezvousType::kConnectRequest);
+  ASSERT_POSTED(StartConnecting(unseen));
+  LetTimePass();
+
+  ASSERT_POSTED((*two_)->StopListening(listener()));
+
+  EXPECT_CODE((*two_)->Accept(request.request, Create(*two_), {}), kNotFound);
+  std::set<QueuePairId> failed;
+  for (int i = 0; i < 2; ++i) {
+    const RendezvousEvent event = NextEvent(*one_, RendezvousType::kConnectFailed);
+    EXPECT_TRUE(event.queue_pair != seen || event.cause == Cause::kRejected)
+        << ToString(event.cause);
+    // The second one may still have been on its way, where nobody listens any more.
+    EXPECT_TRUE(event.cause == Cause::kRejected || event.cause == Cause::kRefused)
+        << ToString(event.cause);
+    failed.insert(event.queue_pair);
+  }
+  EXPECT_EQ(failed, (std::set{seen, unseen}));
+  EXPECT_TRUE(two_->events.empty());
+}
+
+TEST_P(RendezvousContract, ARequestIsAnsweredOnce) {
+  const QueuePairId accepted = Create(*two_);
+  ASSERT_POSTED(StartConnecting(Create(*one_)));
+  const RendezvousEvent first = NextEvent(*two_, RendezvousType::kConnectRequest);
+  ASSERT_POSTED((*two_)->Accept(first.request, accepted, {}));
+  EXPECT_CODE((*two_)->Accept(first.request, Create(*two_), {}), kNotFound);
+  EXPECT_CODE((*two_)->Reject(first.request, {}), kNotFound);
+
+  ASSERT_POSTED(StartConnecting(Create(*one_)));
+  const RendezvousEvent second = NextEvent(*two_, RendezvousType::kConnectRequest);
+  EXPECT_NE(second.request, first.request);
+  ASSERT_POSTED((*two_)->Reject(second.request, {}));
+  EXPECT_CODE((*two_)->Reject(second.request, {}), kNotFound);
+  EXPECT_CODE((*two_)->Accept(second.request, Create(*two_), {}), kNotFound);
+
+  EXPECT_EQ(NextEvent(*two_, RendezvousType::kEstablished).queue_pair, accepted);
+}
+
+TEST_P(RendezvousContract, AFailedAcceptLeavesTheRequest) {
+  const Link link = Connect();
+  const QueuePairId one = Create(*one_);
+  ASSERT_POSTED(StartConnecting(one));
+  const RendezvousEvent request = NextEvent(*two_, RendezvousType::kConnectRequest);
+
+  EXPECT_CODE((*two_)->Accept(request.request, QueuePairId{77777}, {}), kNotFound);
+  EXPECT_CODE((*two_)->Accept(request.request, link.two, {}), kFailedPrecondition);
+  ASSERT_POSTED((*two_)->Accept(request.request, Create(*two_), {}));
+
+  EXPECT_EQ(NextEvent(*one_, RendezvousType::kEstablished).queue_pair, one);
+}
+
+TEST_P(RendezvousContract, AQueuePairConnectsOnce) {
+  const QueuePairId one = Create(*one_);
+  const QueuePairId two = Create(*two_);
+  ASSERT_POSTED(StartConnecting(one));
+  EXPECT_CODE(StartConnecting(one), kFailedPrecondition);
+  const RendezvousEvent request = NextEvent(*two_, RendezvousType::kConnectRequest);
+  ASSERT_POSTED((*two_)->Accept(request.request, two, {}));
+  NextEvent(*one_, RendezvousType::kEstablished);
+  EXPECT_CODE(StartConnecting(one), kFailedPrecondition);
+
+  ASSERT_POSTED((*one_)->Disconnect(one, false));
+  EXPECT_CODE(StartConnecting(one), kFailedPrecondition);
+  NextEvent(*one_, RendezvousType::kDisconnected);
+  EXPECT_CODE(StartConnecting(one), kFailedPrecondition);
+}
+
+TEST_P(RendezvousContract, DestroyGivesUpAConnect) {
+  for (const bool request_seen : {false, true}) {
+    const QueuePairId one = Create(*one_);
+    const QueuePairId two = Create(*two_);
+    ASSERT_POSTED(StartConnecting(one));
+    if (request_seen) {
+      ASSERT_TRUE(Pump([&] { return CountEvents(*two_, RendezvousType::kConnectRequest) == 1; }));
+    }
+    ASSERT_POSTED((*one_)->DestroyQueuePair(one));
+
+    Settle();
+    if (CountEvents(*two_, RendezvousType::kConnectRequest) == 1) {
+      const RendezvousEvent request = NextEvent(*two_, RendezvousType::kConnectRequest);
+      const absl::Status accepted = (*two_)->Accept(request.request, two, {});
+      EXPECT_TRUE(accepted.ok() || absl::IsNotFound(accepted)) << accepted;
+      if (accepted.ok()) {
+        EXPECT_TRUE(Pump([&] {
+          return CountEvents(*two_, RendezvousType::kConnectFailed) +
+                     CountEvents(*two_, RendezvousType::kDisconnected) ==
+                 1;
+        }));
+      }
+    }
+    EXPECT_TRUE(one_->events.empty());
+    two_->events.clear();
+  }
+}
+
+TEST_P(RendezvousContract, AddressesOfBothSidesAgree) {
+  const Address listening = Listening();
+  const QueuePairId one = Create(*one_);
+  ASSERT_POSTED(StartConnecting(one));
+  const RendezvousEvent request = NextEvent(*two_, RendezvousType::kConnectRequest);
+  ASSERT_POSTED((*two_)->Accept(request.request, Create(*two_), {}));
+  const RendezvousEvent at_one = NextEvent(*one_, RendezvousType::kEstablished);
+  const RendezvousEvent at_two = NextEvent(*two_, RendezvousType::kEstablished);
+
+  EXPECT_EQ(at_one.peer, listening) << ToString(at_one.peer);
+  EXPECT_EQ(at_two.local, listening) << ToString(at_two.local);
+  EXPECT_EQ(at_one.local, at_two.peer) << ToString(at_one.local) << ToString(at_two.peer);
+  EXPECT_NE(at_one.local.port, 0);
+  EXPECT_EQ(request.local, at_two.local);
+  EXPECT_EQ(request.peer, at_two.peer);
+}
+
+TEST_P(RendezvousContract, AListenerServesManyConnections) {
+  constexpr size_t kConnections = 20;
+  std::set<QueuePairId> waiting;
+  for (size_t i = 0; i < kConnections; ++i) {
+    const QueuePairId queue_pair = Create(*one_);
+    const std::vector<std::byte> data = PrivateData(i);
+    ASSERT_POSTED(StartConnecting(queue_pair, data));
+    waiting.insert(queue_pair);
+  }
+  std::set<RequestId> requests;
+  std::set<size_t> sizes;
+  for (size_t i = 0; i < kConnections; ++i) {
+    const RendezvousEvent request = NextEvent(*two_, RendezvousType::kConnectRequest);
+    requests.insert(request.request);
+    sizes.insert(request.private_data_bytes);
+    ASSERT_POSTED((*two_)->Accept(request.request, Create(*two_), {}));
+  }
+  for (size_t i = 0; i < kConnections; ++i) {
+    waiting.erase(NextEvent(*one_, RendezvousType::kEstablished).queue_pair);
+  }
+  EXPECT_EQ(requests.size(), kConnections);
+  EXPECT_EQ(sizes.size(), kConnections);
+  EXPECT_TRUE(waiting.empty());
+}
+
+TEST_P(RendezvousContract, TheInitiatorSpeaksFirst) {
+  const Link link = ConnectSilently(Options(), Options());
+  Memory at_one(*one_, 8);
+  Memory at_two(*two_, 8);
+  ASSERT_POSTED(one_->Receive(link.one, 1, {at_one.All()}));
+
+  const absl::Status early = two_->Send(link.two, 1, {at_two.All()});
+  if ((*two_)->limits().initiator_speaks_first) {
+    EXPECT_TRUE(early.ok() || absl::IsFailedPrecondition(early)) << early;
+  } else {
+    EXPECT_TRUE(early.ok()) << early;
+  }
+  SpeakFirst(link);
+  if (!early.ok()) ASSERT_POSTED(two_->Send(link.two, 1, {at_two.All()}));
+
+  ASSERT_TRUE(Pump([&] { return !one_->completions.empty() && !two_->completions.empty(); }));
+  ExpectSuccess(*one_, link.one, 1);
+}
+
+}  // namespace
+}  // namespace esdp::fabric
