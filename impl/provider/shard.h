@@ -3,60 +3,29 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
+#include <span>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "impl/fabric/port.h"
+#include "impl/provider/observer.h"
 #include "impl/provider/types.h"
 
-// A Shard runs SDP connections over one fabric: it is what stands behind one Context. Everything below it (cores, queue
-// pairs, buffers) is touched only by whoever has the shard's turn.
+// A Shard runs SDP connections over one fabric: it is what stands behind one Context. Everything
+// below it (cores, queue pairs, buffers) is touched only by whoever has the shard's turn.
 
 namespace esdp::provider {
 
-// What the front end hears. Calls come from whichever thread has the turn, one at a time, and must neither block nor call
-// back into the shard, except Submit (which then queues).
-class Observer {
- public:
-  virtual ~Observer() = default;
-  // A connection has arrived at a listener; its data may follow. It is the front end's to close.
-  virtual void OnIncoming(ListenerId listener, ConnectionId connection, const Address& local, const Address& peer) = 0;
-  // An attempt of Connect has succeeded, or failed for good (then OnClosed follows).
-  virtual void OnConnected(ConnectionId connection, const Address& local, const Address& peer) = 0;
-  virtual void OnTransferFinished(ConnectionId connection, Transfer& transfer, const TransferResult& result) = 0;
-  // DisConn has left, or the connection is gone.
-  virtual void OnShutDown(ConnectionId connection, const Failure& failure) = 0;
-  // Last word on a connection: every transfer has been finished. kOk for a clean end.
-  virtual void OnClosed(ConnectionId connection, const Failure& cause) = 0;
-};
-
-enum class Progress : uint8_t { kThread, kManual };
-
-struct ShardOptions {
-  Progress progress = Progress::kThread;
-  std::optional<int> thread_cpu;  // pin the progress thread
-  Duration spin{};                // how long the progress thread polls before it sleeps
-  std::function<void(const std::string&)> log;  // may be empty; called on the thread that has the turn
-};
-
-// A request that never blocks and is answered through the Observer.
-struct Request {
-  enum class Kind : uint8_t { kTransfer, kCancel, kShutdown, kClose, kAbort } kind = Kind::kTransfer;
-  ConnectionId connection = ConnectionId::kNone;
-  // kTransfer: what to carry. kCancel: which one; it has been submitted before and the front end has not yet reused its
-  // memory, but it may have finished meanwhile: then nothing happens.
-  Transfer* transfer = nullptr;
-  CancelMode cancel_mode = CancelMode::kIfNotStarted;
-};
-
-//   Threads:  every call from any thread. Submit never waits; the others wait for the turn, which is never held across a
+//   Threads:  every call from any thread. Submit never waits; the others wait for the turn, which
+//   is never held across a
 //             wait. With kManual nothing moves but inside Submit, Progress and Advance.
 //   Blocks:   only WaitForWork.
-//   Ends:     the destructor aborts what is open, bounded by a second, and joins the thread. No observer call comes after.
+//   Ends:     the destructor aborts what is open, bounded by a second, and joins the thread. No
+//   observer call comes after.
 class Shard {
  public:
-  static absl::StatusOr<std::unique_ptr<Shard>> Create(std::unique_ptr<fabric::Fabric> fabric, Observer& observer,
+  static absl::StatusOr<std::unique_ptr<Shard>> Create(std::unique_ptr<fabric::Fabric> fabric,
+                                                       Observer& observer,
                                                        const ShardOptions& options);
   ~Shard();
 
@@ -64,33 +33,43 @@ class Shard {
   Time Now() const;
   bool virtual_time() const;
 
-  // Runs the request at once if the turn is free, else leaves it to whoever has the turn. A transfer on an unknown or ended
-  // connection is finished with its root cause, or kLocalAbort.
+  // Runs the request at once if the turn is free, else leaves it to whoever has the turn. A
+  // transfer on an unknown or ended connection is finished with its root cause, or kLocalAbort.
   void Submit(const Request& request);
 
-  // Memory. Long ranges are split into chunks of what the fabric takes. ResourceExhausted names limit, use and cure.
-  absl::StatusOr<std::shared_ptr<MemoryRegion>> Register(std::span<std::byte> memory, bool local_write, Exposure exposure);
+  // Memory. Long ranges are split into chunks of what the fabric takes. ResourceExhausted names
+  // limit, use and cure.
+  absl::StatusOr<std::shared_ptr<MemoryRegion>> Register(std::span<std::byte> memory,
+                                                         bool local_write, Exposure exposure);
   // FailedPrecondition while transfers use it.
   absl::Status Deregister(MemoryRegion& region);
   static RegionDetails Describe(const MemoryRegion& region);
   static std::byte* AddressOf(const MemoryRegion& region, uint64_t offset);
 
-  // Connections.
-  absl::StatusOr<ListenerId> Listen(const Address& address, int backlog, const ConnectionOptions& options);
+  // Connections. The observer may hear of a new one before the call that makes it has returned:
+  // `named`, if given, is called with its name before that, under the turn.
+  absl::StatusOr<ListenerId> Listen(const Address& address, int backlog,
+                                    const ConnectionOptions& options,
+                                    const std::function<void(ListenerId)>& named = nullptr);
   absl::StatusOr<Address> ListenerAddress(ListenerId listener);
   absl::Status StopListening(ListenerId listener);
-  absl::StatusOr<ConnectionId> Connect(const Address& local, const Address& peer, const ConnectionOptions& options,
-                                       Time deadline);
+  // What the fabric refuses at once is the call's status, and the observer hears nothing of it.
+  absl::StatusOr<ConnectionId> Connect(const Address& local, const Address& peer,
+                                       const ConnectionOptions& options, Time deadline,
+                                       const std::function<void(ConnectionId)>& named = nullptr);
   absl::StatusOr<ConnectionCounters> Counters(ConnectionId connection);
 
-  // Manual progress: moves everything that can move now; true if anything did. With kThread it does nothing.
+  // Manual progress: moves everything that can move now; true if anything did. With kThread it does
+  // nothing.
   bool Poll();
-  // Manual progress: readable when Poll would find work (level-triggered; may be readable for nothing).
+  // Manual progress: readable when Poll would find work (level-triggered; may be readable for
+  // nothing).
   int fd() const;
   // Blocks until Poll would find work, `deadline`, Wake, or a signal (then false).
   bool WaitForWork(Time deadline);
   void Wake();
-  // Virtual time: moves the world on, at most to `deadline`; false if nothing was left to happen before it.
+  // Virtual time: moves the world on, at most to `deadline`; false if nothing was left to happen
+  // before it.
   bool Advance(Time deadline);
 
  private:

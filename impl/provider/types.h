@@ -10,14 +10,17 @@
 #include "impl/base/time.h"
 #include "impl/fabric/types.h"
 
-// What the front end and the provider say to each other. Sizes in bytes, instants on the shard's clock.
+// What the front end and the provider say to each other. Sizes in bytes, instants on the shard's
+// clock.
 
 namespace esdp::provider {
 
 using fabric::Address;
 using fabric::Family;
 
-enum class ConnectionId : uint64_t { kNone = 0 };  // generation tagged; stale ones are ignored or NotFound
+enum class ConnectionId : uint64_t {
+  kNone = 0
+};  // generation tagged; stale ones are ignored or NotFound
 enum class ListenerId : uint64_t { kNone = 0 };
 
 enum class Exposure : uint8_t { kPerOperation, kRegionKey, kNone };
@@ -30,10 +33,10 @@ enum class Ending : uint8_t {
   kOk,
   kCancelled,
   kDeadlineExceeded,
-  kShutDown,          // posted after or pending at our own shutdown or close
-  kLocalAbort,        // we aborted
-  kRefused,           // nobody listens at the peer's address
-  kRejected,          // somebody listens, but would not have us
+  kShutDown,    // posted after or pending at our own shutdown or close
+  kLocalAbort,  // we aborted
+  kRefused,     // nobody listens at the peer's address
+  kRejected,    // somebody listens, but would not have us
   kUnreachable,
   kConnectTimedOut,
   kHandshakeRefused,  // the peer's Hello or HelloAck cannot be lived with
@@ -42,10 +45,11 @@ enum class Ending : uint8_t {
   kPeerProtocol,      // the peer broke SDP or its fabric's protocol
   kRemoteAccess,      // a key, range or right was refused: by the peer to us, or by us to the peer
   kFabricFailed,
-  kInternal,          // a fault of ours
+  kInternal,  // a fault of ours
 };
 
-// The root cause with its text. `text` is for people and names the rule, the limit or the system's message.
+// The root cause with its text. `text` is for people and names the rule, the limit or the system's
+// message.
 struct Failure {
   Ending ending = Ending::kOk;
   std::string text;
@@ -61,24 +65,25 @@ struct Piece {
   uint64_t length = 0;
 };
 
-// A send or receive. The front end owns it and keeps it in place, with its regions and its list of pieces, from Submit
-// until OnTransferFinished has been called for it.
+// A send or receive. The front end owns it and keeps it in place, with its regions and its list of
+// pieces, from Submit until OnTransferFinished has been called for it.
 struct Transfer {
   bool is_send = true;
   bool wait_all = false;
   Path path = Path::kByThreshold;
   CompleteAt complete_at = CompleteAt::kReusable;
   CancelMode at_deadline = CancelMode::kIfNotStarted;
-  std::span<const Piece> pieces;      // one at least; its length may be 0
-  uint64_t zcopy_min = 0;             // the threshold in force; ~0 is never
+  std::span<const Piece> pieces;  // one at least; its length may be 0
+  uint64_t zcopy_min = 0;         // the threshold in force; ~0 is never
   Time deadline = kTimeInfinite;
 
-  uint32_t provider_slot = 0;         // the provider's own
+  uint32_t provider_slot = 0;  // the provider's own
 };
 
 struct TransferResult {
   Ending ending = Ending::kOk;
-  const Failure* failure = nullptr;   // the connection's root cause, if that is what ended it; good during the call
+  const Failure* failure =
+      nullptr;  // the connection's root cause, if that is what ended it; good during the call
   bool end_of_stream = false;
   uint64_t bytes = 0;
   uint64_t bytes_zero_copy = 0;
@@ -92,7 +97,7 @@ struct ConnectionOptions {
   uint16_t send_buffers = 8;
   uint32_t coalesce_max = 2048;
   bool checksum = false;
-  Duration keep_alive_idle{};                      // 0: the fabric's default
+  Duration keep_alive_idle{};  // 0: the fabric's default
   Duration linger = std::chrono::seconds(60);
 };
 

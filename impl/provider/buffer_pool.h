@@ -1,0 +1,66 @@
+#ifndef ESDP_IMPL_PROVIDER_BUFFER_POOL_H_
+#define ESDP_IMPL_PROVIDER_BUFFER_POOL_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "impl/base/bytes.h"
+#include "impl/fabric/port.h"
+
+namespace esdp::provider {
+
+// The private memory of one connection: header slots, send buffers and receive buffers in one
+// anonymous mapping, registered once. Pages are committed when they are first written, so a
+// connection that carries nothing costs little.
+//
+//   Owns:     the mapping; its registration until Close has succeeded.
+//   Threads:  the holder of the turn.
+//   Blocks:   never.
+//   Units:    bytes.
+//   Errors:   Open tells what the system refused. Close is to be repeated while it fails with
+//   FailedPrecondition: the fabric
+//             still has work that names the memory. The destructor unmaps; the registration has to
+//             be gone by then, or its fabric.
+class BufferPool {
+ public:
+  static constexpr size_t kHeaderSlotBytes = 64;  // a cache line; the longest header has 36 bytes
+  static constexpr uint32_t kSendBufferBytes = 16 * 1024;  // coalesced payload of one message
+
+  struct Shape {
+    uint32_t header_slots = 0;
+    uint32_t send_buffers = 0;
+    uint32_t receive_buffers = 0;
+    uint32_t receive_buffer_bytes = 0;
+  };
+
+  BufferPool() = default;
+  ~BufferPool();
+  BufferPool(const BufferPool&) = delete;
+  BufferPool& operator=(const BufferPool&) = delete;
+
+  absl::Status Open(fabric::Fabric& fabric, const Shape& shape);
+  absl::Status Close(fabric::Fabric& fabric);
+
+  // False answers mean a number outside the shape.
+  bool HasSendBuffer(uint32_t buffer) const { return buffer < shape_.send_buffers; }
+  bool HasReceiveBuffer(uint32_t buffer) const { return buffer < shape_.receive_buffers; }
+
+  // The index is taken modulo the number of slots.
+  Bytes HeaderSlot(uint64_t index) const;
+  Bytes SendBuffer(uint32_t buffer) const;
+  Bytes ReceiveBuffer(uint32_t buffer) const;
+
+  fabric::ScatterEntry Entry(Bytes part) const;
+
+ private:
+  Shape shape_;
+  size_t receive_stride_ = 0;
+  std::byte* base_ = nullptr;
+  size_t bytes_ = 0;
+  fabric::RegionId region_ = fabric::RegionId::kNone;
+};
+
+}  // namespace esdp::provider
+
+#endif  // ESDP_IMPL_PROVIDER_BUFFER_POOL_H_

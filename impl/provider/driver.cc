@@ -1,0 +1,184 @@
+#include "impl/provider/driver.h"
+
+#include <utility>
+
+#include "impl/base/check.h"
+#include "impl/provider/regions.h"
+#include "impl/sdp/wire/codec.h"
+
+namespace esdp::provider {
+
+void Driver::Feed(Endpoint& endpoint, const sdp::Input& input) {
+  RunStep(endpoint, input);
+  while (!answers_.empty()) {
+    const sdp::Input answer = answers_.TakeFront();
+    RunStep(endpoint, answer);
+  }
+  if (endpoint.core.closed() && !endpoint.ended) NoteEnd(endpoint);
+}
+
+void Driver::RunStep(Endpoint& endpoint, const sdp::Input& input) {
+  actions_.clear();
+  endpoint.core.Step(input, now_, actions_);
+  for (const sdp::Action& action : actions_) {
+    std::visit([&](const auto& one) { Act(endpoint, one); }, action);
+  }
+}
+
+void Driver::NoteEnd(Endpoint& endpoint) {
+  endpoint.ended = true;
+  timers_.ClearAll(endpoint.id);
+  ended_.push_back(&endpoint);
+  const Failure failure =
+      endpoint.cause == sdp::Outcome::kDone ? Failure{} : RootCause(endpoint, endpoint.cause);
+  if (endpoint.announced) return observer_.OnClosed(endpoint.id, failure);
+  if (!endpoint.connecting) Say("an incoming connection never came about: " + failure.text);
+}
+
+// --- completions ---------------------------------------------------------------------------------
+
+void Driver::FeedCompletion(Endpoint& endpoint, const fabric::Completion& completion) {
+  if (endpoint.ended || endpoint.lost) return;
+  if (completion.status != fabric::WorkStatus::kSuccess) {
+    // The queue pair is leaving the ready state. The core hears of it once, when nothing is out any
+    // more.
+    endpoint.evidence.NoteWork(completion.status);
+    return;
+  }
+  switch (completion.opcode) {
+    case fabric::Opcode::kSend:
+      return Feed(endpoint, sdp::SendFinished{});
+    case fabric::Opcode::kRead:
+      return Feed(endpoint, sdp::ReadFinished{});
+    case fabric::Opcode::kWrite:
+      return Feed(endpoint, sdp::WriteFinished{});
+    case fabric::Opcode::kReceive:
+      return Receive(endpoint, completion);
+    case fabric::Opcode::kInvalidate: {
+      const sdp::AdvertId advert{static_cast<uint32_t>(completion.work_id)};
+      endpoint.exposures.Withdrawn(advert);
+      return Feed(endpoint, sdp::Withdrawn{advert});
+    }
+  }
+}
+
+void Driver::Receive(Endpoint& endpoint, const fabric::Completion& completion) {
+  const uint32_t buffer = static_cast<uint32_t>(completion.work_id);
+  const Bytes memory = endpoint.pool.ReceiveBuffer(buffer);
+  if (completion.byte_length > memory.size())
+    return Fault(endpoint, "a receive longer than its buffer");
+  sdp::MessageArrived arrived;
+  arrived.buffer = sdp::ReceiveBuffer{static_cast<uint16_t>(buffer)};
+  if (completion.has_invalidated) {
+    endpoint.exposures.Invalidated(completion.invalidated_key);
+    arrived.invalidated_key = completion.invalidated_key;
+  }
+  const ConstBytes bytes = memory.first(completion.byte_length);
+  if (const auto error = sdp::wire::Decode(bytes, arrived.message)) {
+    if (endpoint.cause == sdp::Outcome::kDone) endpoint.evidence.message_field = error->field;
+    return Feed(endpoint, sdp::MessageRefused{error->reason});
+  }
+  const size_t header = sdp::wire::HeaderBytes(sdp::wire::IdOf(arrived.message));
+  arrived.payload_offset = static_cast<uint32_t>(header);
+  arrived.payload_length = static_cast<uint32_t>(bytes.size() - header);
+  Feed(endpoint, arrived);
+}
+
+void Driver::FeedLoss(Endpoint& endpoint) {
+  if (endpoint.lost || endpoint.ended) return;
+  endpoint.lost = true;
+  withdrawn_.clear();
+  endpoint.exposures.ReleaseAll(fabric_, withdrawn_);
+  for (const sdp::AdvertId advert : withdrawn_) Feed(endpoint, sdp::Withdrawn{advert});
+  Feed(endpoint,
+       sdp::ConnectionLost{IsCleanEnd(endpoint.evidence), IsFabricError(endpoint.evidence)});
+}
+
+// --- posting -------------------------------------------------------------------------------------
+
+void Driver::Stage(Endpoint& endpoint) {
+  if (staged_ != &endpoint) Flush();
+  staged_ = &endpoint;
+}
+
+void Driver::StageSend(Endpoint& endpoint, const fabric::SendWork& work,
+                       std::span<const fabric::ScatterEntry> entries) {
+  Stage(endpoint);
+  if (batch_.sends_full()) Flush();
+  staged_ = &endpoint;
+  batch_.AddSend(work, entries);
+}
+
+void Driver::Flush() {
+  Endpoint* endpoint = std::exchange(staged_, nullptr);
+  if (endpoint == nullptr || batch_.empty()) return;
+  const absl::Status status = batch_.Post(fabric_, endpoint->queue_pair);
+  if (!status.ok()) Break(*endpoint, status);
+}
+
+void Driver::Break(Endpoint& endpoint, const absl::Status& why) {
+  if (endpoint.lost || endpoint.ended) return;
+  if (!endpoint.ready) {
+    endpoint.broken = true;
+    endpoint.evidence.NoteRefusal(why);
+    return;
+  }
+  // A refusal to disconnect means that the end has begun: its kDisconnected brings the cause, and
+  // `why` is but a sequel.
+  if (fabric_.Disconnect(endpoint.queue_pair, false).ok()) endpoint.evidence.NoteRefusal(why);
+}
+
+void Driver::Fault(Endpoint& endpoint, const char* what) {
+  ReportCheckFailure(what, __FILE__, __LINE__);
+  Break(endpoint, absl::InternalError(std::string("a fault of this library: ") + what));
+}
+
+// --- the application -----------------------------------------------------------------------------
+
+const Failure& Driver::RootCause(Endpoint& endpoint, sdp::Outcome outcome) {
+  if (endpoint.failure) return *endpoint.failure;
+  const char* reason = endpoint.reason;
+  // Operations finish before the report of the end, in the same step.
+  for (const sdp::Action& action : actions_) {
+    const auto* report = std::get_if<sdp::ReportClosed>(&action);
+    if (report != nullptr && *reason == '\0') reason = report->reason;
+  }
+  endpoint.failure = Explain(outcome, reason, endpoint.evidence, endpoint.peer);
+  return *endpoint.failure;
+}
+
+void Driver::Act(Endpoint& endpoint, const sdp::FinishOperation& action) {
+  const Operation* found = operations_.Find(action.operation);
+  if (found == nullptr || found->connection != endpoint.id) {
+    return Fault(endpoint, "the end of an operation that is not there");
+  }
+  const Operation operation = *found;
+  operations_.Erase(action.operation);
+  if (operation.kind == Operation::Kind::kTransfer) {
+    if (operation.transfer->deadline != kTimeInfinite) timers_.ClearDeadline(action.operation);
+    return FinishTransfer(endpoint, operation, action);
+  }
+  if (operation.kind != Operation::Kind::kShutdown) return;
+  const bool of_connection = IsOfConnection(action.outcome);
+  const Failure own{EndingOfOperation(action.outcome), ""};
+  observer_.OnShutDown(endpoint.id, of_connection ? RootCause(endpoint, action.outcome) : own);
+}
+
+void Driver::FinishTransfer(Endpoint& endpoint, const Operation& operation,
+                            const sdp::FinishOperation& action) {
+  Transfer& transfer = *operation.transfer;
+  for (const Piece& piece : transfer.pieces) piece.region->RemoveOperation();
+  TransferResult result;
+  result.ending = EndingOfOperation(action.outcome);
+  if (IsOfConnection(action.outcome)) {
+    result.failure = &RootCause(endpoint, action.outcome);
+    result.ending = result.failure->ending;
+  }
+  result.end_of_stream = action.end_of_stream;
+  result.bytes = action.bytes;
+  result.bytes_zero_copy = action.bytes_zero_copy;
+  result.stream_offset = action.stream_offset;
+  observer_.OnTransferFinished(endpoint.id, transfer, result);
+}
+
+}  // namespace esdp::provider

@@ -1,0 +1,114 @@
+#ifndef ESDP_IMPL_PROVIDER_DRIVER_H_
+#define ESDP_IMPL_PROVIDER_DRIVER_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "impl/base/ring.h"
+#include "impl/fabric/port.h"
+#include "impl/provider/endpoint.h"
+#include "impl/provider/observer.h"
+#include "impl/provider/operations.h"
+#include "impl/provider/timers.h"
+#include "impl/provider/work_batch.h"
+#include "impl/sdp/action.h"
+#include "impl/sdp/input.h"
+
+namespace esdp::provider {
+
+// The one loop: an input goes into a core, its actions come out and are carried out on the fabric,
+// and the answers of those go in before anything else does.
+//
+//   Owns:     the operations and the timers of the shard; the work that is collected and not yet
+//   posted. Threads:  the holder of the turn. The observer is called from here and must not call
+//   back. Blocks:   never; allocates nothing in a steady state. Units:    bytes; instants on the
+//   fabric's clock. Errors:   what the fabric refuses ends the connection: the core is told by
+//   ConnectFailed or ConnectionLost.
+class Driver {
+ public:
+  using Log = std::function<void(const std::string&)>;
+
+  Driver(fabric::Fabric& fabric, Observer& observer, const Log& log)
+      : fabric_(fabric), observer_(observer), log_(log) {}
+
+  // The instant that the following steps happen at.
+  void SetNow(Time now) { now_ = now; }
+  Time now() const { return now_; }
+
+  // Runs one input and everything that follows from it at once. The work it makes may wait for
+  // Flush.
+  void Feed(Endpoint& endpoint, const sdp::Input& input);
+  void FeedCompletion(Endpoint& endpoint, const fabric::Completion& completion);
+  // The queue pair has left the ready state, or never reached it, and all its work is back. Takes
+  // every key back first.
+  void FeedLoss(Endpoint& endpoint);
+  // Posts what is collected.
+  void Flush();
+
+  // The connection ends without the fabric having said so.
+  void Break(Endpoint& endpoint, const absl::Status& why);
+  // The root cause; to be asked for only when there is one.
+  const Failure& RootCause(Endpoint& endpoint, sdp::Outcome outcome);
+
+  OperationTable& operations() { return operations_; }
+  Timers& timers() { return timers_; }
+  Time NextDeadline() const { return timers_.Next(); }
+  // Connections that have ended since the last call; each once.
+  std::vector<Endpoint*>& ended() { return ended_; }
+  void Say(const std::string& text) const {
+    if (log_) log_(text);
+  }
+
+ private:
+  void RunStep(Endpoint& endpoint, const sdp::Input& input);
+  void NoteEnd(Endpoint& endpoint);
+
+  void Act(Endpoint& endpoint, const sdp::StartConnect& action);
+  void Act(Endpoint& endpoint, const sdp::AcceptConnection& action);
+  void Act(Endpoint& endpoint, const sdp::RejectConnection& action);
+  void Act(Endpoint& endpoint, const sdp::ReportConnected& action);
+  void Act(Endpoint& endpoint, const sdp::Disconnect& action);
+  void Act(Endpoint& endpoint, const sdp::ReportClosed& action);
+  void Act(Endpoint& endpoint, const sdp::PostReceive& action);
+  void Act(Endpoint& endpoint, const sdp::Send& action);
+  void Act(Endpoint& endpoint, const sdp::Read& action);
+  void Act(Endpoint& endpoint, const sdp::Write& action);
+  void Act(Endpoint& endpoint, const sdp::CopyIn& action);
+  void Act(Endpoint& endpoint, const sdp::CopyOut& action);
+  void Act(Endpoint& endpoint, const sdp::Expose& action);
+  void Act(Endpoint& endpoint, const sdp::Withdraw& action);
+  void Act(Endpoint& endpoint, const sdp::FinishOperation& action);
+  void Act(Endpoint& endpoint, const sdp::SetTimer& action);
+  void Act(Endpoint& endpoint, const sdp::ClearTimer& action);
+
+  std::optional<ResolvedRange> Find(Endpoint& endpoint, const sdp::OperationRange& range);
+  void PostTransfer(Endpoint& endpoint, fabric::Opcode opcode, const sdp::OperationRange& local,
+                    const sdp::RemoteRange& remote);
+  void Stage(Endpoint& endpoint);
+  void StageSend(Endpoint& endpoint, const fabric::SendWork& work,
+                 std::span<const fabric::ScatterEntry> entries);
+  void PostInvalidate(Endpoint& endpoint, sdp::AdvertId advert, uint32_t key);
+  void FinishTransfer(Endpoint& endpoint, const Operation& operation,
+                      const sdp::FinishOperation& action);
+  void Receive(Endpoint& endpoint, const fabric::Completion& completion);
+  void Fault(Endpoint& endpoint, const char* what);
+
+  fabric::Fabric& fabric_;
+  Observer& observer_;
+  const Log& log_;
+  Time now_{};
+  OperationTable operations_;
+  Timers timers_;
+
+  sdp::Actions actions_;
+  GrowingRing<sdp::Input> answers_;
+  std::vector<sdp::AdvertId> withdrawn_;
+  WorkBatch batch_;
+  Endpoint* staged_ = nullptr;  // whose work is in the batch
+  std::vector<Endpoint*> ended_;
+};
+
+}  // namespace esdp::provider
+
+#endif  // ESDP_IMPL_PROVIDER_DRIVER_H_

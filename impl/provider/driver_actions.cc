@@ -1,0 +1,242 @@
+#include <array>
+
+#include "impl/provider/driver.h"
+#include "impl/provider/regions.h"
+#include "impl/sdp/wire/codec.h"
+
+// What each action of the core is on the port.
+
+namespace esdp::provider {
+namespace {
+
+// A Hello where the fabric carries it; else its compact form, which is its beginning (sdp wire
+// protocol, section 2.6).
+constexpr size_t kCompactHelloBytes = 32;
+
+fabric::RemoteRange ToFabric(const sdp::RemoteRange& range) { return {range.key, range.address}; }
+sdp::RemoteRange ToCore(const fabric::RemoteRange& range) { return {range.key, range.address}; }
+
+}  // namespace
+
+// --- set-up and end ------------------------------------------------------------------------------
+
+void Driver::Act(Endpoint& endpoint, const sdp::StartConnect& action) {
+  Flush();
+  std::array<std::byte, sdp::wire::kHelloBytes> hello{};
+  size_t bytes = sdp::wire::Encode(action.hello, 0, hello);
+  if (fabric_.limits().private_data_max < bytes) bytes = kCompactHelloBytes;
+  if (!endpoint.broken) {
+    const absl::Status status =
+        fabric_.Connect(endpoint.queue_pair, endpoint.local, endpoint.peer,
+                        ConstBytes(hello).first(bytes), endpoint.connect_deadline);
+    if (status.ok()) return;
+    endpoint.evidence.NoteRefusal(status);
+  }
+  endpoint.broken = true;
+  answers_.PushBack(sdp::ConnectFailed{});
+}
+
+void Driver::Act(Endpoint& endpoint, const sdp::AcceptConnection& action) {
+  Flush();
+  std::array<std::byte, sdp::wire::kHelloAckBytes> hello_ack{};
+  const size_t bytes = sdp::wire::Encode(action.hello_ack, 0, hello_ack);
+  const fabric::RequestId request = std::exchange(endpoint.request, fabric::RequestId::kNone);
+  if (!endpoint.broken) {
+    const absl::Status status =
+        fabric_.Accept(request, endpoint.queue_pair, ConstBytes(hello_ack).first(bytes));
+    if (status.ok()) return;
+    endpoint.evidence.NoteRefusal(status);
+  }
+  endpoint.broken = true;
+  (void)fabric_.Reject(request, {});
+  answers_.PushBack(sdp::ConnectFailed{});
+}
+
+void Driver::Act(Endpoint& endpoint, const sdp::RejectConnection& action) {
+  if (*endpoint.reason == '\0') endpoint.reason = action.reason;
+  (void)fabric_.Reject(std::exchange(endpoint.request, fabric::RequestId::kNone), {});
+}
+
+void Driver::Act(Endpoint& endpoint, const sdp::ReportConnected&) {
+  if (endpoint.orphaned) {
+    const auto close = operations_.Insert({Operation::Kind::kClose, endpoint.id});
+    if (close) answers_.PushBack(sdp::AskClose{*close, true});
+    return;
+  }
+  endpoint.announced = true;
+  if (endpoint.connecting) {
+    observer_.OnConnected(endpoint.id, endpoint.local, endpoint.peer);
+  } else {
+    observer_.OnIncoming(endpoint.listener, endpoint.id, endpoint.local, endpoint.peer);
+  }
+}
+
+void Driver::Act(Endpoint& endpoint, const sdp::Disconnect& action) {
+  if (endpoint.cause == sdp::Outcome::kDone) endpoint.cause = action.cause;
+  if (*endpoint.reason == '\0') endpoint.reason = action.reason;
+  Flush();
+  endpoint.disconnecting = true;
+  if (endpoint.lost || fabric_.Disconnect(endpoint.queue_pair, action.orderly).ok()) return;
+  if (endpoint.ready) return;  // the end has begun already, and its kDisconnected is on the way
+  // It was never connected, so that nothing will be heard of it.
+  if (endpoint.request != fabric::RequestId::kNone) (void)fabric_.Reject(endpoint.request, {});
+  endpoint.request = fabric::RequestId::kNone;
+  (void)fabric_.DestroyQueuePair(endpoint.queue_pair);
+  endpoint.lost = true;
+  answers_.PushBack(sdp::ConnectionLost{.clean = true});
+}
+
+void Driver::Act(Endpoint& endpoint, const sdp::ReportClosed& action) {
+  endpoint.cause = action.cause;
+  if (*endpoint.reason == '\0') endpoint.reason = action.reason;
+}
+
+// --- the wire ------------------------------------------------------------------------------------
+
+void Driver::Act(Endpoint& endpoint, const sdp::PostReceive& action) {
+  const uint32_t buffer = static_cast<uint32_t>(action.buffer);
+  if (!endpoint.pool.HasReceiveBuffer(buffer)) return Fault(endpoint, "no such receive buffer");
+  if (endpoint.lost) return;
+  Stage(endpoint);
+  if (batch_.receives_full()) Flush();
+  staged_ = &endpoint;
+  batch_.AddReceive(buffer, endpoint.pool.Entry(endpoint.pool.ReceiveBuffer(buffer)));
+}
+
+void Driver::Act(Endpoint& endpoint, const sdp::Send& action) {
+  if (endpoint.lost) return;
+  std::array<fabric::ScatterEntry, WorkBatch::kEntriesPerSend> entries;
+  size_t count = 1;
+  size_t payload = 0;
+  if (action.send_buffer && action.copied_bytes > 0) {
+    const uint32_t buffer = static_cast<uint32_t>(*action.send_buffer);
+    if (!endpoint.pool.HasSendBuffer(buffer) ||
+        action.copied_bytes > BufferPool::kSendBufferBytes) {
+      return Fault(endpoint, "a Send beyond its send buffer");
+    }
+    entries[count++] =
+        endpoint.pool.Entry(endpoint.pool.SendBuffer(buffer).first(action.copied_bytes));
+    payload = action.copied_bytes;
+  }
+  for (uint32_t i = 0; i < action.gather_count && i < sdp::kGatherMax; ++i) {
+    if (action.gather[i].length == 0) continue;
+    const auto range = Find(endpoint, action.gather[i]);
+    if (!range || count == entries.size()) return Fault(endpoint, "a Send of no memory");
+    entries[count++] = range->entry;
+    payload += range->entry.length;
+  }
+  const Bytes slot = endpoint.pool.HeaderSlot(endpoint.next_header++);
+  entries[0] = endpoint.pool.Entry(slot.first(sdp::wire::Encode(action.message, payload, slot)));
+  fabric::SendWork work;
+  work.opcode = fabric::Opcode::kSend;
+  work.has_invalidate = action.invalidate_key.has_value();
+  work.invalidate_key = action.invalidate_key.value_or(0);
+  work.solicited = sdp::wire::IsSolicited(action.message);
+  StageSend(endpoint, work, std::span(entries).first(count));
+}
+
+void Driver::Act(Endpoint& endpoint, const sdp::Read& action) {
+  PostTransfer(endpoint, fabric::Opcode::kRead, action.target, action.source);
+}
+
+void Driver::Act(Endpoint& endpoint, const sdp::Write& action) {
+  PostTransfer(endpoint, fabric::Opcode::kWrite, action.source, action.target);
+}
+
+void Driver::PostTransfer(Endpoint& endpoint, fabric::Opcode opcode,
+                          const sdp::OperationRange& local, const sdp::RemoteRange& remote) {
+  if (endpoint.lost) return;
+  const auto range = Find(endpoint, local);
+  if (!range) return Fault(endpoint, "an RDMA transfer of no memory");
+  fabric::SendWork work;
+  work.opcode = opcode;
+  work.remote = ToFabric(remote);
+  StageSend(endpoint, work, std::span(&range->entry, 1));
+}
+
+// --- memory --------------------------------------------------------------------------------------
+
+std::optional<ResolvedRange> Driver::Find(Endpoint& endpoint, const sdp::OperationRange& range) {
+  Operation* operation = operations_.Find(range.operation);
+  if (operation == nullptr || operation->connection != endpoint.id) return std::nullopt;
+  return Resolve(*operation, range);
+}
+
+void Driver::Act(Endpoint& endpoint, const sdp::CopyIn& action) {
+  if (action.target.length == 0) return;
+  const uint32_t buffer = static_cast<uint32_t>(action.buffer);
+  const auto range = Find(endpoint, action.target);
+  if (!range || !endpoint.pool.HasReceiveBuffer(buffer))
+    return Fault(endpoint, "a copy to nowhere");
+  const ConstBytes source = endpoint.pool.ReceiveBuffer(buffer);
+  if (action.buffer_offset > source.size() ||
+      range->entry.length > source.size() - action.buffer_offset) {
+    return Fault(endpoint, "a copy from beyond a receive buffer");
+  }
+  CopyBytes(Bytes(range->entry.address, range->entry.length),
+            source.subspan(action.buffer_offset, range->entry.length));
+}
+
+void Driver::Act(Endpoint& endpoint, const sdp::CopyOut& action) {
+  if (action.source.length == 0) return;
+  const uint32_t buffer = static_cast<uint32_t>(action.buffer);
+  const auto range = Find(endpoint, action.source);
+  if (!range || !endpoint.pool.HasSendBuffer(buffer)) return Fault(endpoint, "a copy from nowhere");
+  const Bytes target = endpoint.pool.SendBuffer(buffer);
+  if (action.buffer_offset > target.size() ||
+      range->entry.length > target.size() - action.buffer_offset) {
+    return Fault(endpoint, "a copy to beyond a send buffer");
+  }
+  CopyBytes(target.subspan(action.buffer_offset, range->entry.length),
+            ConstBytes(range->entry.address, range->entry.length));
+}
+
+void Driver::Act(Endpoint& endpoint, const sdp::Expose& action) {
+  std::optional<fabric::RemoteRange> shown;
+  if (const auto range = Find(endpoint, action.range); range && !endpoint.lost) {
+    shown = endpoint.exposures.Expose(fabric_, action.advert, *range, action.right);
+  }
+  if (shown) {
+    answers_.PushBack(sdp::Exposed{action.advert, ToCore(*shown)});
+  } else {
+    answers_.PushBack(sdp::ExposeFailed{action.advert});
+  }
+}
+
+void Driver::Act(Endpoint& endpoint, const sdp::Withdraw& action) {
+  const std::optional<uint32_t> key = endpoint.exposures.Withdraw(fabric_, action.advert);
+  if (key) {
+    PostInvalidate(endpoint, action.advert, *key);
+  } else {
+    answers_.PushBack(sdp::Withdrawn{action.advert});
+  }
+}
+
+// Alone in its batch: the peer may have invalidated the key a moment ago, and then the post is
+// refused.
+void Driver::PostInvalidate(Endpoint& endpoint, sdp::AdvertId advert, uint32_t key) {
+  Flush();
+  fabric::SendWork work;
+  work.work_id = static_cast<uint32_t>(advert);
+  work.opcode = fabric::Opcode::kInvalidate;
+  work.invalidate_key = key;
+  const absl::Status status = fabric_.PostSend(endpoint.queue_pair, absl::MakeConstSpan(&work, 1));
+  if (status.code() == absl::StatusCode::kNotFound) {
+    endpoint.exposures.Withdrawn(advert);
+    answers_.PushBack(sdp::Withdrawn{advert});
+  } else if (!status.ok()) {
+    Break(endpoint, status);  // its loss takes all keys back
+  }
+}
+
+// --- time ----------------------------------------------------------------------------------------
+
+void Driver::Act(Endpoint& endpoint, const sdp::SetTimer& action) {
+  timers_.Set(endpoint.id, action.timer, action.at);
+}
+
+void Driver::Act(Endpoint& endpoint, const sdp::ClearTimer& action) {
+  timers_.Clear(endpoint.id, action.timer);
+}
+
+}  // namespace esdp::provider

@@ -1,0 +1,71 @@
+#ifndef ESDP_IMPL_PROVIDER_ENDPOINT_H_
+#define ESDP_IMPL_PROVIDER_ENDPOINT_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "impl/base/time.h"
+#include "impl/fabric/port.h"
+#include "impl/provider/buffer_pool.h"
+#include "impl/provider/exposure.h"
+#include "impl/provider/failures.h"
+#include "impl/provider/types.h"
+#include "impl/sdp/config.h"
+#include "impl/sdp/connection.h"
+
+namespace esdp::provider {
+
+// One connection as the provider keeps it: the core and everything that its actions are carried out
+// on. Touched by the holder of the turn alone.
+struct Endpoint {
+  explicit Endpoint(const sdp::Config& config) : core(config) {}
+
+  ConnectionId id = ConnectionId::kNone;
+  bool connecting = true;  // false: accepting
+  Address local;
+  Address peer;
+
+  sdp::Connection core;
+  BufferPool pool;
+  Exposures exposures;
+  uint64_t next_header = 0;  // header slots are used in turn
+
+  // The queue pair, and how far it has come.
+  fabric::QueuePairId queue_pair = fabric::QueuePairId::kNone;
+  fabric::RequestId request = fabric::RequestId::kNone;  // accepting side, until answered
+  Time connect_deadline = kTimeInfinite;
+  bool broken = false;         // it will not connect any more
+  bool ready = false;          // kEstablished was polled
+  bool disconnecting = false;  // the core has asked for the end
+  bool lost = false;           // no work is accepted and none is out
+
+  // The front end.
+  ListenerId listener = ListenerId::kNone;
+  bool counted = false;    // against its listener's backlog
+  bool orphaned = false;   // its listener has gone before the front end heard of it
+  bool announced = false;  // the front end knows it
+  bool ended = false;      // OnClosed has been called, or nobody will ever ask
+
+  // Why it ended.
+  Evidence evidence;
+  sdp::Outcome cause = sdp::Outcome::kDone;
+  const char* reason = "";
+  std::optional<Failure> failure;  // the root cause, once it is asked for
+};
+
+// What the core, the queue pair and the pool of a new connection are to be, by the application's
+// wishes and the fabric's limits. `remote_invalidate`: our Hello may say that any key of ours may
+// be invalidated.
+struct Plan {
+  sdp::Config core;
+  fabric::QueuePairOptions queue_pair;
+  BufferPool::Shape pool;
+};
+Plan MakePlan(const ConnectionOptions& options, const fabric::Limits& limits, bool connecting,
+              const Address& local, const Address& peer, bool remote_invalidate);
+
+ConnectionCounters CountersOf(const sdp::Connection& core);
+
+}  // namespace esdp::provider
+
+#endif  // ESDP_IMPL_PROVIDER_ENDPOINT_H_

@@ -1,0 +1,148 @@
+#include "impl/provider/engine.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "impl/base/status.h"
+
+namespace esdp::provider {
+
+Engine::Engine(std::unique_ptr<fabric::Fabric> fabric, Observer& observer, Driver::Log log)
+    : fabric_(std::move(fabric)),
+      log_(std::move(log)),
+      driver_(*fabric_, observer, log_),
+      rendezvous_(*fabric_, driver_, connections_),
+      requests_(driver_, connections_, rendezvous_, observer) {}
+
+// --- moving --------------------------------------------------------------------------------------
+
+bool Engine::Round() {
+  Begin();
+  bool moved = PollEvents();
+  moved |= PollCompletions();
+  moved |= FireTimers();
+  driver_.Flush();
+  moved |= Reap();
+  return moved;
+}
+
+void Engine::Finish() {
+  driver_.Flush();
+  Reap();
+}
+
+bool Engine::PollEvents() {
+  int events = 0;
+  while (events < kEventsPerRound && fabric_->PollRendezvous(event_)) {
+    rendezvous_.OnEvent(event_);
+    ++events;
+  }
+  return events > 0;
+}
+
+bool Engine::PollCompletions() {
+  const size_t count = fabric_->Poll(absl::MakeSpan(completions_));
+  for (size_t i = 0; i < count; ++i) {
+    const fabric::Completion& completion = completions_[i];
+    if (Endpoint* endpoint = connections_.Find(completion.queue_pair)) {
+      driver_.FeedCompletion(*endpoint, completion);
+    }
+  }
+  return count > 0;
+}
+
+bool Engine::FireTimers() {
+  int fired = 0;
+  while (fired < kTimersPerRound) {
+    const std::optional<Timers::Due> due = driver_.timers().PopDue(driver_.now());
+    if (!due) break;
+    ++fired;
+    if (const auto* operation = std::get_if<sdp::OperationId>(&*due)) {
+      requests_.Expire(*operation);
+      continue;
+    }
+    const auto& timer = std::get<Timers::CoreTimer>(*due);
+    Endpoint* endpoint = connections_.Find(timer.connection);
+    if (endpoint != nullptr && !endpoint->ended) {
+      driver_.Feed(*endpoint, sdp::TimerFired{timer.timer});
+    }
+  }
+  return fired > 0;
+}
+
+// True if there is something new to poll: the flushed work of the queue pairs that were destroyed.
+bool Engine::Reap() {
+  std::vector<Endpoint*>& ended = driver_.ended();
+  const bool any = !ended.empty();
+  for (Endpoint* endpoint : ended) {
+    rendezvous_.Taken(*endpoint);
+    (void)fabric_->DestroyQueuePair(endpoint->queue_pair);
+    Epitaph epitaph{endpoint->id, {}, CountersOf(endpoint->core)};
+    if (endpoint->cause != sdp::Outcome::kDone) {
+      epitaph.failure = driver_.RootCause(*endpoint, endpoint->cause);
+    }
+    connections_.Remove(*endpoint, std::move(epitaph));
+  }
+  ended.clear();
+  if (any || unburied_) unburied_ = connections_.Bury(*fabric_);
+  return any;
+}
+
+Time Engine::NextDeadline() const {
+  return std::min(driver_.NextDeadline(), fabric_->NextDeadline());
+}
+
+// --- memory --------------------------------------------------------------------------------------
+
+absl::StatusOr<std::shared_ptr<MemoryRegion>> Engine::Register(std::span<std::byte> memory,
+                                                               bool local_write,
+                                                               Exposure exposure) {
+  // Before the first key that a Send must not invalidate: connections from now on do not offer it.
+  if (exposure == Exposure::kRegionKey) rendezvous_.ForbidRemoteInvalidate();
+  auto region = MemoryRegion::Register(*fabric_, memory, local_write, exposure);
+  if (region.ok()) {
+    registered_bytes_ += memory.size();
+    return region;
+  }
+  if (region.status().code() != absl::StatusCode::kResourceExhausted) return region;
+  return MakeStatus(absl::StatusCode::kResourceExhausted,
+                    std::string(FromAbsl(region.status().message())) + "; registered here are " +
+                        std::to_string(registered_bytes_) +
+                        " bytes: close regions that are no longer used, or raise the limit");
+}
+
+absl::Status Engine::Deregister(MemoryRegion& region) {
+  if (!region.registered()) return absl::NotFoundError("the region has been deregistered already");
+  ESDP_RETURN_IF_ERROR(region.Deregister(*fabric_));
+  registered_bytes_ -= region.length();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ConnectionCounters> Engine::Counters(ConnectionId connection) {
+  if (const Endpoint* endpoint = connections_.Find(connection)) return CountersOf(endpoint->core);
+  if (const Epitaph* epitaph = connections_.FindEnded(connection)) return epitaph->counters;
+  return absl::NotFoundError("no such connection, or it ended long ago");
+}
+
+// --- the end -------------------------------------------------------------------------------------
+
+void Engine::AbortAll() {
+  connections_.ForEach([&](Endpoint& endpoint) {
+    if (!endpoint.ended) requests_.Close(endpoint, true);
+  });
+  Finish();
+}
+
+void Engine::DestroyAll() {
+  connections_.ForEach([&](Endpoint& endpoint) {
+    if (endpoint.ended) return;
+    (void)fabric_->DestroyQueuePair(endpoint.queue_pair);
+    endpoint.evidence.cause = fabric::Cause::kLocalDisconnect;
+    driver_.FeedLoss(endpoint);
+  });
+  Finish();
+}
+
+}  // namespace esdp::provider

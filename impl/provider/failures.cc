@@ -1,0 +1,179 @@
+#include "impl/provider/failures.h"
+
+#include "impl/base/status.h"
+
+namespace esdp::provider {
+namespace {
+
+using fabric::Cause;
+using fabric::WorkStatus;
+using sdp::Outcome;
+
+// "; the system says: ..." when there is more to say than the cause.
+std::string Details(const Evidence& evidence) {
+  if (!evidence.detail.empty()) return " (" + evidence.detail + ")";
+  if (!evidence.refused_call.ok()) {
+    return " (" + std::string(FromAbsl(evidence.refused_call.message())) + ")";
+  }
+  return "";
+}
+
+Failure ConnectFailure(const Evidence& evidence, const Address& peer) {
+  const std::string begin = "connect to " + fabric::ToString(peer) + ": ";
+  const std::string end = Details(evidence);
+  switch (evidence.cause) {
+    case Cause::kRefused:
+      return {Ending::kRefused, begin + "nobody listens there" + end};
+    case Cause::kRejected:
+      return {Ending::kRejected, begin + "the program there rejected the connection" + end};
+    case Cause::kUnreachable:
+      return {Ending::kUnreachable, begin + "no route leads there" + end};
+    case Cause::kTimedOut:
+      return {Ending::kConnectTimedOut, begin + "no answer before the deadline" + end};
+    case Cause::kPeerSilent:
+      return {Ending::kConnectTimedOut, begin + "the peer fell silent while connecting" + end};
+    case Cause::kPeerReset:
+    case Cause::kPeerDisconnect:
+      return {Ending::kPeerReset, begin + "the peer broke off while connecting" + end};
+    case Cause::kProtocol:
+    case Cause::kRemoteTerminate:
+      return {Ending::kPeerProtocol,
+              begin + "what answered does not speak the fabric's protocol" + end};
+    case Cause::kNone:
+    case Cause::kLocalDisconnect:
+    case Cause::kLocalAccess:
+    case Cause::kDevice:
+      break;
+  }
+  return {Ending::kFabricFailed, begin + "the fabric failed" + end};
+}
+
+// A connection that was there and is gone, by what the fabric says of it.
+Failure LossByCause(const Evidence& evidence, const std::string& begin) {
+  const std::string end = Details(evidence);
+  switch (evidence.cause) {
+    case Cause::kPeerSilent:
+    case Cause::kTimedOut:
+      return {Ending::kPeerSilent, begin + "the peer no longer answers keep-alive probes" + end};
+    case Cause::kProtocol:
+      return {Ending::kPeerProtocol, begin + "the peer broke the fabric's protocol" + end};
+    case Cause::kLocalAccess:
+      return {Ending::kRemoteAccess,
+              begin + "the peer asked for memory that it was not shown" + end};
+    case Cause::kRemoteTerminate:
+      return {Ending::kFabricFailed,
+              begin + "the peer's fabric ended the stream over an error of ours" + end};
+    case Cause::kDevice:
+      return {Ending::kFabricFailed, begin + "the fabric failed" + end};
+    case Cause::kPeerDisconnect:
+      return {Ending::kPeerReset,
+              begin + "the peer ended the connection without saying good-bye" + end};
+    case Cause::kNone:
+    case Cause::kLocalDisconnect:
+      if (!evidence.refused_call.ok())
+        return {Ending::kFabricFailed, begin + "the fabric refused a call" + end};
+      break;
+    case Cause::kPeerReset:
+    case Cause::kRejected:
+    case Cause::kRefused:
+    case Cause::kUnreachable:
+      break;
+  }
+  return {Ending::kPeerReset, begin + "the peer or the network broke the connection off" + end};
+}
+
+Failure Loss(const Evidence& evidence, const std::string& begin) {
+  switch (evidence.work) {
+    case WorkStatus::kRemoteAccess:
+      return {Ending::kRemoteAccess,
+              begin + "the peer refused access to memory it had shown" + Details(evidence)};
+    case WorkStatus::kLocalProtection:
+      return {Ending::kFabricFailed,
+              begin + "the fabric refused access to our own memory" + Details(evidence)};
+    case WorkStatus::kRemoteOperation:
+      return {Ending::kFabricFailed,
+              begin + "the peer's fabric could not carry out an operation" + Details(evidence)};
+    case WorkStatus::kReceiverNotReady:
+      return {Ending::kPeerProtocol,
+              begin + "the peer had promised a receive buffer and had none" + Details(evidence)};
+    case WorkStatus::kSuccess:
+    case WorkStatus::kFlushed:
+    case WorkStatus::kTransport:
+      break;
+  }
+  return LossByCause(evidence, begin);
+}
+
+}  // namespace
+
+Failure Explain(Outcome outcome, const char* reason, const Evidence& evidence,
+                const Address& peer) {
+  const std::string begin = "connection with " + fabric::ToString(peer) + ": ";
+  const std::string rule = *reason == '\0' ? "no reason given" : reason;
+  const std::string field =
+      *evidence.message_field == '\0' ? "" : std::string(evidence.message_field) + ": ";
+  switch (outcome) {
+    case Outcome::kDone:
+    case Outcome::kCancelled:
+    case Outcome::kDeadlineExceeded:
+      return {};
+    case Outcome::kShutDown:
+      return {Ending::kShutDown, begin + "closed by this side"};
+    case Outcome::kLocalAbort:
+      return {Ending::kLocalAbort, begin + "aborted by this side"};
+    case Outcome::kConnectFailed:
+      return ConnectFailure(evidence, peer);
+    case Outcome::kHandshakeRefused:
+      return {Ending::kHandshakeRefused,
+              begin + "its Hello or HelloAck is refused: " + field + rule};
+    case Outcome::kPeerReset:
+      if (evidence.cause == Cause::kNone && *reason != '\0')
+        return {Ending::kPeerReset, begin + rule};
+      return Loss(evidence, begin);
+    case Outcome::kFabricError:
+      return Loss(evidence, begin);
+    case Outcome::kPeerProtocol:
+      return {Ending::kPeerProtocol, begin + "the peer broke SDP: " + field + rule};
+    case Outcome::kInternal:
+      break;
+  }
+  return {Ending::kInternal, begin + "a fault of this library: " + rule};
+}
+
+Ending EndingOfOperation(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kCancelled:
+      return Ending::kCancelled;
+    case Outcome::kDeadlineExceeded:
+      return Ending::kDeadlineExceeded;
+    case Outcome::kShutDown:
+      return Ending::kShutDown;
+    default:
+      return Ending::kOk;
+  }
+}
+
+bool IsOfConnection(Outcome outcome) {
+  return outcome != Outcome::kDone && EndingOfOperation(outcome) == Ending::kOk;
+}
+
+bool IsCleanEnd(const Evidence& evidence) {
+  return evidence.work == WorkStatus::kSuccess && evidence.refused_call.ok() &&
+         (evidence.cause == Cause::kLocalDisconnect || evidence.cause == Cause::kPeerDisconnect);
+}
+
+bool IsFabricError(const Evidence& evidence) {
+  if (evidence.work != WorkStatus::kSuccess && evidence.work != WorkStatus::kTransport) return true;
+  if (!evidence.refused_call.ok()) return true;
+  switch (evidence.cause) {
+    case Cause::kProtocol:
+    case Cause::kLocalAccess:
+    case Cause::kRemoteTerminate:
+    case Cause::kDevice:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace esdp::provider

@@ -1,0 +1,47 @@
+#ifndef ESDP_IMPL_PROVIDER_FAILURES_H_
+#define ESDP_IMPL_PROVIDER_FAILURES_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "impl/fabric/types.h"
+#include "impl/provider/types.h"
+#include "impl/sdp/ids.h"
+
+namespace esdp::provider {
+
+// What the fabric and the decoder have said about the end of one connection. The first of each kind
+// stays.
+struct Evidence {
+  absl::Status refused_call;  // a call of the port that the connection could not do without
+  fabric::WorkStatus work = fabric::WorkStatus::kSuccess;  // the first failure that is no flush
+  fabric::Cause cause = fabric::Cause::kNone;
+  std::string detail;              // of the cause
+  const char* message_field = "";  // of the message that did not decode
+
+  void NoteWork(fabric::WorkStatus status) {
+    if (work == fabric::WorkStatus::kSuccess && status != fabric::WorkStatus::kFlushed)
+      work = status;
+  }
+  void NoteRefusal(const absl::Status& status) { refused_call.Update(status); }
+};
+
+// The root cause in the words of the application: `outcome` and `reason` are the core's, `peer`
+// names the connection. kDone gives kOk without a text.
+Failure Explain(sdp::Outcome outcome, const char* reason, const Evidence& evidence,
+                const Address& peer);
+
+// How one operation ended, apart from the connection; kOk also for outcomes that only the
+// connection can explain.
+Ending EndingOfOperation(sdp::Outcome outcome);
+// Whether an operation with this outcome was ended by its connection.
+bool IsOfConnection(sdp::Outcome outcome);
+
+// Whether the end of a queue pair is in order, and if not, whether to blame the fabric rather than
+// the peer.
+bool IsCleanEnd(const Evidence& evidence);
+bool IsFabricError(const Evidence& evidence);
+
+}  // namespace esdp::provider
+
+#endif  // ESDP_IMPL_PROVIDER_FAILURES_H_

@@ -1,0 +1,65 @@
+#ifndef ESDP_IMPL_PROVIDER_OBSERVER_H_
+#define ESDP_IMPL_PROVIDER_OBSERVER_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "impl/base/time.h"
+#include "impl/provider/types.h"
+
+// What passes between the front end and a shard while it runs.
+
+namespace esdp::provider {
+
+// What the front end hears. Calls come from whichever thread has the turn, one at a time, and must
+// neither block nor call back into the shard, except Submit (which then queues).
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  // A connection has arrived at a listener; its data may follow. It is the front end's to close.
+  virtual void OnIncoming(ListenerId listener, ConnectionId connection, const Address& local,
+                          const Address& peer) = 0;
+  // An attempt of Connect has succeeded. One that failed for good is told by OnClosed alone.
+  virtual void OnConnected(ConnectionId connection, const Address& local, const Address& peer) = 0;
+  virtual void OnTransferFinished(ConnectionId connection, Transfer& transfer,
+                                  const TransferResult& result) = 0;
+  // DisConn has left, or the connection is gone.
+  virtual void OnShutDown(ConnectionId connection, const Failure& failure) = 0;
+  // Last word on a connection: every transfer has been finished. kOk for a clean end.
+  virtual void OnClosed(ConnectionId connection, const Failure& cause) = 0;
+};
+
+enum class Progress : uint8_t { kThread, kManual };
+
+struct ShardOptions {
+  Progress progress = Progress::kThread;
+  std::optional<int> thread_cpu;  // pin the progress thread
+  Duration spin{};                // how long the progress thread polls before it sleeps
+  std::function<void(const std::string&)>
+      log;  // may be empty; called on the thread that has the turn
+};
+
+// A request that never blocks and is answered through the Observer.
+struct Request {
+  enum class Kind : uint8_t {
+    kTransfer,
+    kCancel,
+    kShutdown,
+    kClose,
+    kAbort,
+    kTaken
+  } kind = Kind::kTransfer;
+  ConnectionId connection = ConnectionId::kNone;
+  // kTransfer: what to carry. kCancel: which one; it has been submitted before and the front end
+  // has not yet reused its memory, but it may have finished meanwhile: then nothing happens.
+  // kTaken: the application owns this incoming connection now, so that it no longer counts against
+  // its listener's backlog; every other request says so too.
+  Transfer* transfer = nullptr;
+  CancelMode cancel_mode = CancelMode::kIfNotStarted;
+};
+
+}  // namespace esdp::provider
+
+#endif  // ESDP_IMPL_PROVIDER_OBSERVER_H_

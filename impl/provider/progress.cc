@@ -1,0 +1,225 @@
+#include "impl/provider/progress.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <string>
+#include <system_error>
+
+namespace esdp::provider {
+namespace {
+
+constexpr int kRoundsOfThread = 8;   // before others may have the turn
+constexpr int kRoundsOfPoster = 16;  // somebody else goes on with what is left
+constexpr int kRoundsOfPoll = 256;
+
+void PinTo(int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (cpu < 0 || cpu >= CPU_SETSIZE) return;
+  CPU_SET(static_cast<size_t>(cpu), &set);
+  (void)pthread_setaffinity_np(pthread_self(), sizeof(set), &set);  // a wish
+}
+
+Duration Until(Time at, Time now) {
+  if (at == kTimeInfinite) return kDurationInfinite;
+  return std::max(at - now, Duration{0});
+}
+
+}  // namespace
+
+ProgressLoop::ProgressLoop(Engine& engine, const ShardOptions& options)
+    : engine_(engine),
+      threaded_(options.progress == Progress::kThread),
+      thread_cpu_(options.thread_cpu),
+      spin_(options.spin) {}
+
+ProgressLoop::~ProgressLoop() { Stop(); }
+
+absl::Status ProgressLoop::Start() {
+  absl::Status status = waits_.Open(engine_.fabric().fd());
+  if (!status.ok() || !threaded_) return status;
+  // The application's handlers are not to run on a thread of ours.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread([this] { Run(); });
+  } catch (const std::system_error& error) {
+    status = absl::ResourceExhaustedError(std::string("no thread for progress: ") + error.what());
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return status;
+}
+
+void ProgressLoop::Stop() {
+  if (!thread_.joinable()) return;
+  stopping_.store(true);
+  waits_.Wake();
+  thread_.join();
+}
+
+// --- with the turn -------------------------------------------------------------------------------
+
+void ProgressLoop::Submit(const Request& request) {
+  if (turn_.TryTake()) {
+    engine_.Begin();
+    DrainRequests();
+    engine_.Execute(request);
+    return Leave(true);
+  }
+  submissions_.Push(request);
+  // Whoever had the turn may have looked for the last time.
+  if (turn_.TryTake()) Leave(false);
+}
+
+// Gives the turn back, but not before everything that was left for its holder is done: who has
+// failed to take it relies on that.
+void ProgressLoop::Leave(bool worked) {
+  do {
+    if (!submissions_.empty()) {
+      engine_.Begin();
+      worked |= DrainRequests();
+    }
+    engine_.Finish();
+    Settle(worked);
+    MindDeadlines();
+    turn_.Release();
+    worked = false;
+  } while ((!submissions_.empty() || poll_wanted_.load()) && turn_.TryTake());
+}
+
+bool ProgressLoop::DrainRequests() {
+  bool any = false;
+  while (submissions_.Drain([&](const Request& request) { engine_.Execute(request); })) any = true;
+  return any;
+}
+
+int ProgressLoop::RunRounds(int most) {
+  for (int rounds = 0; rounds < most; ++rounds) {
+    const bool moved = engine_.Round();
+    const bool drained = DrainRequests();
+    if (drained) engine_.Finish();
+    if (!moved && !drained) return rounds;
+  }
+  return most;
+}
+
+bool ProgressLoop::SomebodyPolls() const { return threaded_ ? thread_awake_ : !fd_in_use_.load(); }
+
+void ProgressLoop::Settle(bool worked) {
+  const bool wanted = poll_wanted_.exchange(false);
+  if (!worked && !wanted) return;
+  if (wanted || !SomebodyPolls()) {
+    if (RunRounds(kRoundsOfPoster) == kRoundsOfPoster) waits_.Wake();
+    return;
+  }
+  if (threaded_) return;
+  poll_due_.store(true);
+  if (waiters_.load() > 0) waits_.Wake();
+}
+
+// A deadline earlier than the one that is waited for must not wait for it.
+void ProgressLoop::MindDeadlines() {
+  if (threaded_) {
+    if (!thread_awake_ && engine_.NextDeadline() < wakes_at_) waits_.Wake();
+    return;
+  }
+  if (!fd_in_use_.load()) return;
+  const Time next = engine_.NextDeadline();
+  const Time now = engine_.fabric().Now();
+  // An armed time that is too early costs one look for nothing, which is cheaper than arming at
+  // every change.
+  if (next >= wakes_at_ && wakes_at_ > now) return;
+  if (next == wakes_at_) return;
+  waits_.Arm(Until(next, now));
+  wakes_at_ = next;
+}
+
+// --- the application -----------------------------------------------------------------------------
+
+bool ProgressLoop::Poll() {
+  if (threaded_) return false;
+  turn_.Take();
+  waits_.DrainWake();
+  poll_wanted_.store(false);
+  poll_due_.store(false);
+  engine_.Begin();
+  const bool drained = DrainRequests();
+  const int rounds = RunRounds(kRoundsOfPoll);
+  if (rounds == kRoundsOfPoll) {
+    poll_due_.store(true);
+    waits_.Wake();
+  }
+  Leave(false);
+  return drained || rounds > 0;
+}
+
+bool ProgressLoop::Wait(Time deadline) {
+  if (threaded_ || engine_.fabric().limits().virtual_time) return true;
+  waiters_.fetch_add(1);
+  WaitSet::Result result = WaitSet::Result::kReady;
+  if (!poll_due_.load()) {
+    const Time next = WithTurn([&] { return engine_.NextDeadline(); }, false);
+    if (!poll_due_.load()) {
+      result = waits_.Wait(Until(std::min(deadline, next), engine_.fabric().Now()));
+    }
+  }
+  waiters_.fetch_sub(1);
+  return result != WaitSet::Result::kSignal;
+}
+
+int ProgressLoop::fd() {
+  if (threaded_) return -1;
+  if (!fd_in_use_.exchange(true)) waits_.Wake();  // for what was posted before and not polled for
+  return waits_.fd();
+}
+
+void ProgressLoop::Doorbell() {
+  poll_wanted_.store(true);
+  if (turn_.TryTake()) Leave(false);
+}
+
+// --- the thread ----------------------------------------------------------------------------------
+
+void ProgressLoop::Run() {
+  pthread_setname_np(pthread_self(), "esdp-progress");
+  if (thread_cpu_) PinTo(*thread_cpu_);
+  Time idle_since = engine_.fabric().Now();
+  while (!stopping_.load()) {
+    TakeForThread();
+    thread_awake_ = true;
+    waits_.DrainWake();
+    poll_wanted_.store(false);
+    engine_.Begin();
+    const bool moved = RunRounds(kRoundsOfThread) > 0;
+    const Time now = engine_.fabric().Now();
+    if (moved) idle_since = now;
+    const bool tired = !moved && now - idle_since >= spin_;
+    if (tired) {
+      thread_awake_ = false;
+      wakes_at_ = engine_.NextDeadline();
+    }
+    const Duration sleep = Until(wakes_at_, now);
+    Leave(false);
+    if (tired) {
+      (void)waits_.Wait(sleep);
+      idle_since = engine_.fabric().Now();
+    } else if (!moved) {
+      std::this_thread::yield();
+    }
+  }
+}
+
+// Whoever has the turn polls before it gives it back, so there is no need to fight for it.
+void ProgressLoop::TakeForThread() {
+  if (turn_.TryTake()) return;
+  poll_wanted_.store(true);
+  std::this_thread::yield();
+  turn_.Take();
+}
+
+}  // namespace esdp::provider

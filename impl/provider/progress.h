@@ -1,0 +1,97 @@
+#ifndef ESDP_IMPL_PROVIDER_PROGRESS_H_
+#define ESDP_IMPL_PROVIDER_PROGRESS_H_
+
+#include <atomic>
+#include <optional>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "impl/provider/engine.h"
+#include "impl/provider/observer.h"
+#include "impl/provider/submissions.h"
+#include "impl/provider/turn.h"
+#include "impl/provider/wait_set.h"
+
+namespace esdp::provider {
+
+// Who turns the loop of an engine, and when: each caller while it has the turn, and between the
+// calls the shard's own thread, the application (manual progress) or the virtual world.
+//
+// What work completes at once is not told by the fabric's descriptor, so whoever has posted work
+// sees to it that somebody polls: the thread if it is awake, the application if it is bound to call
+// Poll, else the poster itself.
+//
+//   Owns:     the turn, the waiting requests, the thread.
+//   Threads:  any.
+//   Blocks:   Wait; the others for the turn at most.
+//   Units:    instants on the fabric's clock.
+//   Errors:   Start fails when there are no descriptors or no threads left.
+class ProgressLoop {
+ public:
+  ProgressLoop(Engine& engine, const ShardOptions& options);
+  ~ProgressLoop();
+  ProgressLoop(const ProgressLoop&) = delete;
+  ProgressLoop& operator=(const ProgressLoop&) = delete;
+
+  absl::Status Start();
+  // No thread of ours runs any more; what moves, moves in the calls.
+  void Stop();
+
+  void Submit(const Request& request);
+  // Runs `call` with the turn. `works`: it may post something.
+  template <typename Call>
+  auto WithTurn(Call call, bool works = true) {
+    turn_.Take();
+    engine_.Begin();
+    DrainRequests();
+    auto result = call();
+    Leave(works);
+    return result;
+  }
+
+  bool Poll();
+  bool Wait(Time deadline);
+  void Wake() { waits_.Wake(); }
+  // Waits for the fabric, with the turn: for the end of the shard only.
+  void Look(Duration most) { (void)waits_.Wait(most); }
+  int fd();
+  // The virtual world has something for this shard; never waits.
+  void Doorbell();
+
+ private:
+  void Leave(bool worked);
+  bool DrainRequests();
+  // How many rounds moved something: `most` means that there may be more.
+  int RunRounds(int most);
+  void Settle(bool worked);
+  void MindDeadlines();
+  bool SomebodyPolls() const;
+
+  void Run();
+  void TakeForThread();
+
+  Engine& engine_;
+  const bool threaded_;
+  const std::optional<int> thread_cpu_;
+  const Duration spin_;
+  Turn turn_;
+  Submissions<Request> submissions_;
+  WaitSet waits_;
+
+  // Left for the holder of the turn by who could not have it.
+  std::atomic<bool> poll_wanted_{false};
+  // Manual progress: something was posted and not polled for.
+  std::atomic<bool> poll_due_{false};
+  std::atomic<int> waiters_{0};
+  std::atomic<bool> fd_in_use_{false};
+  std::atomic<bool> stopping_{false};
+
+  // Under the turn.
+  bool thread_awake_ = false;
+  Time wakes_at_ = kTimeInfinite;  // when the thread or the armed timer looks again by itself
+  std::thread thread_;
+};
+
+}  // namespace esdp::provider
+
+#endif  // ESDP_IMPL_PROVIDER_PROGRESS_H_

@@ -1,0 +1,78 @@
+#ifndef ESDP_IMPL_PROVIDER_REGIONS_H_
+#define ESDP_IMPL_PROVIDER_REGIONS_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "impl/base/time.h"
+#include "impl/fabric/port.h"
+#include "impl/provider/types.h"
+
+namespace esdp::provider {
+
+// Memory that the application has registered: one fabric registration for each chunk of what the
+// fabric takes at once.
+//
+//   Owns:     the registrations until Deregister; never the memory.
+//   Threads:  the holder of the turn, but operations() from any thread. What Register fixed may be
+//   read by all. Blocks:   as long as the fabric's Register takes. Units:    bytes. Errors:
+//   Register undoes what it did. An object that is dropped without Deregister leaves its
+//   registrations to the
+//             end of the fabric.
+class MemoryRegion {
+ public:
+  static absl::StatusOr<std::shared_ptr<MemoryRegion>> Register(fabric::Fabric& fabric,
+                                                                std::span<std::byte> memory,
+                                                                bool local_write,
+                                                                Exposure exposure);
+  // FailedPrecondition while operations use it; once it has succeeded the region holds nothing.
+  absl::Status Deregister(fabric::Fabric& fabric);
+
+  std::byte* base() const { return base_; }
+  uint64_t length() const { return length_; }
+  Exposure exposure() const { return exposure_; }
+  bool local_write() const { return local_write_; }
+  bool registered() const { return !chunks_.empty(); }
+  uint32_t chunk_count() const { return chunk_count_; }
+  Duration registration_time() const { return registration_time_; }
+
+  // The operations that use it now.
+  uint32_t operations() const { return operations_.load(std::memory_order_relaxed); }
+  void AddOperation() { operations_.fetch_add(1, std::memory_order_relaxed); }
+  void RemoveOperation() { operations_.fetch_sub(1, std::memory_order_relaxed); }
+
+  bool Contains(uint64_t offset, uint64_t length) const {
+    return registered() && offset <= length_ && length <= length_ - offset;
+  }
+  // How many of `length` bytes from `offset` on lie in one chunk. The range is inside the region.
+  uint64_t ContiguousFrom(uint64_t offset, uint64_t length) const;
+  // A range inside one chunk.
+  fabric::ScatterEntry Entry(uint64_t offset, uint32_t length) const;
+  // Where the chunk of this offset begins.
+  std::byte* ChunkBase(uint64_t offset) const {
+    return base_ + offset / chunk_bytes_ * chunk_bytes_;
+  }
+
+ private:
+  MemoryRegion(std::span<std::byte> memory, bool local_write, Exposure exposure);
+
+  std::byte* base_;
+  uint64_t length_;
+  bool local_write_;
+  Exposure exposure_;
+  uint64_t chunk_bytes_ = 1;
+  uint32_t chunk_count_ = 0;
+  std::vector<fabric::RegionId> chunks_;
+  Duration registration_time_{};
+  std::atomic<uint32_t> operations_{0};
+};
+
+}  // namespace esdp::provider
+
+#endif  // ESDP_IMPL_PROVIDER_REGIONS_H_

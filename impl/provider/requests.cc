@@ -1,0 +1,160 @@
+#include "impl/provider/requests.h"
+
+#include <algorithm>
+
+#include "impl/provider/regions.h"
+
+namespace esdp::provider {
+namespace {
+
+constexpr uint64_t kPieceBytesMax = uint64_t{1} << 30;
+
+sdp::Path ToCore(Path path) { return static_cast<sdp::Path>(path); }
+sdp::CompleteAt ToCore(CompleteAt when) { return static_cast<sdp::CompleteAt>(when); }
+sdp::CancelMode ToCore(CancelMode mode) { return static_cast<sdp::CancelMode>(mode); }
+
+static_assert(static_cast<int>(sdp::Path::kZeroCopy) == static_cast<int>(Path::kZeroCopy));
+static_assert(static_cast<int>(sdp::CompleteAt::kDelivered) ==
+              static_cast<int>(CompleteAt::kDelivered));
+static_assert(static_cast<int>(sdp::CancelMode::kAbortConnection) ==
+              static_cast<int>(CancelMode::kAbortConnection));
+
+// What is wrong with the memory of a transfer; the front end has checked all of it.
+const char* FaultOf(const Transfer& transfer) {
+  if (transfer.pieces.empty()) return "a transfer without a piece";
+  for (const Piece& piece : transfer.pieces) {
+    if (piece.region == nullptr || !piece.region->Contains(piece.offset, piece.length)) {
+      return "a transfer outside its registered region";
+    }
+    if (!transfer.is_send && !piece.region->local_write())
+      return "a receive into a read-only region";
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void Requests::Execute(const Request& request) {
+  Endpoint* endpoint = connections_.Find(request.connection);
+  if (endpoint != nullptr && endpoint->ended) endpoint = nullptr;
+  if (endpoint != nullptr) rendezvous_.Taken(*endpoint);
+  if (request.kind == Request::Kind::kTransfer) return Begin(request, endpoint);
+  if (endpoint == nullptr) return;
+  switch (request.kind) {
+    case Request::Kind::kTransfer:
+    case Request::Kind::kTaken:
+      return;
+    case Request::Kind::kCancel:
+      return Cancel(request, *endpoint);
+    case Request::Kind::kShutdown:
+      return Shutdown(*endpoint);
+    case Request::Kind::kClose:
+      return Close(*endpoint, false);
+    case Request::Kind::kAbort:
+      return Close(*endpoint, true);
+  }
+}
+
+void Requests::Begin(const Request& request, Endpoint* endpoint) {
+  Transfer& transfer = *request.transfer;
+  if (endpoint == nullptr) {
+    const Failure gone{Ending::kLocalAbort, "the connection has been closed by this side"};
+    const Epitaph* epitaph = connections_.FindEnded(request.connection);
+    const bool failed = epitaph != nullptr && epitaph->failure.ending != Ending::kOk;
+    return Refuse(request.connection, transfer, failed ? epitaph->failure : gone);
+  }
+  if (const char* fault = FaultOf(transfer)) {
+    return Refuse(request.connection, transfer, {Ending::kInternal, fault});
+  }
+  const auto operation =
+      driver_.operations().Insert({Operation::Kind::kTransfer, request.connection, &transfer});
+  if (!operation) {
+    return Refuse(request.connection, transfer, {Ending::kInternal, "too many operations at once"});
+  }
+  transfer.provider_slot = static_cast<uint32_t>(*operation);
+  for (const Piece& piece : transfer.pieces) piece.region->AddOperation();
+  if (transfer.deadline != kTimeInfinite)
+    driver_.timers().SetDeadline(*operation, transfer.deadline);
+  AskPieces(*endpoint, transfer, *operation);
+}
+
+// One input for each part of a piece that lies in one chunk. The operation may end with any of
+// them, and then its memory is the front end's again.
+void Requests::AskPieces(Endpoint& endpoint, Transfer& transfer, sdp::OperationId operation) {
+  uint64_t left = 0;
+  for (const Piece& piece : transfer.pieces) left += piece.length;
+  if (left == 0) {
+    return AskPiece(endpoint, transfer, *transfer.pieces[0].region, {operation, 0, 0}, false);
+  }
+  uint64_t offset = 0;
+  for (size_t i = 0; i < transfer.pieces.size(); ++i) {
+    const Piece piece = transfer.pieces[i];
+    for (uint64_t inside = 0; inside < piece.length;) {
+      const uint64_t most = std::min(piece.length - inside, kPieceBytesMax);
+      const uint64_t length = piece.region->ContiguousFrom(piece.offset + inside, most);
+      inside += length;
+      left -= length;
+      AskPiece(endpoint, transfer, *piece.region,
+               {operation, static_cast<uint32_t>(length), offset}, left > 0);
+      offset += length;
+      if (left == 0 || driver_.operations().Find(operation) == nullptr) return;
+    }
+  }
+}
+
+void Requests::AskPiece(Endpoint& endpoint, const Transfer& transfer, const MemoryRegion& region,
+                        const sdp::OperationRange& piece, bool more) {
+  const bool reachable = region.exposure() != Exposure::kNone;
+  if (transfer.is_send) {
+    driver_.Feed(endpoint, sdp::AskSend{.piece = piece,
+                                        .more = more,
+                                        .exposable = reachable,
+                                        .path = ToCore(transfer.path),
+                                        .complete_at = ToCore(transfer.complete_at),
+                                        .zcopy_min = transfer.zcopy_min});
+  } else {
+    driver_.Feed(endpoint, sdp::AskReceive{.piece = piece,
+                                           .more = more,
+                                           .wait_all = transfer.wait_all,
+                                           .placeable = reachable,
+                                           .path = ToCore(transfer.path),
+                                           .zcopy_min = transfer.zcopy_min});
+  }
+}
+
+void Requests::Cancel(const Request& request, Endpoint& endpoint) {
+  const sdp::OperationId operation{request.transfer->provider_slot};
+  const Operation* found = driver_.operations().Find(operation);
+  if (found == nullptr || found->transfer != request.transfer || found->connection != endpoint.id)
+    return;
+  driver_.Feed(endpoint,
+               sdp::AskCancel{operation, ToCore(request.cancel_mode), sdp::Outcome::kCancelled});
+}
+
+void Requests::Expire(sdp::OperationId operation) {
+  const Operation* found = driver_.operations().Find(operation);
+  if (found == nullptr || found->transfer == nullptr) return;
+  Endpoint* endpoint = connections_.Find(found->connection);
+  if (endpoint == nullptr || endpoint->ended) return;
+  driver_.Feed(*endpoint, sdp::AskCancel{operation, ToCore(found->transfer->at_deadline),
+                                         sdp::Outcome::kDeadlineExceeded});
+}
+
+void Requests::Shutdown(Endpoint& endpoint) {
+  const auto operation = driver_.operations().Insert({Operation::Kind::kShutdown, endpoint.id});
+  if (operation) driver_.Feed(endpoint, sdp::AskShutdown{*operation});
+}
+
+void Requests::Close(Endpoint& endpoint, bool abort) {
+  const auto operation = driver_.operations().Insert({Operation::Kind::kClose, endpoint.id});
+  if (operation) driver_.Feed(endpoint, sdp::AskClose{*operation, abort});
+}
+
+void Requests::Refuse(ConnectionId connection, Transfer& transfer, const Failure& failure) {
+  TransferResult result;
+  result.ending = failure.ending;
+  result.failure = &failure;
+  observer_.OnTransferFinished(connection, transfer, result);
+}
+
+}  // namespace esdp::provider

@@ -1,0 +1,132 @@
+#include "impl/provider/shard.h"
+
+#include <chrono>
+#include <utility>
+
+#include "impl/provider/engine.h"
+#include "impl/provider/progress.h"
+#include "impl/provider/regions.h"
+
+namespace esdp::provider {
+namespace {
+
+// How long the peers have to take note of the end of a shard, and how long each look lasts.
+constexpr auto kWindDown = std::chrono::milliseconds(500);
+constexpr auto kLook = std::chrono::milliseconds(5);
+constexpr int kLastRounds = 64;
+
+}  // namespace
+
+class Shard::Impl {
+ public:
+  Impl(std::unique_ptr<fabric::Fabric> fabric, Observer& observer, const ShardOptions& options)
+      : engine(std::move(fabric), observer, options.log), progress(engine, options) {}
+
+  ~Impl() {
+    progress.Stop();
+    progress.WithTurn([&] { return WindDown(); });
+  }
+
+  Engine engine;
+  ProgressLoop progress;
+
+ private:
+  bool WindDown() {
+    using SteadyClock = std::chrono::steady_clock;
+    const auto end = SteadyClock::now() + kWindDown;
+    const bool waits = !engine.fabric().limits().virtual_time;
+    engine.AbortAll();
+    while (!engine.empty() && SteadyClock::now() < end) {
+      if (engine.Round()) continue;
+      if (!waits) break;
+      progress.Look(kLook);
+    }
+    engine.DestroyAll();
+    for (int i = 0; i < kLastRounds && engine.Round(); ++i) {
+    }
+    return true;
+  }
+};
+
+absl::StatusOr<std::unique_ptr<Shard>> Shard::Create(std::unique_ptr<fabric::Fabric> fabric,
+                                                     Observer& observer,
+                                                     const ShardOptions& options) {
+  if (fabric == nullptr) return absl::InvalidArgumentError("a shard needs a fabric");
+  ShardOptions adapted = options;
+  if (fabric->limits().virtual_time) adapted.progress = Progress::kManual;
+  auto impl = std::make_unique<Impl>(std::move(fabric), observer, adapted);
+  if (impl->engine.fabric().limits().virtual_time) {
+    impl->engine.fabric().SetDoorbell([progress = &impl->progress] { progress->Doorbell(); });
+  }
+  const absl::Status started = impl->progress.Start();
+  if (!started.ok()) return started;
+  return std::unique_ptr<Shard>(new Shard(std::move(impl)));
+}
+
+Shard::Shard(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Shard::~Shard() = default;
+
+const char* Shard::fabric_name() const { return impl_->engine.fabric().name(); }
+Time Shard::Now() const { return impl_->engine.fabric().Now(); }
+bool Shard::virtual_time() const { return impl_->engine.fabric().limits().virtual_time; }
+
+void Shard::Submit(const Request& request) { impl_->progress.Submit(request); }
+
+absl::StatusOr<std::shared_ptr<MemoryRegion>> Shard::Register(std::span<std::byte> memory,
+                                                              bool local_write, Exposure exposure) {
+  return impl_->progress.WithTurn(
+      [&] { return impl_->engine.Register(memory, local_write, exposure); }, false);
+}
+
+absl::Status Shard::Deregister(MemoryRegion& region) {
+  return impl_->progress.WithTurn([&] { return impl_->engine.Deregister(region); }, false);
+}
+
+RegionDetails Shard::Describe(const MemoryRegion& region) {
+  return {.base = reinterpret_cast<uint64_t>(region.base()),
+          .length = region.length(),
+          .chunks = region.chunk_count(),
+          .operations = region.operations(),
+          .registration_time = region.registration_time()};
+}
+
+std::byte* Shard::AddressOf(const MemoryRegion& region, uint64_t offset) {
+  return region.base() + offset;
+}
+
+absl::StatusOr<ListenerId> Shard::Listen(const Address& address, int backlog,
+                                         const ConnectionOptions& options,
+                                         const std::function<void(ListenerId)>& named) {
+  return impl_->progress.WithTurn(
+      [&] { return impl_->engine.rendezvous().Listen(address, backlog, options, named); });
+}
+
+absl::StatusOr<Address> Shard::ListenerAddress(ListenerId listener) {
+  return impl_->progress.WithTurn(
+      [&] { return impl_->engine.rendezvous().ListenerAddress(listener); }, false);
+}
+
+absl::Status Shard::StopListening(ListenerId listener) {
+  return impl_->progress.WithTurn(
+      [&] { return impl_->engine.rendezvous().StopListening(listener); });
+}
+
+absl::StatusOr<ConnectionId> Shard::Connect(const Address& local, const Address& peer,
+                                            const ConnectionOptions& options, Time deadline,
+                                            const std::function<void(ConnectionId)>& named) {
+  return impl_->progress.WithTurn(
+      [&] { return impl_->engine.rendezvous().Connect(local, peer, options, deadline, named); });
+}
+
+absl::StatusOr<ConnectionCounters> Shard::Counters(ConnectionId connection) {
+  return impl_->progress.WithTurn([&] { return impl_->engine.Counters(connection); }, false);
+}
+
+bool Shard::Poll() { return impl_->progress.Poll(); }
+int Shard::fd() const { return impl_->progress.fd(); }
+bool Shard::WaitForWork(Time deadline) { return impl_->progress.Wait(deadline); }
+void Shard::Wake() { impl_->progress.Wake(); }
+
+bool Shard::Advance(Time deadline) { return impl_->engine.fabric().Advance(deadline); }
+
+}  // namespace esdp::provider

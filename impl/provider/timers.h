@@ -1,0 +1,73 @@
+#ifndef ESDP_IMPL_PROVIDER_TIMERS_H_
+#define ESDP_IMPL_PROVIDER_TIMERS_H_
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <variant>
+
+#include "impl/base/time.h"
+#include "impl/base/timer_queue.h"
+#include "impl/provider/types.h"
+#include "impl/sdp/ids.h"
+
+namespace esdp::provider {
+
+// Everything in a shard that waits for a time: the timers of the cores and the deadlines of
+// operations.
+//
+//   Owns:     its entries.   Threads: the holder of the turn.   Blocks: never.   Units: instants on
+//   the shard's clock. Errors:   –
+class Timers {
+ public:
+  struct CoreTimer {
+    ConnectionId connection = ConnectionId::kNone;
+    sdp::Timer timer{};
+  };
+  using Due = std::variant<CoreTimer, sdp::OperationId>;
+
+  void Set(ConnectionId connection, sdp::Timer timer, Time at) {
+    Queue(timer).Set(static_cast<uint64_t>(connection), at);
+  }
+  void Clear(ConnectionId connection, sdp::Timer timer) {
+    Queue(timer).Cancel(static_cast<uint64_t>(connection));
+  }
+  void ClearAll(ConnectionId connection) {
+    for (TimerQueue& queue : core_) queue.Cancel(static_cast<uint64_t>(connection));
+  }
+  void SetDeadline(sdp::OperationId operation, Time at) {
+    deadlines_.Set(static_cast<uint64_t>(operation), at);
+  }
+  void ClearDeadline(sdp::OperationId operation) {
+    if (!deadlines_.empty()) deadlines_.Cancel(static_cast<uint64_t>(operation));
+  }
+
+  Time Next() const {
+    Time next = deadlines_.NextDeadline();
+    for (const TimerQueue& queue : core_) next = std::min(next, queue.NextDeadline());
+    return next;
+  }
+
+  std::optional<Due> PopDue(Time now) {
+    for (size_t i = 0; i < core_.size(); ++i) {
+      if (const auto due = core_[i].PopDue(now)) {
+        return CoreTimer{ConnectionId{due->key}, static_cast<sdp::Timer>(i)};
+      }
+    }
+    if (const auto due = deadlines_.PopDue(now)) {
+      return sdp::OperationId{static_cast<uint32_t>(due->key)};
+    }
+    return std::nullopt;
+  }
+
+ private:
+  TimerQueue& Queue(sdp::Timer timer) { return core_[static_cast<size_t>(timer)]; }
+
+  std::array<TimerQueue, sdp::kTimerCount> core_;
+  TimerQueue deadlines_;
+};
+
+}  // namespace esdp::provider
+
+#endif  // ESDP_IMPL_PROVIDER_TIMERS_H_

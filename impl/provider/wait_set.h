@@ -1,0 +1,53 @@
+#ifndef ESDP_IMPL_PROVIDER_WAIT_SET_H_
+#define ESDP_IMPL_PROVIDER_WAIT_SET_H_
+
+#include <atomic>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "impl/base/time.h"
+
+namespace esdp::provider {
+
+// What a shard waits on: the fabric's descriptor, a wake-up from another thread, a time.
+//
+//   Owns:     its descriptors, not the fabric's.
+//   Threads:  any, but Open, Arm and DrainWake one at a time.
+//   Blocks:   only Wait.
+//   Units:    spans of time from now.
+//   Errors:   Open alone can fail: no descriptors left.
+class WaitSet {
+ public:
+  enum class Result { kReady, kTimeout, kSignal };
+
+  WaitSet() = default;
+  ~WaitSet();
+  WaitSet(const WaitSet&) = delete;
+  WaitSet& operator=(const WaitSet&) = delete;
+
+  // `fabric_fd` may be -1: then only wake-ups and times count.
+  absl::Status Open(int fabric_fd);
+
+  // Ends a Wait, or the next one, and makes fd() readable until DrainWake.
+  void Wake();
+  void DrainWake();
+
+  Result Wait(Duration timeout);
+
+  // One descriptor for all of it, readable when Wait would return at once or the armed time has
+  // come.
+  int fd() const { return all_fd_; }
+  // Makes fd() readable after `from_now`; kDurationInfinite disarms.
+  void Arm(Duration from_now);
+
+ private:
+  int fabric_fd_ = -1;
+  int wake_fd_ = -1;
+  int timer_fd_ = -1;
+  int all_fd_ = -1;  // an epoll descriptor over the three
+  std::atomic<bool> woken_{false};
+};
+
+}  // namespace esdp::provider
+
+#endif  // ESDP_IMPL_PROVIDER_WAIT_SET_H_
