@@ -1,0 +1,76 @@
+#include "impl/sdp/connection.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/sdp/pair.h"
+
+namespace esdp::sdp {
+namespace {
+
+using testing::Pair;
+using testing::PairOptions;
+using testing::SmallConfig;
+
+PairOptions SmallPair() {
+  PairOptions options;
+  options.a = SmallConfig(true);
+  options.b = SmallConfig(false);
+  return options;
+}
+
+TEST(ConnectionTest, BothSidesReportConnectedOnce) {
+  Pair pair(SmallPair(), 1);
+
+  pair.Connect();
+
+  EXPECT_EQ(pair.a.CountOf<ReportConnected>(), 1u);
+  EXPECT_EQ(pair.b.CountOf<ReportConnected>(), 1u);
+  EXPECT_EQ(pair.a.core().phase(), Phase::kEstablished);
+}
+
+TEST(ConnectionTest, ASmallSendIsCopiedOncePerSide) {
+  Pair pair(SmallPair(), 1);
+  pair.Connect();
+
+  const OperationId receive = pair.b.AskToReceive({.pieces = {100}});
+  const OperationId send = pair.a.AskToSend({.pieces = {40}});
+  pair.Settle();
+
+  EXPECT_TRUE(pair.a.finished(send));
+  EXPECT_EQ(pair.b.operation(receive).result->bytes, 40u);
+  EXPECT_EQ(pair.b.received_stream(), pair.a.SentStream());
+  EXPECT_EQ(pair.a.core().counters().payload_copies, 1u);
+  EXPECT_EQ(pair.b.core().counters().payload_copies, 1u);
+}
+
+TEST(ConnectionTest, ALargeSendIsReadByThePeerWithoutACopy) {
+  Pair pair(SmallPair(), 1);
+  pair.Connect();
+
+  const OperationId receive = pair.b.AskToReceive({.pieces = {100000}, .wait_all = true});
+  const OperationId send = pair.a.AskToSend({.pieces = {100000}});
+  pair.Settle();
+
+  EXPECT_EQ(pair.b.operation(receive).result->bytes_zero_copy, 100000u);
+  EXPECT_EQ(pair.a.operation(send).result->bytes_zero_copy, 100000u);
+  EXPECT_EQ(pair.b.received_stream(), pair.a.SentStream());
+  EXPECT_EQ(pair.a.core().counters().payload_copies, 0u);
+  EXPECT_EQ(pair.b.core().counters().payload_copies, 0u);
+}
+
+TEST(ConnectionTest, AGracefulCloseEndsBothSidesWithoutACause) {
+  Pair pair(SmallPair(), 1);
+  pair.Connect();
+
+  const OperationId close_a = pair.a.AskToClose(false);
+  const OperationId close_b = pair.b.AskToClose(false);
+  pair.Settle();
+
+  EXPECT_EQ(pair.a.operation(close_a).result->outcome, Outcome::kDone);
+  EXPECT_EQ(pair.b.operation(close_b).result->outcome, Outcome::kDone);
+  EXPECT_TRUE(pair.a.core().closed());
+  EXPECT_TRUE(pair.b.core().closed());
+}
+
+}  // namespace
+}  // namespace esdp::sdp

@@ -1,0 +1,237 @@
+#include "tests/sdp/pair.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "impl/base/bytes.h"
+
+namespace esdp::sdp::testing {
+namespace {
+
+enum What {
+  kHelloArrives,
+  kEstablish,
+  kStartWork,
+  kDeliver,
+  kFinishSend,
+  kFinishRead,
+  kWithdrawn,
+  kDueTimer,
+  kLose,
+};
+
+}  // namespace
+
+Config SmallConfig(bool connecting) {
+  Config config;
+  config.connecting = connecting;
+  config.receive_buffers = 8;
+  config.receive_buffer_bytes = 1024 + 16;
+  config.send_buffers = 4;
+  config.coalesce_max = 200;
+  config.zcopy_send_min = config.zcopy_receive_min = 4096;
+  config.remote_invalidate = true;
+  return config;
+}
+
+Pair::Pair(const PairOptions& options, uint64_t seed)
+    : a(options.a, "a"), b(options.b, "b"), options_(options), random_(seed) {
+  a.chance_ = Random(seed + 1);
+  b.chance_ = Random(seed + 2);
+  a.expose_failures_wanted_ = b.expose_failures_wanted_ = options.expose_failure_percent;
+}
+
+void Pair::Connect() {
+  a.Feed(AskConnect{});
+  Settle(Duration::zero());
+}
+
+void Pair::Collect(Side& side, Side& peer, std::vector<Possible>& possible) const {
+  const auto add = [&](int what) { possible.push_back({&side, what}); };
+  if (side.lost_) return;
+  if (!side.config_.connecting && peer.hello_ && !side.hello_ack_ && !side.rejected_) {
+    add(kHelloArrives);
+  }
+  const bool accepted = side.hello_ack_ || peer.hello_ack_;
+  if (accepted && !side.established_) add(kEstablish);
+  const bool ending = (side.disconnect_ && !side.disconnect_->orderly) || broken_;
+  if (!side.work_.empty() && !ending) {
+    const auto* read = std::get_if<Read>(&side.work_.front());
+    // [2.7] The accepting side's queue pair is not ready to send before Established.
+    if (read == nullptr || side.established_) add(kStartWork);
+  }
+  const bool may_arrive = side.established_ || !side.config_.connecting;
+  if (!peer.outgoing_.empty() && may_arrive && !broken_) add(kDeliver);
+  if (!side.sent_.empty()) add(kFinishSend);
+  if (!side.reading_.empty() && !peer.lost_ && !broken_) add(kFinishRead);
+  if (!side.withdrawing_.empty()) add(kWithdrawn);
+  for (const auto& [timer, at] : side.timers_) {
+    if (at <= now_) add(kDueTimer);
+  }
+  // A connection ends when one side ends it; what was sent in order arrives before that.
+  const bool own_end = side.disconnect_ && (!side.disconnect_->orderly || side.work_.empty());
+  const bool peer_end = peer.lost_ && peer.outgoing_.empty();
+  if (own_end || peer_end || broken_) add(kLose);
+}
+
+void Pair::Do(Side& side, Side& peer, int what) {
+  side.now_ = peer.now_ = now_;
+  switch (what) {
+    case kHelloArrives:
+      side.Feed(HelloArrived{*peer.hello_});
+      break;
+    case kEstablish: {
+      Established established;
+      if (side.config_.connecting) established.hello_ack = peer.hello_ack_;
+      established.reads_out_max = &side == &a ? options_.reads_a : options_.reads_b;
+      established.reads_in_max = &side == &a ? options_.reads_b : options_.reads_a;
+      side.established_ = true;
+      side.Feed(established);
+      break;
+    }
+    case kStartWork:
+      StartWork(side);
+      break;
+    case kDeliver:
+      Deliver(side, peer);
+      break;
+    case kFinishSend: {
+      const sdp::Send send = side.sent_.front();
+      side.sent_.pop_front();
+      for (uint32_t i = 0; i < send.gather_count; ++i) {
+        --side.operations_.at(send.gather[i].operation).gathers;
+      }
+      if (send.send_buffer) side.send_buffer_busy_[*send.send_buffer] = false;
+      side.Feed(SendFinished{});
+      break;
+    }
+    case kFinishRead:
+      FinishRead(side, peer);
+      break;
+    case kWithdrawn: {
+      const AdvertId advert = side.withdrawing_.front();
+      side.withdrawing_.pop_front();
+      Side::Exposure& exposure = side.exposures_.at(advert);
+      exposure.live = false;
+      --side.operations_.at(exposure.range.operation).exposures;
+      side.Feed(Withdrawn{advert});
+      break;
+    }
+    case kDueTimer: {
+      const auto due = std::find_if(side.timers_.begin(), side.timers_.end(),
+                                    [&](const auto& timer) { return timer.second <= now_; });
+      const Timer timer = due->first;
+      side.timers_.erase(due);
+      side.Feed(TimerFired{timer});
+      break;
+    }
+    case kLose:
+      Lose(side);
+      break;
+  }
+}
+
+void Pair::StartWork(Side& side) {
+  const Side::Work work = side.work_.front();
+  side.work_.pop_front();
+  if (const auto* read = std::get_if<Read>(&work)) {
+    side.reading_.push_back(*read);
+    return;
+  }
+  const sdp::Send& send = std::get<sdp::Send>(work);
+  if (send.send_buffer) side.send_buffer_busy_[*send.send_buffer] = true;
+  side.outgoing_.push_back(side.Assemble(send));
+  side.sent_.push_back(send);
+}
+
+void Pair::Deliver(Side& side, Side& peer) {
+  ASSERT_FALSE(side.posted_.empty()) << side.name_ << ": credits were overdrawn";
+  const Side::WireMessage wire = peer.outgoing_.front();
+  peer.outgoing_.pop_front();
+  const ReceiveBuffer buffer = side.posted_.front();
+  side.posted_.pop_front();
+  constexpr uint32_t kHeader = wire::kSinkAvailBytes;
+  std::vector<std::byte>& memory = side.receive_memory_[buffer];
+  memory.resize(side.config_.receive_buffer_bytes + kHeader);
+  const bool is_advert = std::holds_alternative<wire::SrcAvail>(wire.message.body);
+  const size_t header = is_advert ? wire::kSrcAvailBytes : wire::kBaseHeaderBytes;
+  EXPECT_LE(wire.payload.size() + header, side.config_.receive_buffer_bytes);
+  CopyBytes(Bytes(memory).subspan(kHeader, wire.payload.size()), wire.payload);
+  if (wire.invalidate) {
+    for (auto& [advert, exposure] : side.exposures_) {
+      if (exposure.key == *wire.invalidate) exposure.live = false;
+    }
+  }
+  side.Feed(MessageArrived{wire.message, buffer, kHeader,
+                           static_cast<uint32_t>(wire.payload.size()), wire.invalidate});
+}
+
+void Pair::FinishRead(Side& side, Side& peer) {
+  const Read read = side.reading_.front();
+  side.reading_.pop_front();
+  Side::Exposure* exposed = nullptr;
+  for (auto& [advert, exposure] : peer.exposures_) {
+    if (exposure.live && exposure.key == read.source.key) exposed = &exposure;
+  }
+  ASSERT_NE(exposed, nullptr) << side.name_ << ": reads memory that is not exposed";
+  const uint64_t offset = read.source.address - 0x1000;
+  ASSERT_GE(offset, exposed->range.offset);
+  ASSERT_LE(offset + read.target.length, exposed->range.offset + exposed->range.length);
+  const OperationRange from{exposed->range.operation, read.target.length, offset};
+  CopyBytes(Bytes(side.At(read.target), read.target.length),
+            ConstBytes(peer.At(from), from.length));
+  --side.operations_.at(read.target.operation).reads;
+  side.Feed(ReadFinished{});
+}
+
+// The provider lets go of everything, then tells.
+void Pair::Lose(Side& side) {
+  side.lost_ = true;
+  // What an abort left on the wire is gone; what was sent in order still arrives.
+  if ((side.disconnect_ && !side.disconnect_->orderly) || broken_) side.outgoing_.clear();
+  side.work_.clear();
+  side.sent_.clear();
+  side.reading_.clear();
+  side.withdrawing_.clear();
+  side.posted_.clear();
+  for (auto& [advert, exposure] : side.exposures_) exposure.live = false;
+  side.Feed(ConnectionLost{!broken_.has_value(), broken_.value_or(false)});
+}
+
+void Pair::Break(bool fabric_error) { broken_ = fabric_error; }
+
+bool Pair::Happen() {
+  possible_.clear();
+  Collect(a, b, possible_);
+  Collect(b, a, possible_);
+  if (possible_.empty()) return false;
+  const Possible chosen = possible_[random_.Below(possible_.size())];
+  now_ += std::chrono::microseconds(random_.Below(20));
+  Do(*chosen.side, PeerOf(*chosen.side), chosen.what);
+  return true;
+}
+
+bool Pair::FireTimer(Duration& patience) {
+  Time earliest = kTimeInfinite;
+  for (const Side* side : {&a, &b}) {
+    if (side->lost_) continue;
+    for (const auto& [timer, at] : side->timers_) earliest = std::min(earliest, at);
+  }
+  if (earliest == kTimeInfinite || earliest - now_ > patience) return false;
+  patience -= earliest - now_;
+  now_ = std::max(now_, earliest);
+  return true;
+}
+
+void Pair::Settle(Duration patience) {
+  int events = 0;
+  for (;;) {
+    while (Happen()) {
+      ASSERT_LT(++events, 2'000'000) << "no end of events: a livelock";
+    }
+    if (!FireTimer(patience)) return;
+  }
+}
+
+}  // namespace esdp::sdp::testing

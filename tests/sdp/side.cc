@@ -1,0 +1,258 @@
+#include <gtest/gtest.h>
+
+#include "impl/base/bytes.h"
+#include "tests/sdp/pair.h"
+
+namespace esdp::sdp::testing {
+
+Side::Side(const Config& config, const char* name) : name_(name), config_(config), core_(config) {}
+
+// --- the application ---
+
+OperationId Side::NewOperation(SimOperation::Kind kind, const std::vector<uint32_t>& pieces) {
+  const OperationId id{next_operation_++};
+  SimOperation operation;
+  operation.kind = kind;
+  size_t length = 0;
+  for (const uint32_t piece : pieces) length += piece;
+  operation.memory.resize(length);
+  if (kind == SimOperation::Kind::kSend) {
+    Random content(static_cast<uint32_t>(id) * 77u + static_cast<unsigned char>(name_[0]));
+    for (std::byte& byte : operation.memory) byte = static_cast<std::byte>(content.Next());
+    send_order_.push_back(id);
+  }
+  operations_.emplace(id, std::move(operation));
+  expected_[kind].push_back(id);
+  ++pending_;
+  return id;
+}
+
+OperationId Side::AskToSend(const SendOptions& options) {
+  const OperationId id = NewOperation(SimOperation::Kind::kSend, options.pieces);
+  uint64_t offset = 0;
+  for (size_t i = 0; i < options.pieces.size(); ++i) {
+    AskSend ask;
+    ask.piece = {id, options.pieces[i], offset};
+    ask.more = i + 1 < options.pieces.size();
+    ask.exposable = options.exposable;
+    ask.path = options.path;
+    ask.complete_at = options.complete_at;
+    ask.zcopy_min = options.zcopy_min;
+    offset += options.pieces[i];
+    Feed(ask);
+  }
+  return id;
+}
+
+OperationId Side::AskToReceive(const ReceiveOptions& options) {
+  const OperationId id = NewOperation(SimOperation::Kind::kReceive, options.pieces);
+  uint64_t offset = 0;
+  for (size_t i = 0; i < options.pieces.size(); ++i) {
+    AskReceive ask;
+    ask.piece = {id, options.pieces[i], offset};
+    ask.more = i + 1 < options.pieces.size();
+    ask.wait_all = options.wait_all;
+    ask.placeable = options.placeable;
+    ask.path = options.path;
+    ask.zcopy_min = options.zcopy_min;
+    offset += options.pieces[i];
+    Feed(ask);
+  }
+  return id;
+}
+
+OperationId Side::AskToShutdown() {
+  const OperationId id = NewOperation(SimOperation::Kind::kShutdown, {});
+  Feed(AskShutdown{id});
+  return id;
+}
+
+OperationId Side::AskToClose(bool abort) {
+  const OperationId id = NewOperation(SimOperation::Kind::kClose, {});
+  Feed(AskClose{id, abort});
+  return id;
+}
+
+void Side::AskToCancel(OperationId operation, CancelMode mode) {
+  operations_.at(operation).cancel_asked = true;
+  Feed(AskCancel{operation, mode, Outcome::kCancelled});
+}
+
+std::vector<std::byte> Side::SentStream() const {
+  std::vector<std::byte> stream;
+  for (const OperationId id : send_order_) {
+    const SimOperation& operation = operations_.at(id);
+    const bool dropped = operation.result && (operation.result->outcome == Outcome::kCancelled ||
+                                              operation.result->outcome == Outcome::kShutDown);
+    if (!dropped) stream.insert(stream.end(), operation.memory.begin(), operation.memory.end());
+  }
+  return stream;
+}
+
+// --- the core ---
+
+void Side::Feed(const Input& input) {
+  Actions actions;
+  core_.Step(input, now_, actions);
+  for (const Action& action : actions) Run(action);
+  if (!to_answer_) return;
+  const AdvertId advert = *to_answer_;
+  to_answer_.reset();
+  if (chance_.Chance(static_cast<uint64_t>(expose_failures_wanted_), 100)) {
+    exposures_.erase(advert);
+    Feed(ExposeFailed{advert});
+    return;
+  }
+  Exposure& exposure = exposures_.at(advert);
+  exposure.key = next_key_++;
+  ++operations_.at(exposure.range.operation).exposures;
+  Feed(Exposed{advert, {exposure.key, 0x1000 + exposure.range.offset}});
+}
+
+void Side::Run(const Action& action) {
+  EXPECT_FALSE(to_answer_) << name_ << ": an action behind Expose in the same step";
+  history_.push_back(action);
+  std::visit([this](const auto& it) { Act(it); }, action);
+}
+
+void Side::Act(const StartConnect& action) { hello_ = action.hello; }
+void Side::Act(const AcceptConnection& action) { hello_ack_ = action.hello_ack; }
+void Side::Act(const RejectConnection&) { rejected_ = true; }
+void Side::Act(const ReportConnected&) {
+  EXPECT_FALSE(connected_) << name_;
+  connected_ = true;
+}
+void Side::Act(const Disconnect& action) {
+  if (disconnect_) {
+    EXPECT_TRUE(disconnect_->orderly && !action.orderly) << name_ << ": asked twice";
+  }
+  disconnect_ = action;
+}
+void Side::Act(const ReportClosed&) {
+  EXPECT_FALSE(reported_closed_) << name_;
+  EXPECT_EQ(pending_, 0u) << name_ << ": operations are pending behind ReportClosed";
+  reported_closed_ = true;
+}
+
+void Side::Act(const PostReceive& action) {
+  EXPECT_LT(static_cast<uint32_t>(action.buffer), config_.receive_buffers);
+  for (const ReceiveBuffer buffer : posted_) EXPECT_NE(buffer, action.buffer) << name_;
+  EXPECT_FALSE(lost_) << name_ << ": a receive posted on a lost queue pair";
+  posted_.push_back(action.buffer);
+}
+
+void Side::Act(const sdp::Send& action) {
+  EXPECT_FALSE(lost_ || disconnect_) << name_ << ": a Send behind Disconnect";
+  EXPECT_EQ(action.message.base.sequence, ++last_sequence_) << name_ << ": MSeq not contiguous";
+  EXPECT_TRUE(action.gather_count == 0 || action.copied_bytes == 0);
+  EXPECT_LE(action.gather_count, config_.gather_max);
+  for (uint32_t i = 0; i < action.gather_count; ++i) {
+    EXPECT_GT(action.gather[i].length, 0u);
+    ++operations_.at(action.gather[i].operation).gathers;
+  }
+  work_.push_back(action);
+  EXPECT_LE(work_.size() + sent_.size() + reading_.size(), config_.send_work_max) << name_;
+}
+
+void Side::Act(const Read& action) {
+  EXPECT_LE(action.target.length, config_.read_bytes_max);
+  ++operations_.at(action.target.operation).reads;
+  work_.push_back(action);
+}
+
+void Side::Act(const Write&) { ADD_FAILURE() << name_ << ": Write"; }
+
+std::byte* Side::At(const OperationRange& range) {
+  SimOperation& operation = operations_.at(range.operation);
+  EXPECT_FALSE(operation.result) << name_ << ": memory of a finished operation is touched";
+  EXPECT_LE(range.offset + range.length, operation.memory.size()) << name_;
+  return operation.memory.data() + range.offset;
+}
+
+void Side::Act(const CopyIn& action) {
+  const std::vector<std::byte>& from = receive_memory_.at(action.buffer);
+  ASSERT_LE(action.buffer_offset + action.target.length, from.size());
+  for (const ReceiveBuffer buffer : posted_) EXPECT_NE(buffer, action.buffer) << name_;
+  CopyBytes(Bytes(At(action.target), action.target.length),
+            ConstBytes(from).subspan(action.buffer_offset, action.target.length));
+}
+
+void Side::Act(const CopyOut& action) {
+  EXPECT_LT(static_cast<uint32_t>(action.buffer), config_.send_buffers);
+  EXPECT_FALSE(send_buffer_busy_[action.buffer]) << name_ << ": a posted send buffer is filled";
+  std::vector<std::byte>& to = send_memory_[action.buffer];
+  to.resize(16 * 1024);
+  ASSERT_LE(action.buffer_offset + action.source.length, to.size());
+  CopyBytes(Bytes(to).subspan(action.buffer_offset, action.source.length),
+            ConstBytes(At(action.source), action.source.length));
+}
+
+void Side::Act(const Expose& action) {
+  EXPECT_EQ(action.right, Right::kRemoteRead);
+  At(action.range);
+  EXPECT_FALSE(exposures_.count(action.advert)) << name_ << ": an advert's id is used again";
+  exposures_[action.advert] = {action.range, 0, true};
+  to_answer_ = action.advert;
+}
+
+void Side::Act(const Withdraw& action) {
+  Exposure& exposure = exposures_.at(action.advert);
+  if (action.already_invalidated) {
+    EXPECT_FALSE(exposure.live) << name_ << ": nobody has invalidated this key";
+  }
+  withdrawing_.push_back(action.advert);
+}
+
+void Side::CheckOrder(const FinishOperation& action, SimOperation::Kind kind) {
+  std::deque<OperationId>& expected = expected_[kind];
+  const bool may_overtake = action.bytes == 0 && (action.outcome == Outcome::kCancelled ||
+                                                  action.outcome == Outcome::kDeadlineExceeded);
+  const auto place = std::find(expected.begin(), expected.end(), action.operation);
+  ASSERT_NE(place, expected.end());
+  EXPECT_TRUE(may_overtake || place == expected.begin())
+      << name_ << ": operation " << static_cast<uint32_t>(action.operation) << " ends out of turn";
+  expected.erase(place);
+}
+
+void Side::Act(const FinishOperation& action) {
+  SimOperation& operation = operations_.at(action.operation);
+  ASSERT_FALSE(operation.result) << name_ << ": an operation ends twice";
+  if (!lost_) {
+    EXPECT_EQ(operation.gathers, 0) << name_ << ": ends while a gathered Send is in flight";
+    EXPECT_EQ(operation.reads, 0) << name_ << ": ends while a Read is in flight";
+    EXPECT_EQ(operation.exposures, 0) << name_ << ": ends while it is exposed";
+  }
+  CheckOrder(action, operation.kind);
+  operation.result = action;
+  --pending_;
+  EXPECT_LE(action.bytes, operation.memory.size());
+  EXPECT_LE(action.bytes_zero_copy, action.bytes);
+  if (operation.kind == SimOperation::Kind::kSend && action.outcome == Outcome::kDone) {
+    EXPECT_EQ(action.bytes, operation.memory.size());
+  }
+  if (operation.kind != SimOperation::Kind::kReceive) return;
+  if (action.bytes > 0) {
+    EXPECT_EQ(action.stream_offset, received_.size()) << name_;
+  }
+  received_.insert(received_.end(), operation.memory.begin(),
+                   operation.memory.begin() + static_cast<ptrdiff_t>(action.bytes));
+  saw_end_of_stream_ = saw_end_of_stream_ || action.end_of_stream;
+}
+
+void Side::Act(const SetTimer& action) { timers_[action.timer] = action.at; }
+void Side::Act(const ClearTimer& action) { timers_.erase(action.timer); }
+
+Side::WireMessage Side::Assemble(const sdp::Send& send) {
+  WireMessage message{send.message, {}, send.invalidate_key};
+  for (uint32_t i = 0; i < send.gather_count; ++i) {
+    const std::byte* from = At(send.gather[i]);
+    message.payload.insert(message.payload.end(), from, from + send.gather[i].length);
+  }
+  if (send.copied_bytes > 0) {
+    const std::vector<std::byte>& from = send_memory_.at(*send.send_buffer);
+    message.payload.assign(from.begin(), from.begin() + send.copied_bytes);
+  }
+  return message;
+}
+
+}  // namespace esdp::sdp::testing
