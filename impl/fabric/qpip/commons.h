@@ -1,0 +1,44 @@
+#ifndef ESDP_IMPL_FABRIC_QPIP_COMMONS_H_
+#define ESDP_IMPL_FABRIC_QPIP_COMMONS_H_
+
+#include <cstdint>
+
+#include "impl/base/clock.h"
+#include "impl/fabric/qpip/lingering.h"
+#include "impl/fabric/qpip/options.h"
+#include "impl/fabric/qpip/outbox.h"
+#include "impl/fabric/qpip/poller.h"
+#include "impl/fabric/qpip/receiver.h"
+#include "impl/fabric/qpip/region_table.h"
+#include "impl/fabric/qpip/transmitter.h"
+#include "impl/fabric/types.h"
+
+namespace esdp::fabric::qpip {
+
+inline constexpr uint32_t kMessageBytesMax = uint32_t{1} << 30;
+inline constexpr uint32_t kWorkMax = 4096;
+inline constexpr uint32_t kScatterGatherMax = 16;
+inline constexpr uint32_t kReadsInFlightMax = 128;
+// In front of it stand the four bytes of IRD and ORD; together they stay within what one byte of
+// length can say, which some peers need.
+inline constexpr uint32_t kPrivateDataSentMax = 251;
+
+// What the parts of one fabric share. One thread at a time, like the fabric.
+struct Commons {
+  explicit Commons(const QpipOptions& chosen)
+      : options(chosen), clock(chosen.clock != nullptr ? chosen.clock : &system_clock) {}
+
+  const QpipOptions options;
+  const SystemClock system_clock;
+  const Clock* const clock;
+  RegionTable regions;
+  Outbox outbox;
+  Poller poller;
+  Lingering lingering{poller};
+  ReceiveScratch receive_scratch;
+  TransmitScratch transmit_scratch;
+};
+
+}  // namespace esdp::fabric::qpip
+
+#endif  // ESDP_IMPL_FABRIC_QPIP_COMMONS_H_

@@ -1,0 +1,376 @@
+#include "impl/fabric/qpip/queue_pair.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "impl/base/status.h"
+
+namespace esdp::fabric::qpip {
+namespace {
+
+// What one queue pair may move before others have their turn.
+constexpr size_t kReceiveBudget = size_t{1} << 20;
+constexpr int kWritesPerTurn = 4;
+
+RdmapOpcode SendOpcode(const SendSlot& slot) {
+  if (slot.has_invalidate) {
+    return slot.solicited ? RdmapOpcode::kSendSolicitedInvalidate : RdmapOpcode::kSendInvalidate;
+  }
+  return slot.solicited ? RdmapOpcode::kSendSolicited : RdmapOpcode::kSend;
+}
+
+Completion CompletionOf(QueuePairId id, const SendSlot& slot, WorkStatus status) {
+  return Completion{
+      .queue_pair = id, .work_id = slot.work_id, .opcode = slot.opcode, .status = status};
+}
+
+}  // namespace
+
+QueuePair::QueuePair(QueuePairId id, const QueuePairOptions& options, Commons& commons)
+    : id_(id),
+      options_(options),
+      commons_(commons),
+      inbound_(id, commons.regions, receives_, sends_, reads_, *this),
+      transmitter_(id, commons.regions, sends_.entries()) {}
+
+void QueuePair::Establish(TcpStream stream, WatchId watch, const Negotiated& negotiated,
+                          ConstBytes private_data) {
+  stream_ = std::move(stream);
+  watch_ = watch;
+  negotiated_ = negotiated;
+  local_ = stream_.LocalAddress();
+  peer_ = stream_.PeerAddress();
+  receiver_.set_checksum(negotiated.checksum);
+  transmitter_.set_checksum(negotiated.checksum);
+  stream_.SetKeepAlive(options_.keep_alive_idle > Duration::zero()
+                           ? options_.keep_alive_idle
+                           : commons_.options.keep_alive_idle);
+  may_send_ = negotiated.initiator;
+  commons_.poller.Change(watch_, true, false);
+  if (negotiated.awaits_ready_sign) {
+    phase_ = Phase::kAwaitingReady;
+    commons_.poller.SetDeadline(
+        watch_, AddSaturating(commons_.clock->Now(), commons_.options.startup_timeout));
+    return;
+  }
+  commons_.poller.SetDeadline(watch_, kTimeInfinite);
+  phase_ = Phase::kReady;
+  PushEvent(RendezvousType::kEstablished, Cause::kNone, "", private_data);
+  if (!negotiated.sends_ready_sign) return;
+  OutMessage ready;
+  ready.opcode = RdmapOpcode::kWrite;
+  ready.header.tagged = true;
+  ready.header.ulp_control = RdmapControl(ready.opcode);
+  transmitter_.PushBack(ready);
+  Transmit();
+}
+
+// --- posting ---
+
+absl::Status QueuePair::CheckEntries(const ScatterEntry* entries, uint32_t count, bool writes,
+                                     uint32_t count_max) const {
+  if (count > count_max) return absl::OutOfRangeError("too many scatter entries: see limits()");
+  if (count != 0 && entries == nullptr) return absl::InvalidArgumentError("entries is null");
+  uint64_t length = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    ESDP_RETURN_IF_ERROR(commons_.regions.CheckLocal(entries[i], writes));
+    length += entries[i].length;
+  }
+  if (length > kMessageBytesMax) {
+    return absl::OutOfRangeError("the message is longer than limits().message_bytes_max");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status QueuePair::CheckSend(const SendWork& work) const {
+  switch (work.opcode) {
+    case Opcode::kInvalidate:
+      if (commons_.regions.IsWindow(id_, work.invalidate_key)) return absl::OkStatus();
+      return absl::NotFoundError("the key is no live window of this queue pair");
+    case Opcode::kRead:
+      if (negotiated_.initiator_depth == 0) {
+        return absl::FailedPreconditionError("RDMA reads were not negotiated: the depth is 0");
+      }
+      return CheckEntries(work.entries, work.entry_count, true, kScatterGatherMax);
+    case Opcode::kSend:
+    case Opcode::kWrite:
+      return CheckEntries(work.entries, work.entry_count, false, kScatterGatherMax);
+    case Opcode::kReceive:
+      break;
+  }
+  return absl::InvalidArgumentError("receives are posted with PostReceive");
+}
+
+absl::Status QueuePair::PostSend(absl::Span<const SendWork> batch) {
+  if (phase_ != Phase::kReady) return absl::FailedPreconditionError("the queue pair is not ready");
+  if (sends_.size() + batch.size() > options_.send_work) {
+    return absl::ResourceExhaustedError("the send queue is full: poll completions first");
+  }
+  for (const SendWork& work : batch) ESDP_RETURN_IF_ERROR(CheckSend(work));
+  for (const SendWork& work : batch) {
+    SendSlot slot;
+    slot.work_id = work.work_id;
+    slot.opcode = work.opcode;
+    slot.has_invalidate = work.has_invalidate;
+    slot.solicited = work.solicited;
+    slot.remote = work.remote;
+    slot.invalidate_key = work.invalidate_key;
+    const uint32_t entries = work.opcode == Opcode::kInvalidate ? 0 : work.entry_count;
+    sends_.PushBack(slot, work.entries, entries, commons_.regions);
+  }
+  Transmit();
+  return absl::OkStatus();
+}
+
+absl::Status QueuePair::PostReceive(absl::Span<const ReceiveWork> batch) {
+  if (phase_ == Phase::kClosing || phase_ == Phase::kEnded) {
+    return absl::FailedPreconditionError("the queue pair has left the ready state");
+  }
+  if (receives_.size() + batch.size() > options_.receive_work) {
+    return absl::ResourceExhaustedError("the receive queue is full: poll completions first");
+  }
+  for (const ReceiveWork& work : batch) {
+    ESDP_RETURN_IF_ERROR(CheckEntries(work.entries, work.entry_count, true, kScatterGatherMax));
+  }
+  for (const ReceiveWork& work : batch) {
+    ReceiveSlot slot;
+    slot.work_id = work.work_id;
+    receives_.PushBack(slot, work.entries, work.entry_count, commons_.regions);
+  }
+  return absl::OkStatus();
+}
+
+void QueuePair::OnPolled(Opcode opcode) {
+  if (opcode == Opcode::kReceive) {
+    receives_.PopFront(commons_.regions);
+  } else {
+    sends_.PopFront(commons_.regions);
+  }
+}
+
+// --- sending ---
+
+// Writes until the socket is full or nothing is left; true if anything left.
+bool QueuePair::Transmit() {
+  bool moved = false;
+  for (int i = 0; i < kWritesPerTurn && may_send_ && !full_; ++i) {
+    PullMessages();
+    if (transmitter_.empty()) break;
+    const Transmitter::Outcome outcome =
+        transmitter_.WriteOnce(stream_, commons_.transmit_scratch,
+                               [this](const OutMessage& message) { OnSent(message); });
+    if (outcome == Transmitter::Outcome::kRefused) {
+      RefusePeerRead();
+      return true;
+    }
+    if (outcome == Transmitter::Outcome::kFailed) {
+      // What the peer said before it went may still be there, and tells more than the error.
+      full_ = true;
+      if (phase_ == Phase::kReady && announced_ && Receive()) return true;
+      if (stream_.is_open()) {
+        const int error = transmitter_.error();
+        End(CauseOfError(error), "writing failed: " + ErrorText(error));
+      }
+      return true;
+    }
+    moved = true;
+    full_ = outcome == Transmitter::Outcome::kFull;
+  }
+  FinishSends();
+  if (phase_ != Phase::kReady && phase_ != Phase::kClosing) return moved;
+  const bool wants_more = may_send_ && (full_ || !transmitter_.empty());
+  if (phase_ == Phase::kClosing && !wants_more && !fin_sent_) {
+    stream_.EndWrites();
+    fin_sent_ = true;
+  }
+  commons_.poller.Change(watch_, !peer_ended_, wants_more);
+  return moved;
+}
+
+// Own work and answers to the peer's reads take turns, message by message.
+void QueuePair::PullMessages() {
+  while (transmitter_.size() < TransmitScratch::kFramesMax) {
+    if (!peer_reads_.empty() && (peers_turn_ || next_send_ == sends_.end())) {
+      PullPeerRead();
+      peers_turn_ = false;
+    } else if (PullSend()) {
+      peers_turn_ = true;
+    } else if (!peer_reads_.empty()) {
+      PullPeerRead();
+    } else {
+      return;
+    }
+  }
+}
+
+// False when there is none, or the first has to wait.
+bool QueuePair::PullSend() {
+  if (next_send_ == sends_.end()) return false;
+  SendSlot& slot = sends_.At(next_send_);
+  if (slot.finished) {
+    ++next_send_;
+    return true;
+  }
+  if (slot.opcode == Opcode::kRead && reads_.size() >= negotiated_.initiator_depth) return false;
+  if (slot.opcode == Opcode::kInvalidate) {
+    // The peer may have invalidated it since: it is gone either way.
+    commons_.regions.Invalidate(id_, slot.invalidate_key);
+    slot.finished = true;
+    ++next_send_;
+    return true;
+  }
+  transmitter_.PushBack(MessageOf(slot, next_send_++));
+  return true;
+}
+
+OutMessage QueuePair::MessageOf(SendSlot& slot, uint64_t index) {
+  OutMessage message;
+  message.slot = index;
+  message.length = slot.length;
+  message.place = slot.place;
+  switch (slot.opcode) {
+    case Opcode::kWrite:
+      message.opcode = RdmapOpcode::kWrite;
+      message.header.tagged = true;
+      message.header.tag = slot.remote.key;
+      message.header.offset = slot.remote.address;
+      break;
+    case Opcode::kRead: {
+      const absl::StatusOr<uint32_t> tag = commons_.regions.DrawTag();
+      slot.wire_name = tag.ok() ? *tag : read_sequence_;
+      message.opcode = RdmapOpcode::kReadRequest;
+      message.source = OutMessage::Source::kReadRequest;
+      message.length = kReadRequestBytes;
+      message.header.queue = static_cast<uint32_t>(DdpQueue::kReadRequest);
+      message.header.sequence = read_sequence_++;
+      message.request = ReadRequest{.sink_tag = slot.wire_name,
+                                    .sink_offset = 0,
+                                    .length = slot.length,
+                                    .source_tag = slot.remote.key,
+                                    .source_offset = slot.remote.address};
+      reads_.PushBack(ReadInFlight{.slot = index,
+                                   .sink_tag = slot.wire_name,
+                                   .length = slot.length,
+                                   .received = 0,
+                                   .place = slot.place});
+      break;
+    }
+    default:
+      slot.wire_name = send_sequence_++;
+      message.opcode = SendOpcode(slot);
+      message.header.ulp_word = slot.has_invalidate ? slot.invalidate_key : 0;
+      message.header.sequence = slot.wire_name;
+      break;
+  }
+  message.header.ulp_control = RdmapControl(message.opcode);
+  return message;
+}
+
+void QueuePair::PullPeerRead() {
+  OutMessage message;
+  message.request = peer_reads_.TakeFront();
+  message.opcode = RdmapOpcode::kReadResponse;
+  message.source = OutMessage::Source::kPeerRead;
+  message.length = message.request.length;
+  message.header.tagged = true;
+  message.header.tag = message.request.sink_tag;
+  message.header.offset = message.request.sink_offset;
+  message.header.ulp_control = RdmapControl(message.opcode);
+  ++responses_;
+  transmitter_.PushBack(message);
+}
+
+void QueuePair::OnSent(const OutMessage& message) {
+  if (message.source == OutMessage::Source::kPeerRead) {
+    --responses_;
+    ++peer_reads_served_;
+  }
+  // A read is done when its response is there.
+  if (!message.slot || message.source == OutMessage::Source::kReadRequest) return;
+  SendSlot& slot = sends_.At(*message.slot);
+  slot.finished = true;
+  slot.status = WorkStatus::kSuccess;
+}
+
+void QueuePair::FinishSends() {
+  for (; next_finished_ != sends_.end() && sends_.At(next_finished_).finished; ++next_finished_) {
+    const SendSlot& slot = sends_.At(next_finished_);
+    commons_.outbox.PushBack(CompletionOf(id_, slot, slot.status));
+  }
+}
+
+// --- receiving ---
+
+bool QueuePair::OnReady(bool readable, bool writable) {
+  if (phase_ == Phase::kClosing) return Drain();
+  if (writable) full_ = false;
+  bool moved = false;
+  if (readable && (phase_ == Phase::kAwaitingReady || (phase_ == Phase::kReady && announced_))) {
+    moved = Receive();
+  }
+  if (phase_ == Phase::kReady && (writable || moved)) moved = Transmit() || moved;
+  return moved;
+}
+
+bool QueuePair::Receive() {
+  const uint64_t before = receiver_.bytes();
+  const Receiver::Outcome outcome =
+      phase_ == Phase::kAwaitingReady
+          ? receiver_.ReadOneFrame(stream_, inbound_, commons_.receive_scratch)
+          : receiver_.Read(stream_, inbound_, commons_.receive_scratch, kReceiveBudget);
+  switch (outcome) {
+    case Receiver::Outcome::kDrained:
+    case Receiver::Outcome::kMore:
+      return receiver_.bytes() != before;
+    case Receiver::Outcome::kEnd:
+      OnPeerEnd();
+      break;
+    case Receiver::Outcome::kFailed:
+      End(CauseOfError(receiver_.error()), "reading failed: " + ErrorText(receiver_.error()));
+      break;
+    case Receiver::Outcome::kRefused:
+      OnRefused();
+      break;
+  }
+  return true;
+}
+
+void QueuePair::OnMessage(uint64_t receive_slot) {
+  const ReceiveSlot& slot = receives_.At(receive_slot);
+  next_received_ = receive_slot + 1;
+  commons_.outbox.PushBack(Completion{.queue_pair = id_,
+                                      .work_id = slot.work_id,
+                                      .opcode = Opcode::kReceive,
+                                      .status = WorkStatus::kSuccess,
+                                      .byte_length = slot.received,
+                                      .invalidated_key = slot.invalidated_key,
+                                      .has_invalidated = slot.has_invalidated});
+}
+
+QueuePair::Refusal QueuePair::OnReadRequest(const ReadRequest& request) {
+  // A ready-to-receive read comes even where no reads were agreed on.
+  const uint32_t depth = std::max<uint32_t>(negotiated_.responder_resources, 1);
+  if (peer_reads_.size() + responses_ >= depth) return TerminateReason::kUntaggedNoBuffer;
+  peer_reads_.PushBack(request);
+  return std::nullopt;
+}
+
+void QueuePair::OnReadComplete() {
+  SendSlot& slot = sends_.At(reads_.front().slot);
+  slot.finished = true;
+  slot.status = WorkStatus::kSuccess;
+  reads_.PopFront();
+  FinishSends();
+}
+
+QueuePair::Refusal QueuePair::OnReadySign(bool is_ready_sign) {
+  may_send_ = true;
+  if (phase_ != Phase::kAwaitingReady) return std::nullopt;
+  if (!is_ready_sign) return TerminateReason::kMpaNoMatchingReadiness;
+  phase_ = Phase::kReady;
+  commons_.poller.SetDeadline(watch_, kTimeInfinite);
+  PushEvent(RendezvousType::kEstablished, Cause::kNone, "", {});
+  return std::nullopt;
+}
+
+}  // namespace esdp::fabric::qpip

@@ -1,0 +1,327 @@
+#include "impl/fabric/qpip/rendezvous.h"
+
+#include <cerrno>
+#include <utility>
+
+namespace esdp::fabric::qpip {
+namespace {
+
+constexpr int kAcceptsPerTurn = 32;
+constexpr int kLastTurns = 128;  // a listener that stops answers those that wait already
+
+absl::Status CheckPrivateData(ConstBytes private_data) {
+  if (private_data.size() <= kPrivateDataSentMax) return absl::OkStatus();
+  return absl::OutOfRangeError("more private data than limits().private_data_max");
+}
+
+absl::Status UnknownListener() { return absl::NotFoundError("no such listener"); }
+
+absl::Status UnknownRequest() {
+  return absl::NotFoundError("no such request: it was answered, or its listener was stopped");
+}
+
+RendezvousEvent RequestEvent(uint64_t owner, ListenerId listener, const TcpStream& stream,
+                             const StartupReader& reader) {
+  RendezvousEvent event;
+  event.type = RendezvousType::kConnectRequest;
+  event.listener = listener;
+  event.request = RequestId{owner};
+  event.local = stream.LocalAddress();
+  event.peer = stream.PeerAddress();
+  const Offer most{.checksum = false,
+                   .initiator_depth = kReadsInFlightMax,
+                   .responder_resources = kReadsInFlightMax};
+  const Negotiated possible = AnswerRequest(reader.startup(), most);
+  event.initiator_depth = possible.initiator_depth;
+  event.responder_resources = possible.responder_resources;
+  const ConstBytes data = reader.private_data();
+  event.private_data_bytes = static_cast<uint16_t>(data.size());
+  CopyBytes(event.private_data, data);
+  return event;
+}
+
+}  // namespace
+
+Offer Rendezvous::OfferOf(const QueuePairOptions& options) const {
+  return Offer{.checksum = options.checksum || commons_.options.checksum,
+               .initiator_depth = options.initiator_depth,
+               .responder_resources = options.responder_resources};
+}
+
+// --- listening ---
+
+absl::StatusOr<ListenerId> Rendezvous::Listen(const Address& address, int backlog) {
+  absl::StatusOr<TcpStream> socket = ListenOn(address, backlog);
+  if (!socket.ok()) return socket.status();
+  // Inherited by what is accepted, so that a buffer size counts from the first packet on.
+  if (absl::Status status = socket->Configure(commons_.options); !status.ok()) return status;
+  const uint64_t owner = listeners_.Insert(Listener{.socket = *std::move(socket)});
+  Listener& listener = *listeners_.Find(owner);
+  listener.watch =
+      commons_.poller.Watch(listener.socket.descriptor(), Watched::kListener, owner, true, false);
+  if (listener.watch != WatchId::kNone) return ListenerId{owner};
+  listeners_.Erase(owner);
+  return absl::ResourceExhaustedError("the system cannot watch one more socket");
+}
+
+absl::StatusOr<Address> Rendezvous::ListenerAddress(ListenerId id) const {
+  const Listener* listener = listeners_.Find(static_cast<uint64_t>(id));
+  if (listener == nullptr) return UnknownListener();
+  return listener->socket.LocalAddress();
+}
+
+absl::Status Rendezvous::StopListening(ListenerId id) {
+  const uint64_t owner = static_cast<uint64_t>(id);
+  Listener* listener = listeners_.Find(owner);
+  if (listener == nullptr) return UnknownListener();
+  for (int i = 0; i < kLastTurns && OnListenerReady(owner); ++i) {
+  }
+  commons_.poller.Forget(listener->watch);
+  listeners_.Erase(owner);
+  commons_.outbox.EraseEventsIf(
+      [id](const RendezvousEvent& event) { return event.listener == id; });
+
+  // Those whose request is not complete are rejected when it is: Present finds no listener.
+  std::vector<uint64_t> presented;
+  requests_.ForEach([&](uint64_t request_owner, const Request& request) {
+    if (request.listener == id && request.presented) presented.push_back(request_owner);
+  });
+  for (const uint64_t request_owner : presented) {
+    RejectStream(*requests_.Find(request_owner), {});
+    Drop(request_owner);
+  }
+  return absl::OkStatus();
+}
+
+bool Rendezvous::OnListenerReady(uint64_t owner) {
+  Listener* listener = listeners_.Find(owner);
+  if (listener == nullptr) return false;
+  bool moved = false;
+  for (int i = 0; i < kAcceptsPerTurn; ++i) {
+    TcpStream stream;
+    int error = 0;
+    const IoOutcome outcome = AcceptFrom(listener->socket, stream, error);
+    if (outcome == IoOutcome::kWouldBlock) break;
+    if (outcome == IoOutcome::kFailed) {
+      // Out of descriptors: a stranger that says nothing is the first to go.
+      if ((error != EMFILE && error != ENFILE) || silent_requests_.empty()) break;
+      Drop(silent_requests_.front());
+      continue;
+    }
+    moved = true;
+    AddRequest(ListenerId{owner}, std::move(stream));
+  }
+  return moved;
+}
+
+// --- the accepting side ---
+
+void Rendezvous::AddRequest(ListenerId listener, TcpStream stream) {
+  while (silent_requests_.size() >= kSilentRequestsMax) Drop(silent_requests_.front());
+  if (!stream.Configure(commons_.options).ok()) return;
+  const uint64_t owner =
+      requests_.Insert(Request{.listener = listener, .stream = std::move(stream)});
+  Request* request = requests_.Find(owner);
+  if (request == nullptr) return;
+  request->watch = commons_.poller.Watch(request->stream.descriptor(), Watched::kRequest, owner,
+                                         true, false);
+  commons_.poller.SetDeadline(request->watch, AddSaturating(commons_.clock->Now(),
+                                                            commons_.options.startup_timeout));
+  silent_requests_.push_back(owner);
+  OnRequestReady(owner);
+}
+
+bool Rendezvous::OnRequestReady(uint64_t owner) {
+  Request* request = requests_.Find(owner);
+  if (request == nullptr || request->presented) return false;
+  const StartupReader::Outcome outcome = request->reader.Read(request->stream);
+  if (outcome == StartupReader::Outcome::kMore) return false;
+  if (outcome != StartupReader::Outcome::kDone) {
+    Drop(owner);
+  } else if (request->reader.startup().rejected) {
+    Drop(owner);  // a request cannot reject
+  } else {
+    Present(owner, *request);
+  }
+  return true;
+}
+
+void Rendezvous::Present(uint64_t owner, Request& request) {
+  const bool listening = listeners_.Find(static_cast<uint64_t>(request.listener)) != nullptr;
+  // Markers would have to be put into what we send: we have none (RFC 5044 section 7.1.1, bit M).
+  if (!listening || request.reader.startup().markers) {
+    RejectStream(request, {});
+    Drop(owner);
+    return;
+  }
+  // What it does next is looked at when it has been answered.
+  commons_.poller.Forget(std::exchange(request.watch, WatchId::kNone));
+  std::erase(silent_requests_, owner);
+  request.presented = true;
+  commons_.outbox.PushBack(RequestEvent(owner, request.listener, request.stream, request.reader));
+}
+
+absl::Status Rendezvous::Accept(RequestId id, QueuePairId queue_pair, ConstBytes private_data) {
+  const uint64_t owner = static_cast<uint64_t>(id);
+  Request* request = requests_.Find(owner);
+  if (request == nullptr || !request->presented) return UnknownRequest();
+  if (absl::Status status = CheckPrivateData(private_data); !status.ok()) return status;
+  QueuePair& target = *queue_pairs_.Find(queue_pair);
+  const WatchId watch = commons_.poller.Watch(request->stream.descriptor(), Watched::kQueuePair,
+                                              static_cast<uint64_t>(queue_pair), true, false);
+  if (watch == WatchId::kNone) {
+    return absl::ResourceExhaustedError("the system cannot watch one more socket");
+  }
+  const MpaStartup& startup = request->reader.startup();
+  const Negotiated negotiated = AnswerRequest(startup, OfferOf(target.options()));
+  const std::vector<std::byte> reply =
+      EncodeStartup(MakeReply(startup, negotiated, private_data.size()), private_data);
+  // The first bytes of a connection fit its empty buffer.
+  const IoResult written = request->stream.Write(reply);
+  target.BeginStartup();
+  if (written.outcome == IoOutcome::kMoved && written.bytes == reply.size()) {
+    target.Establish(std::move(request->stream), watch, negotiated, {});
+  } else {
+    commons_.poller.Forget(watch);
+    target.FailStartup(CauseOfError(written.error), "the peer is gone: the reply was not sent", {});
+  }
+  Drop(owner);
+  return absl::OkStatus();
+}
+
+absl::Status Rendezvous::Reject(RequestId id, ConstBytes private_data) {
+  const uint64_t owner = static_cast<uint64_t>(id);
+  Request* request = requests_.Find(owner);
+  if (request == nullptr || !request->presented) return UnknownRequest();
+  if (absl::Status status = CheckPrivateData(private_data); !status.ok()) return status;
+  RejectStream(*request, private_data);
+  Drop(owner);
+  return absl::OkStatus();
+}
+
+void Rendezvous::RejectStream(Request& request, ConstBytes private_data) {
+  commons_.poller.Forget(std::exchange(request.watch, WatchId::kNone));
+  const MpaStartup rejection = MakeRejection(request.reader.startup(), private_data.size());
+  commons_.lingering.Add(
+      std::move(request.stream), EncodeStartup(rejection, private_data),
+      AddSaturating(commons_.clock->Now(), commons_.options.close_timeout));
+}
+
+void Rendezvous::Drop(uint64_t owner) {
+  Request* request = requests_.Find(owner);
+  if (request == nullptr) return;
+  if (!request->presented) std::erase(silent_requests_, owner);
+  commons_.poller.Forget(request->watch);
+  requests_.Erase(owner);
+}
+
+void Rendezvous::OnRequestDeadline(uint64_t owner) { Drop(owner); }
+
+// --- the connecting side ---
+
+absl::Status Rendezvous::Connect(QueuePairId id, const Address& local, const Address& peer,
+                                 ConstBytes private_data, Time deadline) {
+  if (absl::Status status = CheckPrivateData(private_data); !status.ok()) return status;
+  absl::StatusOr<TcpStream> stream = TcpStream::Connect(local, peer, commons_.options);
+  if (!stream.ok()) return stream.status();
+  const uint64_t owner = initiators_.Insert(
+      Initiator{.queue_pair = id,
+                .stream = *std::move(stream),
+                .private_data = {private_data.begin(), private_data.end()}});
+  Initiator& initiator = *initiators_.Find(owner);
+  initiator.watch = commons_.poller.Watch(initiator.stream.descriptor(), Watched::kInitiator, owner,
+                                          false, true);
+  if (initiator.watch == WatchId::kNone) {
+    initiators_.Erase(owner);
+    return absl::ResourceExhaustedError("the system cannot watch one more socket");
+  }
+  commons_.poller.SetDeadline(initiator.watch, deadline);
+  queue_pairs_.Find(id)->BeginStartup();
+  return absl::OkStatus();
+}
+
+bool Rendezvous::OnInitiatorReady(uint64_t owner) {
+  Initiator* initiator = initiators_.Find(owner);
+  if (initiator == nullptr) return false;
+  if (!initiator->request_sent) return SendRequest(owner, *initiator);
+  switch (initiator->reader.Read(initiator->stream)) {
+    case StartupReader::Outcome::kMore:
+      return false;
+    case StartupReader::Outcome::kDone:
+      OnReply(owner, *initiator);
+      break;
+    case StartupReader::Outcome::kEnd:
+      Fail(owner, Cause::kPeerReset, "the peer closed before it had answered", {});
+      break;
+    case StartupReader::Outcome::kFailed:
+      Fail(owner, CauseOfError(initiator->reader.error()),
+           "no answer: " + ErrorText(initiator->reader.error()), {});
+      break;
+    case StartupReader::Outcome::kMalformed:
+      Fail(owner, Cause::kProtocol, ToString(initiator->reader.malformed()), {});
+      break;
+  }
+  return true;
+}
+
+bool Rendezvous::SendRequest(uint64_t owner, Initiator& initiator) {
+  QueuePair* target = queue_pairs_.Find(initiator.queue_pair);
+  if (const int error = initiator.stream.TakeError(); error != 0) {
+    const Cause cause = error == ETIMEDOUT ? Cause::kTimedOut : CauseOfError(error);
+    Fail(owner, cause, "cannot connect: " + ErrorText(error), {});
+    return true;
+  }
+  const std::vector<std::byte> request =
+      EncodeStartup(MakeRequest(OfferOf(target->options()), initiator.private_data.size()),
+                    initiator.private_data);
+  const IoResult written = initiator.stream.Write(request);
+  if (written.outcome != IoOutcome::kMoved || written.bytes != request.size()) {
+    Fail(owner, CauseOfError(written.error), "the MPA request was not sent", {});
+    return true;
+  }
+  initiator.request_sent = true;
+  commons_.poller.Change(initiator.watch, true, false);
+  return true;
+}
+
+void Rendezvous::OnReply(uint64_t owner, Initiator& initiator) {
+  QueuePair* target = queue_pairs_.Find(initiator.queue_pair);
+  const StartupReader reader = initiator.reader;
+  const ReplyVerdict verdict = JudgeReply(reader.startup(), OfferOf(target->options()));
+  if (verdict.cause != Cause::kNone) {
+    Fail(owner, verdict.cause, verdict.detail, reader.private_data());
+    return;
+  }
+  const WatchId watch = initiator.watch;
+  commons_.poller.Rename(watch, Watched::kQueuePair, static_cast<uint64_t>(initiator.queue_pair));
+  TcpStream stream = std::move(initiator.stream);
+  initiators_.Erase(owner);
+  target->Establish(std::move(stream), watch, verdict.negotiated, reader.private_data());
+}
+
+void Rendezvous::OnInitiatorDeadline(uint64_t owner) {
+  Fail(owner, Cause::kTimedOut, "no answer within the time given", {});
+}
+
+void Rendezvous::Fail(uint64_t owner, Cause cause, std::string detail, ConstBytes private_data) {
+  Initiator* initiator = initiators_.Find(owner);
+  if (initiator == nullptr) return;
+  const QueuePairId id = initiator->queue_pair;
+  commons_.poller.Forget(initiator->watch);
+  initiators_.Erase(owner);
+  queue_pairs_.Find(id)->FailStartup(cause, std::move(detail), private_data);
+}
+
+void Rendezvous::GiveUp(QueuePairId id) {
+  uint64_t attempt = kNoHandle;
+  initiators_.ForEach([&](uint64_t owner, const Initiator& initiator) {
+    if (initiator.queue_pair == id) attempt = owner;
+  });
+  Initiator* initiator = initiators_.Find(attempt);
+  if (initiator == nullptr) return;
+  commons_.poller.Forget(initiator->watch);
+  initiator->stream.Abort();
+  initiators_.Erase(attempt);
+}
+
+}  // namespace esdp::fabric::qpip

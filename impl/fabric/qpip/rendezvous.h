@@ -1,0 +1,109 @@
+#ifndef ESDP_IMPL_FABRIC_QPIP_RENDEZVOUS_H_
+#define ESDP_IMPL_FABRIC_QPIP_RENDEZVOUS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "impl/base/bytes.h"
+#include "impl/base/handle_table.h"
+#include "impl/base/time.h"
+#include "impl/fabric/qpip/commons.h"
+#include "impl/fabric/qpip/queue_pair.h"
+#include "impl/fabric/qpip/startup.h"
+#include "impl/fabric/qpip/tcp_stream.h"
+#include "impl/fabric/types.h"
+
+namespace esdp::fabric::qpip {
+
+// Finds the queue pair that a connection attempt is for.
+class QueuePairs {
+ public:
+  virtual QueuePair* Find(QueuePairId id) = 0;
+
+ protected:
+  ~QueuePairs() = default;
+};
+
+// Listens, connects, accepts and rejects: TCP, then one MPA frame each way (RFC 5044 section 7.1).
+//
+//   Owns:     listeners, and streams until a queue pair takes them over.
+//   Threads:  not thread-safe.
+//   Blocks:   never.
+//   Units:    –
+//   Errors:   what a stranger sends costs the stranger's own connection and nothing else.
+class Rendezvous {
+ public:
+  // Connections whose MPA Request has not fully arrived; the oldest makes room for the newest.
+  static constexpr size_t kSilentRequestsMax = 256;
+
+  Rendezvous(Commons& commons, QueuePairs& queue_pairs)
+      : commons_(commons), queue_pairs_(queue_pairs) {}
+
+  absl::StatusOr<ListenerId> Listen(const Address& address, int backlog);
+  absl::StatusOr<Address> ListenerAddress(ListenerId id) const;
+  absl::Status StopListening(ListenerId id);
+
+  absl::Status Connect(QueuePairId id, const Address& local, const Address& peer,
+                       ConstBytes private_data, Time deadline);
+  absl::Status Accept(RequestId id, QueuePairId queue_pair, ConstBytes private_data);
+  absl::Status Reject(RequestId id, ConstBytes private_data);
+  // Gives up the queue pair's attempt, if there is one. Nothing more is heard of it.
+  void GiveUp(QueuePairId id);
+
+  // From the poller. True when anything moved.
+  bool OnListenerReady(uint64_t owner);
+  bool OnRequestReady(uint64_t owner);
+  bool OnInitiatorReady(uint64_t owner);
+  void OnRequestDeadline(uint64_t owner);
+  void OnInitiatorDeadline(uint64_t owner);
+
+ private:
+  struct Listener {
+    TcpStream socket;
+    WatchId watch = WatchId::kNone;
+  };
+
+  // An incoming connection, up to its answer.
+  struct Request {
+    ListenerId listener = ListenerId::kNone;
+    TcpStream stream;
+    WatchId watch = WatchId::kNone;
+    bool presented = false;  // its event is out; it is not watched any more
+    StartupReader reader{MpaKind::kRequest};
+  };
+
+  // An outgoing connection, up to the peer's answer.
+  struct Initiator {
+    QueuePairId queue_pair = QueuePairId::kNone;
+    TcpStream stream;
+    WatchId watch = WatchId::kNone;
+    bool request_sent = false;
+    std::vector<std::byte> private_data;
+    StartupReader reader{MpaKind::kReply};
+  };
+
+  Offer OfferOf(const QueuePairOptions& options) const;
+  void AddRequest(ListenerId listener, TcpStream stream);
+  void Present(uint64_t owner, Request& request);
+  void RejectStream(Request& request, ConstBytes private_data);
+  void Drop(uint64_t owner);
+  bool SendRequest(uint64_t owner, Initiator& initiator);
+  void OnReply(uint64_t owner, Initiator& initiator);
+  void Fail(uint64_t owner, Cause cause, std::string detail, ConstBytes private_data);
+
+  Commons& commons_;
+  QueuePairs& queue_pairs_;
+  HandleTable<Listener> listeners_;
+  HandleTable<Request> requests_;
+  HandleTable<Initiator> initiators_;
+  std::deque<uint64_t> silent_requests_;  // the oldest first
+};
+
+}  // namespace esdp::fabric::qpip
+
+#endif  // ESDP_IMPL_FABRIC_QPIP_RENDEZVOUS_H_
