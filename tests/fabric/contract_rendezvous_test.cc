@@ -348,6 +348,26 @@ TEST_P(RendezvousContract, AListenerServesManyConnections) {
   EXPECT_TRUE(waiting.empty());
 }
 
+TEST_P(RendezvousContract, AFailedConnectFlushesItsReceives) {
+  const QueuePairId queue_pair = Create(*one_);
+  Memory memory(*one_, 16);
+  ASSERT_POSTED(one_->Receive(queue_pair, 1, {memory.Entry(0, 8)}));
+  ASSERT_POSTED(one_->Receive(queue_pair, 2, {memory.Entry(8, 8)}));
+  ASSERT_POSTED(StartConnecting(queue_pair));
+  const RendezvousEvent request = NextEvent(*two_, RendezvousType::kConnectRequest);
+  ASSERT_POSTED((*two_)->Reject(request.request, {}));
+
+  EXPECT_EQ(NextEvent(*one_, RendezvousType::kConnectFailed).queue_pair, queue_pair);
+  for (uint64_t id = 1; id <= 2; ++id) {
+    const Completion completion = NextCompletion(*one_, queue_pair);
+    EXPECT_EQ(completion.work_id, id);
+    EXPECT_EQ(completion.status, WorkStatus::kFlushed);
+  }
+  EXPECT_CODE(one_->Receive(queue_pair, 3, {memory.All()}), kFailedPrecondition);
+  EXPECT_CODE(one_->Send(queue_pair, 3, {memory.All()}), kFailedPrecondition);
+  EXPECT_POSTED((*one_)->Deregister(memory.region()));
+}
+
 TEST_P(RendezvousContract, TheInitiatorSpeaksFirst) {
   const Link link = ConnectSilently(Options(), Options());
   Memory at_one(*one_, 8);

@@ -63,14 +63,9 @@ void SimQueuePair::OnAnswer(const Answer& answer) {
   if (state_ != State::kConnecting) return;
   Record(StepKind::kAnswer, static_cast<uint64_t>(answer.cause), DigestOf(answer.private_data));
   if (answer.cause != Cause::kNone) {
-    RendezvousEvent event = EventOf(RendezvousType::kConnectFailed);
-    event.cause = answer.cause;
-    event.detail = answer.cause == Cause::kRejected ? "the peer's program refused"
-                                                    : "nobody listens at this address";
-    SetPrivateData(event, answer.private_data);
-    state_ = State::kEnded;
-    if (deadline_.has_value()) around_.world.Cancel(*deadline_);
-    around_.outbox.Tell(event);
+    const bool rejected = answer.cause == Cause::kRejected;
+    End(answer.cause, rejected ? "the peer's program refused" : "nobody listens at this address",
+        answer.private_data);
     return;
   }
   peer_ = answer.acceptor;
@@ -160,20 +155,21 @@ void SimQueuePair::Destroy() {
   around_.outbox.ForgetQueuePair(id_);
 }
 
-void SimQueuePair::End(Cause cause, const char* detail) {
+void SimQueuePair::End(Cause cause, const char* detail,
+                       const std::vector<std::byte>& private_data) {
   const bool was_connected = state_ == State::kReady || state_ == State::kClosing;
   state_ = State::kEnded;
   handshake_.reset();
   waiting_.clear();
+  if (deadline_.has_value()) around_.world.Cancel(*deadline_);
   Record(StepKind::kEnd, static_cast<uint64_t>(cause));
-  if (was_connected) {
-    sends_.Flush();
-    receives_.Flush();
-  }
+  sends_.Flush();
+  receives_.Flush();
   RendezvousEvent event =
       EventOf(was_connected ? RendezvousType::kDisconnected : RendezvousType::kConnectFailed);
   event.cause = cause;
   event.detail = detail;
+  SetPrivateData(event, private_data);
   around_.outbox.Tell(event);
 }
 

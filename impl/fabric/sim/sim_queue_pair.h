@@ -100,7 +100,7 @@ class SimQueuePair : public std::enable_shared_from_this<SimQueuePair> {
   void SendRequest();
   void BecomeReady(const std::vector<std::byte>& private_data);
   void Withdraw();
-  void End(Cause cause, const char* detail);
+  void End(Cause cause, const char* detail, const std::vector<std::byte>& private_data = {});
   RendezvousEvent EventOf(RendezvousType type) const;
   void Record(StepKind kind, uint64_t detail, uint64_t content = 0);
 
