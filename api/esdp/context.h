@@ -1,0 +1,100 @@
+#ifndef ESDP_CONTEXT_H_
+#define ESDP_CONTEXT_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "esdp/event_queue.h"
+#include "esdp/options.h"
+#include "esdp/region.h"
+#include "esdp/socket.h"
+#include "esdp/stats.h"
+#include "esdp/status.h"
+
+namespace esdp {
+
+namespace sockets {
+class ContextState;
+class ContextAccess;
+}  // namespace sockets
+
+struct FabricReport {
+  std::string name;
+  bool available = false;
+  std::string text;  // what it is, or why it is not there and what to do
+};
+
+struct DiagnosticsReport {
+  std::vector<FabricReport> fabrics;
+  std::string chosen;  // what the options given would open; empty if Open would fail
+  std::string reason;
+  uint64_t memlock_soft = 0;  // bytes; ~0: no limit
+  uint64_t memlock_hard = 0;
+  std::string ToString() const;
+};
+
+// A Context opens one fabric, holds registered memory, queues and sockets, and moves the protocol.
+// It is one shard: programs that want more cores open more Contexts.
+//
+//   Owns:     everything made through it. Moves, does not copy. Handles may outlive it: their calls
+//   then fail. Threads:  any. Blocks:   Open and Register (the fabric's own work), Close until its
+//   deadline, the destructor at most a second. Units:    bytes; times are on the clock of Now().
+//   Errors:   see each call; after fork() in the child every call answers FailedPrecondition
+//   (kAfterFork).
+class Context {
+ public:
+  Context() = default;  // an empty handle: every call answers NotFound
+  Context(Context&&) noexcept = default;
+  Context& operator=(Context&&) noexcept;
+  // Aborts what is open.
+  ~Context();
+
+  // InvalidArgument: an unknown fabric; the text lists the known ones. Unimplemented: a fabric that
+  // this build has not. Unavailable: the named fabric cannot be opened here; nothing falls back in
+  // silence.
+  static absl::StatusOr<Context> Open(const ContextOptions& options);
+  // What Open would find. Never fails.
+  static DiagnosticsReport Diagnose(const ContextOptions& options);
+
+  // Registers memory with the fabric, at once. ResourceExhausted (kMemory) names the limit, what is
+  // in use, what was asked and how to raise it. InvalidArgument for no memory.
+  absl::StatusOr<Region> Register(absl::Span<std::byte> memory,
+                                  const RegisterOptions& options = {});
+  // The same for memory that is only sent from.
+  absl::StatusOr<Region> RegisterReadOnly(absl::Span<const std::byte> memory,
+                                          RegisterOptions options = {});
+  // Page-aligned zeroed memory that belongs to the Region; Region::info().base tells where.
+  absl::StatusOr<Region> Allocate(size_t bytes, const AllocateOptions& options = {});
+
+  absl::StatusOr<EventQueue> CreateQueue(const QueueOptions& options);
+  absl::StatusOr<Socket> CreateSocket(Family family, SocketType type = SocketType::kStream,
+                                      const SocketOptions& options = {});
+  // The connection of a kAccept event, once; NotFound after that or when it is unknown. What is not
+  // taken is aborted when its listener or the Context closes.
+  absl::StatusOr<Socket> TakeAccepted(SocketId accepted);
+
+  // The clock of every deadline: the wall clock, or the simulated world's.
+  absl::Time Now() const;
+  // Manual progress: moves what can move, for at most `max` (virtual time with "sim"); returns how
+  // many rounds did something. FailedPrecondition with kThread.
+  absl::StatusOr<int> Progress(absl::Duration max = absl::ZeroDuration());
+  ContextStats Stats() const;
+
+  // Closes every socket gracefully until `deadline`, then aborts. Every pending operation has its
+  // event before this returns. DeadlineExceeded when something had to be aborted.
+  absl::Status Close(absl::Time deadline);
+
+ private:
+  friend class sockets::ContextAccess;
+  std::shared_ptr<sockets::ContextState> state_;
+};
+
+}  // namespace esdp
+
+#endif  // ESDP_CONTEXT_H_

@@ -1,0 +1,124 @@
+#ifndef ESDP_OPTIONS_H_
+#define ESDP_OPTIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "absl/time/time.h"
+
+// Every option structure. Members not named keep their defaults: Context::Open({.fabric = "qpip"}).
+// Sizes in bytes.
+
+namespace esdp {
+
+class Context;
+
+// A threshold that no transfer reaches.
+inline constexpr uint64_t kNever = ~uint64_t{0};
+// From this size on, registered memory is shown to the peer instead of being copied.
+inline constexpr uint64_t kDefaultThreshold = 64 * 1024;
+
+enum class Progress : uint8_t {
+  kThread,  // the Context's own thread moves the protocol, whatever the application does
+  kManual,  // it moves only inside Dequeue, TryDequeue, Progress and posts; no stepping, no service
+            // to the peer
+};
+
+struct ContextOptions {
+  // "auto": the best that is there; Socket::transport() tells which. A named fabric ("qpip", "sim",
+  // "sim:42") is used or Open fails. "sim" implies kManual.
+  std::string fabric = "auto";
+  Progress progress = Progress::kThread;
+  std::optional<int> progress_cpu;                      // pin the progress thread
+  absl::Duration progress_spin = absl::ZeroDuration();  // how long it polls before it sleeps
+  uint64_t zcopy_send_min = kDefaultThreshold;          // the context's defaults for its sockets
+  uint64_t zcopy_recv_min = kDefaultThreshold;
+  size_t bounce_pool_bytes = 1 << 20;  // for SendCopy and RecvCopy; mapped on first use
+  uint32_t operations_max = 1 << 16;   // outstanding in the whole Context
+  // qpip: TCP's congestion control by name; empty leaves the system's. Checksum: CRC32C on every
+  // frame.
+  std::string congestion_control;
+  bool checksum = false;
+  // Where lines about lost peers and refused connections go. Called on the thread that moves the
+  // protocol; must not block nor call the library. Empty: nowhere.
+  std::function<void(std::string_view)> log;
+  // "sim": joins the simulated world of another Context, which must outlive this one.
+  Context* world_of = nullptr;
+};
+
+// Who may touch a region, and when.
+enum class Exposure : uint8_t {
+  kPerOperation,  // the peer, exactly the range of a transfer, for the time of it
+  kRegionKey,     // the peer, by the region's own key, for as long as the region lives: for trusted
+                  // fabrics
+  kNone,          // nobody but this side: transfers are copied
+};
+
+struct RegisterOptions {
+  bool local_write = true;  // false: the region can only be sent from
+  Exposure exposure = Exposure::kPerOperation;
+};
+
+struct AllocateOptions {
+  RegisterOptions registration;
+  bool huge_pages = false;  // ResourceExhausted when the system has none free
+};
+
+enum class WaitMode : uint8_t {
+  kAdaptive,  // polls for QueueOptions::spin, then sleeps
+  kNotify,    // sleeps at once
+  kBusyPoll,  // never sleeps
+};
+
+struct QueueOptions {
+  uint32_t depth = 256;  // events, 1 .. 2^20
+  WaitMode wait = WaitMode::kAdaptive;
+  absl::Duration spin = absl::Microseconds(20);
+  bool restart_on_signal = false;  // true: a signal does not end a wait
+};
+
+// What a passed deadline does to a send that has partly gone.
+enum class DeadlinePolicy : uint8_t {
+  kFinish,           // it goes on to its end
+  kAbortConnection,  // the connection is aborted: a stream cannot lose bytes in the middle
+};
+
+// Of one socket. Absent thresholds are the Context's.
+struct SocketOptions {
+  std::optional<uint64_t> zcopy_send_min;  // 0: always, kNever: never
+  std::optional<uint64_t> zcopy_recv_min;
+  uint16_t receive_buffers = 16;              // 3 .. 1024 private buffers
+  uint32_t receive_buffer_bytes = 16 * 1024;  // payload of each, 1024 .. 2^20
+  uint16_t send_buffers = 8;                  // 1 .. 64, for coalesced small sends
+  uint32_t coalesce_max = 2048;  // a send up to this long is copied and may share a message
+  absl::Duration linger = absl::Seconds(60);  // bound of a graceful close
+  absl::Duration keep_alive_idle =
+      absl::Seconds(15);  // a silent dead peer is found within four times this
+  DeadlinePolicy deadline_policy = DeadlinePolicy::kFinish;
+};
+
+// One option of a socket by name, for SetOption and GetOption.
+enum class OptionName : uint8_t {
+  kZcopySendMin,    // uint64_t; any time, for operations posted later
+  kZcopyRecvMin,    // uint64_t; any time
+  kReceiveBuffers,  // uint64_t; before Connect or Listen, as all that follow
+  kReceiveBufferBytes,
+  kSendBuffers,
+  kCoalesceMax,
+  kLinger,          // absl::Duration
+  kKeepAliveIdle,   // absl::Duration
+  kDeadlinePolicy,  // uint64_t: a DeadlinePolicy
+};
+struct Option {
+  OptionName name;
+  std::variant<uint64_t, absl::Duration> value;
+};
+
+}  // namespace esdp
+
+#endif  // ESDP_OPTIONS_H_

@@ -1,0 +1,144 @@
+#ifndef ESDP_SOCKET_H_
+#define ESDP_SOCKET_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "esdp/address.h"
+#include "esdp/event.h"
+#include "esdp/event_queue.h"
+#include "esdp/options.h"
+#include "esdp/region.h"
+#include "esdp/stats.h"
+
+// The contract of completion (numbers as in docs/api/completion.md):
+//   1  A post that returns OK is followed by exactly one event with kTerminal for its OpId.
+//   2  A post that fails produces no event and takes no reference.
+//   3  The buffer is the library's from OK to that event; lists of slices are copied at post.
+//   4  Terminal events come in posting order per socket and direction, except that an operation
+//   that moved no byte and ends
+//      Cancelled or DeadlineExceeded may overtake.
+//   5  Send, OK: bytes is the length. Send, error: bytes are known accepted (kReusable) or
+//   delivered (kDelivered). 6  Recv, OK: 1..length bytes; with kWaitAll all, unless kEof. End of
+//   stream: OK, kEof, 0 bytes (or a short kWaitAll);
+//      all later receives the same.
+//   7  The first error of a socket ends every pending operation with that root cause; later posts
+//   fail with it at once. 8  Cancel is a request; the terminal event tells what became of it. 9  A
+//   passed deadline is a cancel with DeadlineExceeded.
+//  10  Close comes last: afterwards the SocketId is never heard of again.
+//  11  Memory that the peer could reach is out of its reach before the terminal event is delivered.
+
+namespace esdp {
+
+namespace sockets {
+class SocketState;
+class SocketAccess;
+}  // namespace sockets
+
+enum class SocketType : uint8_t { kStream };
+enum class Transport : uint8_t { kNone, kQpip, kSim, kLocal, kVerbs };
+const char* ToString(Transport transport);
+
+enum class CompleteAt : uint8_t {
+  kReusable,   // the buffer may be written again
+  kDelivered,  // the peer's provider has the bytes
+};
+enum class Path : uint8_t { kByThreshold, kCopy, kZeroCopy };
+enum class CancelMode : uint8_t { kIfNotStarted, kAbortConnection };
+enum class CloseMode : uint8_t { kGraceful, kAbort };
+enum class Direction : uint8_t { kSend, kReceive, kBoth };
+enum class SendFlags : uint32_t { kNone = 0 };
+enum class RecvFlags : uint32_t { kNone = 0, kWaitAll = 1 };
+
+// What every operation takes.
+struct OpArgs {
+  EventQueue& queue;    // where its event goes; must be of the same Context
+  uint64_t cookie = 0;  // comes back in the event
+  absl::Time deadline = absl::InfiniteFuture();  // on Context::Now()
+  CompleteAt complete_at = CompleteAt::kReusable;
+  Path path = Path::kByThreshold;  // kZeroCopy and kCopy overrule the thresholds for this operation
+};
+
+// A Socket is one end of a stream, or a listener.
+//
+//   Owns:     the connection. Moves, does not copy. Its destructor is Close(kAbort) in the
+//   background. Threads:  any. Operations posted by two threads go out in an order that neither
+//   decides. Blocks:   never: every wait is an event. Units:    bytes. Errors:   every post:
+//   NotFound (empty or closed handle), InvalidArgument (empty slice, a queue of another Context),
+//             ResourceExhausted (kQueueFull: dequeue first; kMemory: too many operations),
+//             FailedPrecondition (kWrongState: not connected or not listening; kShutDown;
+//             kAfterFork), or the root cause if the connection has ended.
+class Socket {
+ public:
+  Socket() = default;
+  Socket(Socket&&) noexcept = default;
+  Socket& operator=(Socket&&) noexcept;
+  ~Socket();
+
+  bool valid() const { return state_ != nullptr; }
+  SocketId id() const;
+
+  // Sets the local address, for Listen or Connect. FailedPrecondition once one of these was called.
+  // InvalidArgument for another family.
+  absl::Status Bind(const Address& address);
+  // Begins to take connections; at most `backlog` wait for an Accept. AlreadyExists when the port
+  // is taken.
+  absl::Status Listen(int backlog);
+
+  // Event kConnect. Refusals, unreachable or silent peers are told there; the default deadline is
+  // 30 s.
+  absl::StatusOr<OpId> Connect(const Address& address, const OpArgs& args);
+  // Events kAccept: one for each connection with kMore, the last with kTerminal. `count` 0: until
+  // cancelled or the socket is closed. Each event's `accepted` goes to Context::TakeAccepted.
+  absl::StatusOr<OpId> Accept(int count, const OpArgs& args);
+
+  absl::StatusOr<OpId> Send(const Slice& slice, SendFlags flags, const OpArgs& args);
+  absl::StatusOr<OpId> SendV(absl::Span<const Slice> slices, SendFlags flags, const OpArgs& args);
+  // The bytes are taken before it returns. ResourceExhausted (kSocketWindow) when the bounce pool
+  // has no room now; InvalidArgument when they are more than the pool.
+  absl::StatusOr<OpId> SendCopy(absl::Span<const std::byte> bytes, SendFlags flags,
+                                const OpArgs& args);
+  // The regions must be registered with local_write.
+  absl::StatusOr<OpId> Recv(const Slice& slice, RecvFlags flags, const OpArgs& args);
+  absl::StatusOr<OpId> RecvV(absl::Span<const Slice> slices, RecvFlags flags, const OpArgs& args);
+  // Filled by copying before the event is delivered; `bytes` must stay until then. Errors as
+  // SendCopy.
+  absl::StatusOr<OpId> RecvCopy(absl::Span<std::byte> bytes, RecvFlags flags, const OpArgs& args);
+
+  // Ends the sending direction after all that was posted. Event kShutdown when the peer has been
+  // told.
+  absl::StatusOr<OpId> Shutdown(const OpArgs& args);
+  // Event kClose, the last of this socket. kGraceful: sends drain until args.deadline or the linger
+  // option, then it aborts; receives end with kShutDown. kAbort: everything ends with kLocalAbort.
+  absl::StatusOr<OpId> Close(CloseMode mode, const OpArgs& args);
+
+  // Asks an operation to end. NotFound when it is unknown or has ended. kIfNotStarted lets what has
+  // partly gone finish; kAbortConnection resets the connection then.
+  absl::Status Cancel(OpId op, CancelMode mode = CancelMode::kIfNotStarted);
+  // Asks every operation of a direction; returns how many were asked.
+  absl::StatusOr<int> CancelAll(Direction direction);
+
+  // InvalidArgument names the legal range. FailedPrecondition for what is fixed once connected or
+  // listening.
+  absl::Status SetOption(const Option& option);
+  // The value in force, not the one asked for.
+  absl::StatusOr<Option> GetOption(OptionName name) const;
+
+  Transport transport() const;  // kNone before Connect or Listen
+  SocketStats Stats() const;
+  Address local() const;
+  Address peer() const;
+
+ private:
+  friend class sockets::SocketAccess;
+  std::shared_ptr<sockets::SocketState> state_;
+};
+
+}  // namespace esdp
+
+#endif  // ESDP_SOCKET_H_

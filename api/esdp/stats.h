@@ -1,0 +1,54 @@
+#ifndef ESDP_STATS_H_
+#define ESDP_STATS_H_
+
+#include <cstdint>
+
+// Counters, from the start of what they count. A snapshot is consistent within one object.
+
+namespace esdp {
+
+struct SocketStats {
+  uint64_t bytes_sent_copied = 0;  // in messages
+  uint64_t bytes_sent_zero_copy =
+      0;  // read or written by RDMA, straight from the application's memory
+  uint64_t bytes_received_copied = 0;
+  uint64_t bytes_received_zero_copy = 0;  // straight into the application's memory
+  uint64_t sends_copied = 0;              // operations, by the path most of their bytes took
+  uint64_t sends_zero_copy = 0;
+  uint64_t receives_copied = 0;
+  uint64_t receives_zero_copy = 0;
+  uint64_t payload_copies = 0;  // copies of payload by this side's processor, both directions
+  uint64_t payload_copy_bytes = 0;
+  uint64_t messages_sent = 0;  // SDP messages
+  uint64_t messages_received = 0;
+  uint64_t source_adverts_sent = 0;  // SrcAvail
+  uint64_t source_adverts_received = 0;
+  uint64_t send_sm_sent = 0;  // adverts that were answered with "send it in messages instead"
+  uint64_t send_sm_received = 0;
+  uint64_t credit_stalls = 0;  // times that data waited for the peer's buffers
+  uint64_t credit_updates_sent = 0;
+  uint64_t expose_failures = 0;  // memory that could not be shown to the peer, and was copied
+};
+
+struct QueueStats {
+  uint32_t depth = 0;
+  uint32_t waiting = 0;      // events not yet dequeued
+  uint32_t reserved = 0;     // slots promised to outstanding operations
+  uint32_t waiting_max = 0;  // high mark
+  uint64_t events = 0;       // delivered to the queue
+  uint64_t full = 0;         // posts refused for want of a slot
+};
+
+struct ContextStats {
+  uint32_t regions = 0;
+  uint64_t region_bytes = 0;
+  uint32_t sockets = 0;
+  uint32_t queues = 0;
+  uint32_t operations = 0;  // outstanding
+  uint64_t operations_posted = 0;
+  uint64_t bounce_bytes = 0;  // of SendCopy and RecvCopy, in use
+};
+
+}  // namespace esdp
+
+#endif  // ESDP_STATS_H_
