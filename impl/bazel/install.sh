@@ -11,6 +11,7 @@ esdp_build_packages=(
   libgmock-dev
   libgtest-dev
   libisal-dev
+  libssl-dev
   python3
 )
 

@@ -92,6 +92,7 @@ _LIBRARIES = {
     "absl_containers": ["absl_" + name for name in _CONTAINERS + _CORD],
     "gtest_main": ["gtest_main", "gtest", "gmock", "pthread"],
     "benchmark": ["benchmark", "pthread"],
+    "crypto": ["crypto"],
     "isal": ["isal"],
 }
 
@@ -102,6 +103,7 @@ _HEADERS = {
     "/usr/include/gmock/gmock.h": "libgmock-dev",
     "/usr/include/benchmark/benchmark.h": "libbenchmark-dev",
     "/usr/include/isa-l.h": "libisal-dev",
+    "/usr/include/openssl/sha.h": "libssl-dev",
 }
 
 # The headers lie in /usr/include, which every compiler here searches as a system folder: their warnings are not ours.

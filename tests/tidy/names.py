@@ -24,7 +24,7 @@ BANS = (
         "Random of impl/base/random.h, seeded from outside; SecureRandom for what a peer must not guess",
     ),
     Ban(
-        r"\b(system_clock|steady_clock|high_resolution_clock)\b|"
+        r"\bchrono::(system_clock|steady_clock|high_resolution_clock)\b|"
         + _call("clock_gettime|gettimeofday")
         + r"|\bstd::(time|clock)\s*\(|(?<![\w.>])time\s*\(\s*(nullptr|NULL|0|&)|\babsl::(Now|GetCurrentTimeNanos)\b",
         "Clock of impl/base/clock.h, handed in; the protocol core takes `now` as a parameter",
@@ -49,7 +49,7 @@ BANS = (
     ),
     Ban(_call("getenv|setenv|secure_getenv"), "an option: a library does not read the environment"),
     Ban(
-        _call("sigaction|sigprocmask|pthread_sigmask|atexit") + r"|(?<![\w.>])signal\s*\(\s*SIG",
+        _call("sigaction|sigprocmask|atexit") + r"|(?<![\w.>])signal\s*\(\s*SIG",
         "nothing: a library installs no handlers",
     ),
     Ban(
