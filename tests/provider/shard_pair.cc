@@ -1,0 +1,213 @@
+#include "tests/provider/shard_pair.h"
+
+#include <thread>
+
+#include "gtest/gtest.h"
+#include "impl/base/random.h"
+#include "impl/provider/regions.h"
+#include "impl/fabric/qpip/qpip_fabric.h"
+#include "impl/fabric/sim/sim_fabric.h"
+
+namespace esdp::provider {
+
+using Lock = std::lock_guard<std::mutex>;
+
+// --- Recorder ------------------------------------------------------------------------------------
+
+void Recorder::OnIncoming(ListenerId, ConnectionId connection, const Address&, const Address&) {
+  const Lock lock(mutex_);
+  incoming_.push_back(connection);
+}
+
+void Recorder::OnConnected(ConnectionId connection, const Address&, const Address&) {
+  const Lock lock(mutex_);
+  connected_.push_back(connection);
+}
+
+void Recorder::OnTransferFinished(ConnectionId connection, Transfer& transfer,
+                                  const TransferResult& result) {
+  if (quiet) {
+    ++quiet_finished;
+  } else {
+    const Lock lock(mutex_);
+    finished_.push_back({connection, &transfer, result,
+                         result.failure == nullptr ? "" : result.failure->text});
+    finished_.back().result.failure = nullptr;
+  }
+  if (on_finished) on_finished(transfer);
+}
+
+void Recorder::OnShutDown(ConnectionId connection, const Failure& failure) {
+  const Lock lock(mutex_);
+  shut_down_.push_back({connection, failure});
+}
+
+void Recorder::OnClosed(ConnectionId connection, const Failure& cause) {
+  const Lock lock(mutex_);
+  closed_.push_back({connection, cause});
+}
+
+std::vector<ConnectionId> Recorder::incoming() const {
+  const Lock lock(mutex_);
+  return incoming_;
+}
+std::vector<ConnectionId> Recorder::connected() const {
+  const Lock lock(mutex_);
+  return connected_;
+}
+std::vector<Recorder::Finished> Recorder::finished() const {
+  const Lock lock(mutex_);
+  return finished_;
+}
+std::vector<Recorder::Ended> Recorder::shut_down() const {
+  const Lock lock(mutex_);
+  return shut_down_;
+}
+std::vector<Recorder::Ended> Recorder::closed() const {
+  const Lock lock(mutex_);
+  return closed_;
+}
+
+std::optional<Recorder::Finished> Recorder::Find(const Transfer& transfer) const {
+  const Lock lock(mutex_);
+  for (const Finished& one : finished_) {
+    if (one.transfer == &transfer) return one;
+  }
+  return std::nullopt;
+}
+
+void Recorder::Forget() {
+  const Lock lock(mutex_);
+  finished_.clear();
+}
+
+// --- ShardPair -----------------------------------------------------------------------------------
+
+std::string NameOf(World world) {
+  switch (world) {
+    case World::kSim:
+      return "Sim";
+    case World::kQpipManual:
+      return "QpipManual";
+    case World::kQpipThread:
+      return "QpipThread";
+  }
+  return "";
+}
+
+ShardPair::ShardPair(World world) : world_(world) {
+  std::shared_ptr<fabric::sim::World> simulated;
+  if (world == World::kSim) simulated = *fabric::sim::MakeWorld();
+  for (Side* side : {&client_, &server_}) {
+    absl::StatusOr<std::unique_ptr<fabric::Fabric>> made =
+        world == World::kSim ? fabric::sim::MakeSimFabric(simulated) : fabric::qpip::MakeQpipFabric();
+    EXPECT_TRUE(made.ok()) << made.status();
+    ShardOptions options;
+    options.progress = world == World::kQpipThread ? Progress::kThread : Progress::kManual;
+    auto shard = Shard::Create(*std::move(made), side->recorder, options);
+    EXPECT_TRUE(shard.ok()) << shard.status();
+    side->shard = *std::move(shard);
+  }
+}
+
+ShardPair::~ShardPair() = default;
+
+bool ShardPair::MoveOnce(Time deadline) {
+  bool moved = client_.shard->Poll();
+  moved |= server_.shard->Poll();
+  if (moved) return true;
+  if (world_ == World::kSim) return client_.shard->Advance(deadline);
+  std::this_thread::sleep_for(std::chrono::microseconds(50));
+  return true;
+}
+
+bool ShardPair::RunUntil(const std::function<bool()>& done, Duration most) {
+  const Time deadline = client_.shard->Now() + most;
+  while (!done()) {
+    if (client_.shard->Now() >= deadline) return false;
+    if (!MoveOnce(deadline) && !done()) {
+      client_.shard->Poll();  // timers of ours that are due at the deadline
+      server_.shard->Poll();
+      return done();
+    }
+  }
+  return true;
+}
+
+void ShardPair::RunFor(Duration time) {
+  (void)RunUntil([] { return false; }, time);
+}
+
+Address ShardPair::Listen(const ConnectionOptions& options, int backlog) {
+  const auto listener = server_.shard->Listen(Loopback(0), backlog, options);
+  EXPECT_TRUE(listener.ok()) << listener.status();
+  listener_ = *listener;
+  address_ = *server_.shard->ListenerAddress(listener_);
+  return *address_;
+}
+
+bool ShardPair::Connect(const ConnectionOptions& options) {
+  if (!address_) Listen(options);
+  const size_t connected = client_.recorder.connected().size();
+  const size_t incoming = server_.recorder.incoming().size();
+  const auto connection = client_.shard->Connect(
+      Loopback(0), *address_, options, client_.shard->Now() + std::chrono::seconds(5));
+  EXPECT_TRUE(connection.ok()) << connection.status();
+  const bool both = RunUntil([&] {
+    return client_.recorder.connected().size() > connected &&
+           server_.recorder.incoming().size() > incoming;
+  });
+  if (!both) return false;
+  client_connection_ = client_.recorder.connected().back();
+  server_connection_ = server_.recorder.incoming().back();
+  EXPECT_EQ(client_connection_, *connection);
+  return true;
+}
+
+// --- the rest ------------------------------------------------------------------------------------
+
+Memory::Memory(Side& side, size_t bytes, Exposure exposure) : side_(side), bytes_(bytes) {
+  auto region = side.shard->Register(bytes_, true, exposure);
+  EXPECT_TRUE(region.ok()) << region.status();
+  region_ = *std::move(region);
+}
+
+Memory::~Memory() {
+  if (side_.shard != nullptr) (void)side_.shard->Deregister(*region_);
+}
+
+void Memory::Fill(uint64_t seed) {
+  Random random(seed);
+  for (std::byte& byte : bytes_) byte = static_cast<std::byte>(random.Next());
+}
+
+Job::Job(Memory& memory, bool is_send, uint64_t offset, uint64_t length)
+    : pieces{{&memory.region(), offset, length}} {
+  transfer.is_send = is_send;
+  transfer.pieces = pieces;
+  transfer.zcopy_min = 64 * 1024;
+}
+
+void Submit(Side& side, ConnectionId connection, Job& job) {
+  Request request;
+  request.connection = connection;
+  request.transfer = &job.transfer;
+  side.shard->Submit(request);
+}
+
+void Submit(Side& side, ConnectionId connection, Request::Kind kind) {
+  Request request;
+  request.kind = kind;
+  request.connection = connection;
+  side.shard->Submit(request);
+}
+
+Address Loopback(uint16_t port) {
+  Address address;
+  address.bytes[12] = 127;
+  address.bytes[15] = 1;
+  address.port = port;
+  return address;
+}
+
+}  // namespace esdp::provider

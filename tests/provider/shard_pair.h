@@ -1,0 +1,137 @@
+#ifndef ESDP_TESTS_PROVIDER_SHARD_PAIR_H_
+#define ESDP_TESTS_PROVIDER_SHARD_PAIR_H_
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "impl/fabric/port.h"
+#include "impl/provider/shard.h"
+
+namespace esdp::provider {
+
+// What a front end would remember. Any thread may look while the shard runs.
+class Recorder final : public Observer {
+ public:
+  struct Finished {
+    ConnectionId connection{};
+    Transfer* transfer = nullptr;
+    TransferResult result;  // without its pointer
+    std::string text;       // of the failure
+  };
+  struct Ended {
+    ConnectionId connection{};
+    Failure failure;
+  };
+
+  void OnIncoming(ListenerId, ConnectionId connection, const Address&, const Address&) override;
+  void OnConnected(ConnectionId connection, const Address&, const Address&) override;
+  void OnTransferFinished(ConnectionId connection, Transfer& transfer,
+                          const TransferResult& result) override;
+  void OnShutDown(ConnectionId connection, const Failure& failure) override;
+  void OnClosed(ConnectionId connection, const Failure& cause) override;
+
+  std::vector<ConnectionId> incoming() const;
+  std::vector<ConnectionId> connected() const;
+  std::vector<Finished> finished() const;
+  std::vector<Ended> shut_down() const;
+  std::vector<Ended> closed() const;
+  std::optional<Finished> Find(const Transfer& transfer) const;
+  void Forget();
+
+  // Called from OnTransferFinished, under the turn.
+  std::function<void(Transfer&)> on_finished;
+  // Counts and keeps no record, for tests that count allocations.
+  bool quiet = false;
+  uint64_t quiet_finished = 0;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<ConnectionId> incoming_;
+  std::vector<ConnectionId> connected_;
+  std::vector<Finished> finished_;
+  std::vector<Ended> shut_down_;
+  std::vector<Ended> closed_;
+};
+
+enum class World { kSim, kQpipManual, kQpipThread };
+std::string NameOf(World world);
+
+// A shard with its observer.
+struct Side {
+  Recorder recorder;
+  std::unique_ptr<Shard> shard;
+};
+
+// Two shards that can reach each other, and a connection between them on request.
+class ShardPair {
+ public:
+  explicit ShardPair(World world);
+  ~ShardPair();
+
+  // Moves both sides until `done`, at most `most` (virtual time in the sim); whether it came.
+  bool RunUntil(const std::function<bool()>& done, Duration most = std::chrono::seconds(20));
+  // Moves everything until nothing moves, or for `time`.
+  void RunFor(Duration time);
+
+  Address Listen(const ConnectionOptions& options = {}, int backlog = 8);
+  // Connects client to server; false if that fails.
+  bool Connect(const ConnectionOptions& options = {});
+
+  Side& client() { return client_; }
+  Side& server() { return server_; }
+  ConnectionId client_connection() const { return client_connection_; }
+  ConnectionId server_connection() const { return server_connection_; }
+  ListenerId listener() const { return listener_; }
+  World world() const { return world_; }
+
+ private:
+  bool MoveOnce(Time deadline);
+
+  World world_;
+  Side client_;
+  Side server_;
+  ListenerId listener_{};
+  std::optional<Address> address_;
+  ConnectionId client_connection_{};
+  ConnectionId server_connection_{};
+};
+
+// Bytes that are registered on a shard for as long as this lives.
+class Memory {
+ public:
+  Memory(Side& side, size_t bytes, Exposure exposure = Exposure::kPerOperation);
+  ~Memory();
+
+  void Fill(uint64_t seed);
+  std::vector<std::byte>& bytes() { return bytes_; }
+  MemoryRegion& region() { return *region_; }
+
+ private:
+  Side& side_;
+  std::vector<std::byte> bytes_;
+  std::shared_ptr<MemoryRegion> region_;
+};
+
+// A transfer of ranges of one memory, with everything that has to stay in place.
+struct Job {
+  Job(Memory& memory, bool is_send, uint64_t offset, uint64_t length);
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  std::vector<Piece> pieces;
+  Transfer transfer;
+};
+
+void Submit(Side& side, ConnectionId connection, Job& job);
+void Submit(Side& side, ConnectionId connection, Request::Kind kind);
+Address Loopback(uint16_t port);
+
+}  // namespace esdp::provider
+
+#endif  // ESDP_TESTS_PROVIDER_SHARD_PAIR_H_

@@ -1,0 +1,378 @@
+#include "impl/provider/shard.h"
+
+#include <array>
+#include <chrono>
+#include <deque>
+#include <random>
+#include <thread>
+
+#include "gtest/gtest.h"
+#include "impl/base/random.h"
+#include "impl/provider/regions.h"
+#include "tests/provider/shard_pair.h"
+
+namespace esdp::provider {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class ShardTest : public testing::TestWithParam<World> {
+ protected:
+  ShardTest() : pair_(GetParam()) {}
+
+  bool Finish(Side& side, std::initializer_list<const Job*> jobs) {
+    return pair_.RunUntil([&] {
+      for (const Job* job : jobs) {
+        if (!side.recorder.Find(job->transfer)) return false;
+      }
+      return true;
+    });
+  }
+  bool BothClosed() {
+    return pair_.RunUntil([&] {
+      return !client().recorder.closed().empty() && !server().recorder.closed().empty();
+    });
+  }
+  // Sends all of `from` in one piece and receives it whole; what the two results say.
+  void Carry(Memory& from, Memory& to, bool zero_copy) {
+    const uint64_t length = from.bytes().size();
+    Job send(from, true, 0, length);
+    Job receive(to, false, 0, length);
+    receive.transfer.wait_all = true;
+    send.transfer.path = receive.transfer.path = zero_copy ? Path::kZeroCopy : Path::kCopy;
+    Submit(server(), pair_.server_connection(), receive);
+    Submit(client(), pair_.client_connection(), send);
+    ASSERT_TRUE(Finish(client(), {&send}));
+    ASSERT_TRUE(Finish(server(), {&receive}));
+    const auto sent = client().recorder.Find(send.transfer)->result;
+    const auto received = server().recorder.Find(receive.transfer)->result;
+    EXPECT_EQ(sent.ending, Ending::kOk);
+    EXPECT_EQ(received.ending, Ending::kOk);
+    EXPECT_EQ(sent.bytes, length);
+    EXPECT_EQ(received.bytes, length);
+    EXPECT_EQ(sent.bytes_zero_copy, zero_copy ? length : 0);
+    EXPECT_EQ(received.bytes_zero_copy, zero_copy ? length : 0);
+    EXPECT_TRUE(from.bytes() == to.bytes());
+    EXPECT_EQ(from.region().operations(), 0u);
+    EXPECT_EQ(to.region().operations(), 0u);
+  }
+
+  Side& client() { return pair_.client(); }
+  Side& server() { return pair_.server(); }
+
+  ShardPair pair_;
+};
+
+TEST_P(ShardTest, ConnectsAndTellsBothSides) {
+  ASSERT_TRUE(pair_.Connect());
+  EXPECT_EQ(client().recorder.connected().size(), 1u);
+  EXPECT_EQ(server().recorder.incoming().size(), 1u);
+}
+
+TEST_P(ShardTest, CarriesCopiedBytes) {
+  ASSERT_TRUE(pair_.Connect());
+  Memory from(client(), 300'000);
+  Memory to(server(), 300'000);
+  from.Fill(1);
+  Carry(from, to, false);
+  const auto counters = *server().shard->Counters(pair_.server_connection());
+  EXPECT_EQ(counters.bytes_received_copied, 300'000u);
+  EXPECT_EQ(counters.bytes_received_zero_copy, 0u);
+}
+
+TEST_P(ShardTest, CarriesZeroCopyBytesWithoutCopyingThem) {
+  ASSERT_TRUE(pair_.Connect());
+  Memory from(client(), 3'000'000);
+  Memory to(server(), 3'000'000);
+  from.Fill(2);
+  Carry(from, to, true);
+  EXPECT_EQ(client().shard->Counters(pair_.client_connection())->payload_copy_bytes, 0u);
+  EXPECT_EQ(server().shard->Counters(pair_.server_connection())->payload_copy_bytes, 0u);
+}
+
+TEST_P(ShardTest, CarriesRandomTransfersInOrder) {
+  const uint64_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  Random random(seed);
+  ASSERT_TRUE(pair_.Connect());
+  constexpr size_t kBytes = 1 << 20;
+  Memory from(client(), kBytes);
+  Memory to(server(), kBytes);
+  from.Fill(seed);
+  std::deque<Job> sends;
+  std::deque<Job> receives;
+  const auto cut = [&](std::deque<Job>& jobs, Memory& memory, bool is_send) {
+    for (size_t at = 0; at < kBytes;) {
+      const uint64_t length = std::min<uint64_t>(random.Below(100'000) + 1, kBytes - at);
+      Job& job = jobs.emplace_back(memory, is_send, at, length);
+      job.transfer.wait_all = true;
+      job.transfer.path = static_cast<Path>(random.Below(3));
+      at += length;
+    }
+  };
+  cut(sends, from, true);
+  cut(receives, to, false);
+  for (size_t i = 0; i < std::max(sends.size(), receives.size()); ++i) {
+    if (i < receives.size()) Submit(server(), pair_.server_connection(), receives[i]);
+    if (i < sends.size()) Submit(client(), pair_.client_connection(), sends[i]);
+  }
+  ASSERT_TRUE(pair_.RunUntil([&] {
+    return client().recorder.finished().size() == sends.size() &&
+           server().recorder.finished().size() == receives.size();
+  }));
+  EXPECT_TRUE(from.bytes() == to.bytes());
+  for (size_t i = 0; i < receives.size(); ++i) {
+    EXPECT_EQ(server().recorder.finished()[i].transfer, &receives[i].transfer);
+  }
+}
+
+TEST_P(ShardTest, GathersAndScattersPieces) {
+  ASSERT_TRUE(pair_.Connect());
+  Memory from(client(), 200'000);
+  Memory to(server(), 200'000);
+  from.Fill(3);
+  Job send(from, true, 0, 0);
+  send.pieces = {{&from.region(), 100'000, 100'000}, {&from.region(), 0, 0}, {&from.region(), 0, 70'000}};
+  send.transfer.pieces = send.pieces;
+  Job receive(to, false, 0, 0);
+  receive.pieces = {{&to.region(), 5, 90'001}, {&to.region(), 100'000, 79'999}};
+  receive.transfer.pieces = receive.pieces;
+  receive.transfer.wait_all = true;
+  Submit(client(), pair_.client_connection(), send);
+  Submit(server(), pair_.server_connection(), receive);
+  ASSERT_TRUE(Finish(server(), {&receive}));
+  std::vector<std::byte> sent(from.bytes().begin() + 100'000, from.bytes().end());
+  sent.insert(sent.end(), from.bytes().begin(), from.bytes().begin() + 70'000);
+  std::vector<std::byte> received(to.bytes().begin() + 5, to.bytes().begin() + 90'006);
+  received.insert(received.end(), to.bytes().begin() + 100'000, to.bytes().begin() + 179'999);
+  EXPECT_TRUE(sent == received);
+}
+
+TEST_P(ShardTest, KRegionKeyAndKNoneCarryTheSameBytes) {
+  for (const Exposure exposure : {Exposure::kRegionKey, Exposure::kNone}) {
+    Memory from(client(), 400'000, exposure);
+    Memory to(server(), 400'000);
+    from.Fill(4);
+    ASSERT_TRUE(pair_.Connect());
+    Job send(from, true, 0, 400'000);
+    Job receive(to, false, 0, 400'000);
+    receive.transfer.wait_all = true;
+    Submit(server(), pair_.server_connection(), receive);
+    Submit(client(), pair_.client_connection(), send);
+    ASSERT_TRUE(Finish(server(), {&receive}));
+    ASSERT_TRUE(Finish(client(), {&send}));
+    EXPECT_TRUE(from.bytes() == to.bytes());
+    const uint64_t zero_copy = client().recorder.Find(send.transfer)->result.bytes_zero_copy;
+    EXPECT_EQ(zero_copy, exposure == Exposure::kNone ? 0u : 400'000u);
+  }
+}
+
+TEST_P(ShardTest, ARegionInUseIsNotDeregistered) {
+  ASSERT_TRUE(pair_.Connect());
+  Memory to(server(), 1000);
+  Job receive(to, false, 0, 1000);
+  Submit(server(), pair_.server_connection(), receive);
+  EXPECT_EQ(Shard::Describe(to.region()).operations, 1u);
+  EXPECT_EQ(server().shard->Deregister(to.region()).code(), absl::StatusCode::kFailedPrecondition);
+  Submit(server(), pair_.server_connection(), Request::Kind::kAbort);
+  ASSERT_TRUE(Finish(server(), {&receive}));
+  EXPECT_TRUE(server().shard->Deregister(to.region()).ok());
+  EXPECT_EQ(server().shard->Deregister(to.region()).code(), absl::StatusCode::kNotFound);
+}
+
+TEST_P(ShardTest, APassedDeadlineEndsAReceive) {
+  ASSERT_TRUE(pair_.Connect());
+  Memory to(server(), 1000);
+  Job receive(to, false, 0, 1000);
+  const Time deadline = server().shard->Now() + milliseconds(30);
+  receive.transfer.deadline = deadline;
+  Submit(server(), pair_.server_connection(), receive);
+  ASSERT_TRUE(Finish(server(), {&receive}));
+  EXPECT_GE(server().shard->Now(), deadline);
+  EXPECT_LT(server().shard->Now(), deadline + seconds(5));
+  const auto result = server().recorder.Find(receive.transfer)->result;
+  EXPECT_EQ(result.ending, Ending::kDeadlineExceeded);
+  EXPECT_EQ(result.bytes, 0u);
+}
+
+TEST_P(ShardTest, CancelEndsOneReceiveAndLeavesTheNext) {
+  ASSERT_TRUE(pair_.Connect());
+  Memory from(client(), 100);
+  Memory to(server(), 200);
+  from.Fill(5);
+  Job first(to, false, 0, 100);
+  Job second(to, false, 100, 100);
+  Submit(server(), pair_.server_connection(), first);
+  Submit(server(), pair_.server_connection(), second);
+  Request cancel;
+  cancel.kind = Request::Kind::kCancel;
+  cancel.connection = pair_.server_connection();
+  cancel.transfer = &first.transfer;
+  server().shard->Submit(cancel);
+  server().shard->Submit(cancel);  // too late is no harm
+  Job send(from, true, 0, 100);
+  Submit(client(), pair_.client_connection(), send);
+  ASSERT_TRUE(Finish(server(), {&first, &second}));
+  EXPECT_EQ(server().recorder.Find(first.transfer)->result.ending, Ending::kCancelled);
+  EXPECT_EQ(server().recorder.Find(second.transfer)->result.ending, Ending::kOk);
+  EXPECT_EQ(server().recorder.finished().size(), 2u);
+}
+
+TEST_P(ShardTest, ClosesInOrderOnBothSides) {
+  ASSERT_TRUE(pair_.Connect());
+  Memory from(client(), 100);
+  Memory to(server(), 100);
+  Job send(from, true, 0, 100);
+  Job receive(to, false, 0, 100);
+  Job after(to, false, 0, 100);
+  Submit(client(), pair_.client_connection(), send);
+  Submit(client(), pair_.client_connection(), Request::Kind::kClose);
+  Submit(server(), pair_.server_connection(), receive);
+  ASSERT_TRUE(Finish(server(), {&receive}));
+  Submit(server(), pair_.server_connection(), after);
+  ASSERT_TRUE(Finish(server(), {&after}));
+  EXPECT_TRUE(server().recorder.Find(after.transfer)->result.end_of_stream);
+  Submit(server(), pair_.server_connection(), Request::Kind::kClose);
+  ASSERT_TRUE(BothClosed());
+  EXPECT_EQ(client().recorder.closed()[0].failure.ending, Ending::kOk);
+  EXPECT_EQ(server().recorder.closed()[0].failure.ending, Ending::kOk);
+}
+
+TEST_P(ShardTest, ShutdownIsReportedAndReceivingGoesOn) {
+  ASSERT_TRUE(pair_.Connect());
+  Memory from(server(), 100);
+  Memory to(client(), 100);
+  Submit(client(), pair_.client_connection(), Request::Kind::kShutdown);
+  ASSERT_TRUE(pair_.RunUntil([&] { return !client().recorder.shut_down().empty(); }));
+  EXPECT_EQ(client().recorder.shut_down()[0].failure.ending, Ending::kOk);
+  Job send(from, true, 0, 100);
+  Job receive(to, false, 0, 100);
+  Submit(client(), pair_.client_connection(), receive);
+  Submit(server(), pair_.server_connection(), send);
+  ASSERT_TRUE(Finish(client(), {&receive}));
+  EXPECT_EQ(client().recorder.Find(receive.transfer)->result.bytes, 100u);
+}
+
+TEST_P(ShardTest, AnAbortEndsBothSidesWithTheirRootCauses) {
+  ASSERT_TRUE(pair_.Connect());
+  Memory mine(client(), 100);
+  Memory theirs(server(), 100);
+  Job receive(mine, false, 0, 100);
+  Job other(theirs, false, 0, 100);
+  Submit(client(), pair_.client_connection(), receive);
+  Submit(server(), pair_.server_connection(), other);
+  Submit(client(), pair_.client_connection(), Request::Kind::kAbort);
+  ASSERT_TRUE(BothClosed());
+  const auto local = *client().recorder.Find(receive.transfer);
+  const auto remote = *server().recorder.Find(other.transfer);
+  EXPECT_EQ(local.result.ending, Ending::kLocalAbort);
+  EXPECT_EQ(remote.result.ending, Ending::kPeerReset);
+  EXPECT_NE(remote.text.find("127.0.0.1:"), std::string::npos) << remote.text;
+  EXPECT_EQ(server().recorder.closed()[0].failure.ending, Ending::kPeerReset);
+  EXPECT_EQ(server().recorder.closed()[0].failure.text, remote.text);
+}
+
+TEST_P(ShardTest, ATransferAfterTheEndFinishesWithTheRootCause) {
+  ASSERT_TRUE(pair_.Connect());
+  Submit(client(), pair_.client_connection(), Request::Kind::kAbort);
+  ASSERT_TRUE(BothClosed());
+  Memory theirs(server(), 100);
+  Job late(theirs, true, 0, 100);
+  Submit(server(), pair_.server_connection(), late);
+  ASSERT_TRUE(Finish(server(), {&late}));
+  EXPECT_EQ(server().recorder.Find(late.transfer)->result.ending, Ending::kPeerReset);
+  EXPECT_EQ(server().recorder.Find(late.transfer)->text, server().recorder.closed()[0].failure.text);
+  Job unknown(theirs, true, 0, 100);
+  Submit(server(), ConnectionId{77}, unknown);
+  ASSERT_TRUE(Finish(server(), {&unknown}));
+  EXPECT_EQ(server().recorder.Find(unknown.transfer)->result.ending, Ending::kLocalAbort);
+}
+
+TEST_P(ShardTest, AnUnheardConnectNamesTheAddress) {
+  const Address address = pair_.Listen();
+  ASSERT_TRUE(server().shard->StopListening(pair_.listener()).ok());
+  const auto connection = client().shard->Connect(Loopback(0), address, {},
+                                                  client().shard->Now() + seconds(5));
+  ASSERT_TRUE(connection.ok()) << connection.status();
+  ASSERT_TRUE(pair_.RunUntil([&] { return !client().recorder.closed().empty(); }));
+  const Failure failure = client().recorder.closed()[0].failure;
+  EXPECT_EQ(failure.ending, Ending::kRefused);
+  EXPECT_NE(failure.text.find(fabric::ToString(address)), std::string::npos) << failure.text;
+  EXPECT_TRUE(client().recorder.connected().empty());
+}
+
+TEST_P(ShardTest, AConnectGivenUpEndsAtOnce) {
+  const Address address = pair_.Listen();
+  const auto connection = client().shard->Connect(Loopback(0), address, {},
+                                                  client().shard->Now() + seconds(5));
+  ASSERT_TRUE(connection.ok());
+  Submit(client(), *connection, Request::Kind::kAbort);
+  ASSERT_TRUE(pair_.RunUntil([&] { return !client().recorder.closed().empty(); }));
+  EXPECT_EQ(client().recorder.closed()[0].failure.ending, Ending::kLocalAbort);
+  pair_.RunFor(milliseconds(20));
+  for (const ConnectionId incoming : server().recorder.incoming()) {  // it had been accepted before
+    EXPECT_TRUE(pair_.RunUntil([&] { return !server().recorder.closed().empty(); }));
+    EXPECT_EQ(server().recorder.closed()[0].connection, incoming);
+  }
+}
+
+TEST_P(ShardTest, APeerThatVanishesEndsEverythingThatWaits) {
+  ASSERT_TRUE(pair_.Connect());
+  Memory to(client(), 4'000'000);
+  Memory from(client(), 4'000'000);
+  Job receive(to, false, 0, 4'000'000);
+  Job send(from, true, 0, 4'000'000);
+  Submit(client(), pair_.client_connection(), receive);
+  Submit(client(), pair_.client_connection(), send);
+  server().shard.reset();
+  ASSERT_TRUE(pair_.RunUntil([&] { return !client().recorder.closed().empty(); }));
+  EXPECT_EQ(client().recorder.Find(receive.transfer)->result.ending, Ending::kPeerReset);
+  EXPECT_EQ(client().recorder.Find(send.transfer)->result.ending, Ending::kPeerReset);
+  EXPECT_EQ(to.region().operations(), 0u);
+}
+
+TEST_P(ShardTest, ADestroyedShardFinishesItsTransfersFirst) {
+  ASSERT_TRUE(pair_.Connect());
+  Memory to(client(), 100);
+  Job receive(to, false, 0, 100);
+  Submit(client(), pair_.client_connection(), receive);
+  const auto begin = std::chrono::steady_clock::now();
+  client().shard.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(2));
+  ASSERT_TRUE(client().recorder.Find(receive.transfer));
+  EXPECT_EQ(client().recorder.Find(receive.transfer)->result.ending, Ending::kLocalAbort);
+  EXPECT_EQ(client().recorder.closed().size(), 1u);
+}
+
+TEST_P(ShardTest, TheBacklogBoundsConnectionsThatNobodyTakes) {
+  const Address address = pair_.Listen({}, 2);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(client().shard->Connect(Loopback(0), address, {}, client().shard->Now() + seconds(5)).ok());
+  }
+  ASSERT_TRUE(pair_.RunUntil([&] {
+    return client().recorder.connected().size() + client().recorder.closed().size() == 3;
+  }));
+  EXPECT_EQ(client().recorder.connected().size(), 2u);
+  EXPECT_EQ(client().recorder.closed()[0].failure.ending, Ending::kRejected);
+  ASSERT_TRUE(pair_.RunUntil([&] { return server().recorder.incoming().size() == 2; }));
+  Submit(server(), server().recorder.incoming()[0], Request::Kind::kTaken);
+  ASSERT_TRUE(client().shard->Connect(Loopback(0), address, {}, client().shard->Now() + seconds(5)).ok());
+  EXPECT_TRUE(pair_.RunUntil([&] { return client().recorder.connected().size() == 3; }));
+}
+
+TEST_P(ShardTest, ATransferOutsideItsRegionIsRefused) {
+  ASSERT_TRUE(pair_.Connect());
+  Memory memory(client(), 100);
+  Job beyond(memory, true, 50, 51);
+  Submit(client(), pair_.client_connection(), beyond);
+  ASSERT_TRUE(Finish(client(), {&beyond}));
+  EXPECT_EQ(client().recorder.Find(beyond.transfer)->result.ending, Ending::kInternal);
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, ShardTest,
+                         testing::Values(World::kSim, World::kQpipManual, World::kQpipThread),
+                         [](const auto& info) { return NameOf(info.param); });
+
+}  // namespace
+}  // namespace esdp::provider

@@ -1,0 +1,118 @@
+#include "impl/provider/turn.h"
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "impl/provider/submissions.h"
+
+namespace esdp::provider {
+namespace {
+
+TEST(TurnTest, OneHolderAtATime) {
+  Turn turn;
+  EXPECT_TRUE(turn.TryTake());
+  EXPECT_FALSE(turn.TryTake());
+  turn.Release();
+  EXPECT_TRUE(turn.TryTake());
+}
+
+TEST(TurnTest, TakeWaitsForTheHolder) {
+  Turn turn;
+  int guarded = 0;  // a data race if two had the turn
+  turn.Take();
+  std::thread waiter([&] {
+    turn.Take();
+    ++guarded;
+    turn.Release();
+  });
+  ++guarded;
+  turn.Release();
+  waiter.join();
+  EXPECT_EQ(guarded, 2);
+}
+
+TEST(TurnTest, ManyThreadsCountWithoutLosingAStep) {
+  constexpr int kThreads = 4;
+  constexpr int kSteps = 20'000;
+  Turn turn;
+  int counter = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      for (int step = 0; step < kSteps; ++step) {
+        if (i % 2 == 0) {
+          turn.Take();
+        } else {
+          while (!turn.TryTake()) std::this_thread::yield();
+        }
+        ++counter;
+        turn.Release();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(counter, kThreads * kSteps);
+}
+
+TEST(SubmissionsTest, KeepsTheOrderOfOneThread) {
+  Submissions<int> submissions;
+  for (int i = 0; i < 100; ++i) submissions.Push(i);
+  std::vector<int> seen;
+  EXPECT_TRUE(submissions.Drain([&](int value) { seen.push_back(value); }));
+  ASSERT_EQ(seen.size(), 100u);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(seen[static_cast<size_t>(i)], i);
+  EXPECT_TRUE(submissions.empty());
+  EXPECT_FALSE(submissions.Drain([](int) { ADD_FAILURE(); }));
+}
+
+TEST(SubmissionsTest, WhatAVisitPushesWaitsForTheNextDrain) {
+  Submissions<int> submissions;
+  submissions.Push(1);
+  int visits = 0;
+  submissions.Drain([&](int value) {
+    ++visits;
+    if (value == 1) submissions.Push(2);
+  });
+  EXPECT_EQ(visits, 1);
+  EXPECT_FALSE(submissions.empty());
+  submissions.Drain([&](int value) { EXPECT_EQ(value, 2); });
+  EXPECT_TRUE(submissions.empty());
+}
+
+// The protocol of ProgressLoop: a request is either executed by its own thread or by the holder that made TryTake fail.
+TEST(SubmissionsTest, NoRequestIsStrandedBetweenTryTakeAndRelease) {
+  constexpr int kThreads = 4;
+  constexpr int kRequests = 20'000;
+  Turn turn;
+  Submissions<int> submissions;
+  int executed = 0;  // under the turn
+  const auto leave = [&] {
+    do {
+      while (submissions.Drain([&](int) { ++executed; })) {
+      }
+      turn.Release();
+    } while (!submissions.empty() && turn.TryTake());
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      for (int request = 0; request < kRequests; ++request) {
+        if (turn.TryTake()) {
+          ++executed;
+          leave();
+          continue;
+        }
+        submissions.Push(request);
+        if (turn.TryTake()) leave();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(submissions.empty());
+  EXPECT_EQ(executed, kThreads * kRequests);
+}
+
+}  // namespace
+}  // namespace esdp::provider
