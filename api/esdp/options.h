@@ -34,7 +34,7 @@ struct ContextOptions {
   // "sim:42") is used or Open fails. "sim" implies kManual.
   std::string fabric = "auto";
   Progress progress = Progress::kThread;
-  std::optional<int> progress_cpu;                      // pin the progress thread
+  std::optional<int> progress_cpu = {};                 // pin the progress thread
   absl::Duration progress_spin = absl::ZeroDuration();  // how long it polls before it sleeps
   uint64_t zcopy_send_min = kDefaultThreshold;          // the context's defaults for its sockets
   uint64_t zcopy_recv_min = kDefaultThreshold;
@@ -42,11 +42,11 @@ struct ContextOptions {
   uint32_t operations_max = 1 << 16;   // outstanding in the whole Context
   // qpip: TCP's congestion control by name; empty leaves the system's. Checksum: CRC32C on every
   // frame.
-  std::string congestion_control;
+  std::string congestion_control = {};
   bool checksum = false;
   // Where lines about lost peers and refused connections go. Called on the thread that moves the
   // protocol; must not block nor call the library. Empty: nowhere.
-  std::function<void(std::string_view)> log;
+  std::function<void(std::string_view)> log = {};
   // "sim": joins the simulated world of another Context, which must outlive this one.
   Context* world_of = nullptr;
 };
@@ -65,7 +65,7 @@ struct RegisterOptions {
 };
 
 struct AllocateOptions {
-  RegisterOptions registration;
+  RegisterOptions registration = {};
   bool huge_pages = false;  // ResourceExhausted when the system has none free
 };
 
@@ -90,8 +90,8 @@ enum class DeadlinePolicy : uint8_t {
 
 // Of one socket. Absent thresholds are the Context's.
 struct SocketOptions {
-  std::optional<uint64_t> zcopy_send_min;  // 0: always, kNever: never
-  std::optional<uint64_t> zcopy_recv_min;
+  std::optional<uint64_t> zcopy_send_min = {};  // 0: always, kNever: never
+  std::optional<uint64_t> zcopy_recv_min = {};
   uint16_t receive_buffers = 16;              // 3 .. 1024 private buffers
   uint32_t receive_buffer_bytes = 16 * 1024;  // payload of each, 1024 .. 2^20
   uint16_t send_buffers = 8;                  // 1 .. 64, for coalesced small sends
