@@ -380,11 +380,22 @@ TEST_P(RendezvousContract, TheInitiatorSpeaksFirst) {
   } else {
     EXPECT_TRUE(early.ok()) << early;
   }
-  SpeakFirst(link);
+  ASSERT_POSTED(two_->Receive(link.two, 2, {}));
+  ASSERT_POSTED(one_->Send(link.one, 2, {}));
+  const auto has_heard = [&] {
+    return std::any_of(
+        two_->completions.begin(), two_->completions.end(),
+        [](const Completion& completion) { return completion.opcode == Opcode::kReceive; });
+  };
+  ASSERT_TRUE(Pump(has_heard));
   if (!early.ok()) ASSERT_POSTED(two_->Send(link.two, 1, {at_two.All()}));
 
-  ASSERT_TRUE(Pump([&] { return !one_->completions.empty() && !two_->completions.empty(); }));
-  ExpectSuccess(*one_, link.one, 1);
+  ASSERT_TRUE(Pump([&] { return one_->completions.size() == 2 && two_->completions.size() == 2; }));
+  for (const Endpoint* endpoint : {one_.get(), two_.get()}) {
+    for (const Completion& completion : endpoint->completions) {
+      EXPECT_EQ(completion.status, WorkStatus::kSuccess) << ToString(completion.status);
+    }
+  }
 }
 
 }  // namespace

@@ -216,6 +216,7 @@ bool QueuePair::PullSend() {
     // The peer may have invalidated it since: it is gone either way.
     commons_.regions.Invalidate(id_, slot.invalidate_key);
     slot.finished = true;
+    slot.status = WorkStatus::kSuccess;
     ++next_send_;
     return true;
   }
