@@ -63,6 +63,10 @@ bool Engine::FireTimers() {
       requests_.Expire(*operation);
       continue;
     }
+    if (const auto* alarm = std::get_if<Timers::Alarm>(&*due)) {
+      requests_.Ring(alarm->key);
+      continue;
+    }
     const auto& timer = std::get<Timers::CoreTimer>(*due);
     Endpoint* endpoint = connections_.Find(timer.connection);
     if (endpoint != nullptr && !endpoint->ended) {

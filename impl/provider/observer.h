@@ -29,6 +29,8 @@ class Observer {
   virtual void OnShutDown(ConnectionId connection, const Failure& failure) = 0;
   // Last word on a connection: every transfer has been finished. kOk for a clean end.
   virtual void OnClosed(ConnectionId connection, const Failure& cause) = 0;
+  // The time of a kAlarm has come.
+  virtual void OnAlarm(uint64_t key) { (void)key; }
 };
 
 enum class Progress : uint8_t { kThread, kManual };
@@ -49,15 +51,19 @@ struct Request {
     kShutdown,
     kClose,
     kAbort,
-    kTaken
+    kTaken,
+    kAlarm
   } kind = Kind::kTransfer;
   ConnectionId connection = ConnectionId::kNone;
-  // kTransfer: what to carry. kCancel: which one; it has been submitted before and the front end
-  // has not yet reused its memory, but it may have finished meanwhile: then nothing happens.
+  // kTransfer: what to carry. kCancel: which one; it has been submitted before, but it may have
+  // finished meanwhile, and its memory may carry another transfer with another tag: then nothing
+  // happens. kAlarm: OnAlarm(tag) at `at`, which replaces an earlier one; kTimeInfinite clears it.
   // kTaken: the application owns this incoming connection now, so that it no longer counts against
   // its listener's backlog; every other request says so too.
   Transfer* transfer = nullptr;
   CancelMode cancel_mode = CancelMode::kIfNotStarted;
+  uint64_t tag = 0;  // kCancel: of the transfer; kAlarm: the key
+  Time at{};         // kAlarm
 };
 
 }  // namespace esdp::provider

@@ -35,6 +35,9 @@ const char* FaultOf(const Transfer& transfer) {
 }  // namespace
 
 void Requests::Execute(const Request& request) {
+  if (request.kind == Request::Kind::kAlarm) {
+    return driver_.timers().SetAlarm(request.tag, request.at);
+  }
   Endpoint* endpoint = connections_.Find(request.connection);
   if (endpoint != nullptr && endpoint->ended) endpoint = nullptr;
   if (endpoint != nullptr) rendezvous_.Taken(*endpoint);
@@ -43,6 +46,7 @@ void Requests::Execute(const Request& request) {
   switch (request.kind) {
     case Request::Kind::kTransfer:
     case Request::Kind::kTaken:
+    case Request::Kind::kAlarm:
       return;
     case Request::Kind::kCancel:
       return Cancel(request, *endpoint);
@@ -123,6 +127,7 @@ void Requests::AskPiece(Endpoint& endpoint, const Transfer& transfer, const Memo
 }
 
 void Requests::Cancel(const Request& request, Endpoint& endpoint) {
+  if (request.transfer->tag.load(std::memory_order_relaxed) != request.tag) return;
   const sdp::OperationId operation{request.transfer->provider_slot};
   const Operation* found = driver_.operations().Find(operation);
   if (found == nullptr || found->transfer != request.transfer || found->connection != endpoint.id)

@@ -25,6 +25,7 @@ class Requests {
   // The deadline of this operation has passed.
   void Expire(sdp::OperationId operation);
   void Close(Endpoint& endpoint, bool abort);
+  void Ring(uint64_t alarm) { observer_.OnAlarm(alarm); }
 
  private:
   void Begin(const Request& request, Endpoint* endpoint);

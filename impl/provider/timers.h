@@ -14,8 +14,8 @@
 
 namespace esdp::provider {
 
-// Everything in a shard that waits for a time: the timers of the cores and the deadlines of
-// operations.
+// Everything in a shard that waits for a time: the timers of the cores, the deadlines of
+// operations and the alarms of the front end.
 //
 //   Owns:     its entries.   Threads: the holder of the turn.   Blocks: never.   Units: instants on
 //   the shard's clock. Errors:   –
@@ -25,7 +25,10 @@ class Timers {
     ConnectionId connection = ConnectionId::kNone;
     sdp::Timer timer{};
   };
-  using Due = std::variant<CoreTimer, sdp::OperationId>;
+  struct Alarm {
+    uint64_t key = 0;
+  };
+  using Due = std::variant<CoreTimer, sdp::OperationId, Alarm>;
 
   void Set(ConnectionId connection, sdp::Timer timer, Time at) {
     Queue(timer).Set(static_cast<uint64_t>(connection), at);
@@ -42,9 +45,16 @@ class Timers {
   void ClearDeadline(sdp::OperationId operation) {
     if (!deadlines_.empty()) deadlines_.Cancel(static_cast<uint64_t>(operation));
   }
+  void SetAlarm(uint64_t key, Time at) {
+    if (at == kTimeInfinite) {
+      alarms_.Cancel(key);
+    } else {
+      alarms_.Set(key, at);
+    }
+  }
 
   Time Next() const {
-    Time next = deadlines_.NextDeadline();
+    Time next = std::min(deadlines_.NextDeadline(), alarms_.NextDeadline());
     for (const TimerQueue& queue : core_) next = std::min(next, queue.NextDeadline());
     return next;
   }
@@ -58,6 +68,7 @@ class Timers {
     if (const auto due = deadlines_.PopDue(now)) {
       return sdp::OperationId{static_cast<uint32_t>(due->key)};
     }
+    if (const auto due = alarms_.PopDue(now)) return Alarm{due->key};
     return std::nullopt;
   }
 
@@ -66,6 +77,7 @@ class Timers {
 
   std::array<TimerQueue, sdp::kTimerCount> core_;
   TimerQueue deadlines_;
+  TimerQueue alarms_;  // the front end's own
 };
 
 }  // namespace esdp::provider

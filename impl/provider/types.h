@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_PROVIDER_TYPES_H_
 #define ESDP_IMPL_PROVIDER_TYPES_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -77,6 +78,8 @@ struct Transfer {
   uint64_t zcopy_min = 0;         // the threshold in force; ~0 is never
   Time deadline = kTimeInfinite;
 
+  std::atomic<uint64_t> tag{
+      0};                      // the front end's name of it; changed only while it is not submitted
   uint32_t provider_slot = 0;  // the provider's own
 };
 
