@@ -1,0 +1,98 @@
+#include "samples/esdp_perf/task.h"
+
+#include <array>
+
+#include "absl/status/status.h"
+
+namespace esdp_perf {
+namespace {
+
+constexpr std::array<const char*, 4> kModes = {"bandwidth", "latency", "rate", "file"};
+
+absl::Status Refuse(const char* text) { return absl::InvalidArgumentError(text); }
+
+}  // namespace
+
+const char* NameOf(Task::Mode mode) { return kModes[static_cast<size_t>(mode)]; }
+
+Fields ToFields(const Task& task) {
+  Fields fields;
+  fields.Set("mode", NameOf(task.mode));
+  fields.Set("send", uint64_t{task.send});
+  fields.Set("receive", uint64_t{task.receive});
+  fields.Set("size", task.size);
+  fields.Set("receive_size", task.receive_size);
+  fields.Set("depth", task.depth);
+  fields.Set("connections", task.connections);
+  fields.Set("bytes", task.bytes);
+  fields.Set("seconds", task.seconds);
+  fields.Set("threshold", task.threshold);
+  fields.Set("manual", uint64_t{task.manual});
+  fields.Set("congestion", task.congestion);
+  fields.Set("checksum", uint64_t{task.checksum});
+  fields.Set("verify", uint64_t{task.verify});
+  fields.Set("seed", task.seed);
+  fields.Set("file", task.file);
+  fields.Set("fabric", task.fabric);
+  return fields;
+}
+
+absl::StatusOr<Task> TaskFromFields(const Fields& fields) {
+  Task task;
+  size_t mode = 0;
+  while (mode < kModes.size() && fields.Text("mode") != kModes[mode]) ++mode;
+  if (mode == kModes.size()) return Refuse("the peer asks for a mode that is not known here");
+  task.mode = static_cast<Task::Mode>(mode);
+  task.send = fields.Number("send") != 0;
+  task.receive = fields.Number("receive") != 0;
+  task.size = fields.Number("size");
+  task.receive_size = fields.Number("receive_size");
+  task.depth = fields.Number("depth");
+  task.connections = fields.Number("connections");
+  task.bytes = fields.Number("bytes");
+  task.seconds = fields.Real("seconds");
+  task.threshold = fields.Number("threshold");
+  task.manual = fields.Number("manual") != 0;
+  task.congestion = fields.Text("congestion");
+  task.checksum = fields.Number("checksum") != 0;
+  task.verify = fields.Number("verify") != 0;
+  task.seed = fields.Number("seed");
+  task.file = fields.Text("file");
+  task.fabric = fields.Text("fabric");
+  if (absl::Status status = Check(task); !status.ok()) return status;
+  return task;
+}
+
+absl::Status Check(const Task& task) {
+  constexpr uint64_t kMemoryMax = uint64_t{1} << 34;
+  if (!task.send && !task.receive) return Refuse("--direction: send, receive or both");
+  if (task.size < 1 || task.size > (1 << 30)) return Refuse("--size: from 1 to 1G");
+  if (task.receive_size > (1 << 30)) return Refuse("--receive-size: up to 1G");
+  if (task.depth < 1 || task.depth > 4096) return Refuse("--depth: from 1 to 4096");
+  if (task.connections < 1 || task.connections > 1024) {
+    return Refuse("--connections: from 1 to 1024");
+  }
+  const uint64_t largest = task.size > task.receive_size ? task.size : task.receive_size;
+  if (largest * task.depth * task.connections > kMemoryMax) {
+    return Refuse("--size times --depth times --connections: more than 16 GiB of buffers");
+  }
+  if (task.bytes == 0 && !(task.seconds > 0 && task.seconds <= 86400)) {
+    return Refuse("--seconds: more than 0, up to a day");
+  }
+  const bool latency = task.mode == Task::Mode::kLatency;
+  if (latency && (task.connections != 1 || task.depth != 1)) {
+    return Refuse("--mode latency: one connection of depth 1");
+  }
+  if (task.mode == Task::Mode::kFile) {
+    if (task.file.empty() || task.file.find_first_of("/\n") != std::string::npos ||
+        task.file[0] == '.') {
+      return Refuse("--file: the last part of its path must be a plain name");
+    }
+    if (task.connections != 1 || task.send == task.receive || task.verify) {
+      return Refuse("--file: one connection, one direction, and its SHA-256 in place of --verify");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace esdp_perf

@@ -1,0 +1,53 @@
+#ifndef ESDP_SAMPLES_ESDP_PERF_TASK_H_
+#define ESDP_SAMPLES_ESDP_PERF_TASK_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "esdp/options.h"
+#include "samples/esdp_perf/fields.h"
+
+namespace esdp_perf {
+
+using esdp::kNever;
+
+// What one run does. The client draws it up from its options and tells the server. Directions are
+// the client's: "send" is from client to server.
+struct Task {
+  enum class Mode { kBandwidth, kLatency, kRate, kFile } mode = Mode::kBandwidth;
+  bool send = true;
+  bool receive = false;
+
+  uint64_t size = 1 << 20;    // bytes of one send
+  uint64_t receive_size = 0;  // bytes of one receive. 0: the same, and each is filled whole
+  uint64_t depth = 8;         // operations in flight for each connection and direction
+  uint64_t connections = 1;
+  uint64_t bytes = 0;  // for each connection and direction. 0: as long as `seconds`
+  double seconds = 5;
+  uint64_t threshold = 64 * 1024;  // operations of this size and more go zero-copy; kNever: none
+  bool manual = false;             // progress in the calling thread, which spins
+  std::string congestion;          // of TCP, by name; empty: the system's
+  bool checksum = false;           // ask the fabric for an end-to-end checksum
+  bool verify = false;             // fill and check each byte
+  uint64_t seed = 1;
+  std::string file;  // kFile: the file's name in the server's folder
+  std::string fabric = "qpip";
+
+  bool operator==(const Task&) const = default;
+};
+
+const char* NameOf(Task::Mode mode);
+
+Fields ToFields(const Task& task);
+
+// InvalidArgument where a field has a value that no run can have: what came over a network is not
+// trusted.
+absl::StatusOr<Task> TaskFromFields(const Fields& fields);
+
+// InvalidArgument names the option that is out of range.
+absl::Status Check(const Task& task);
+
+}  // namespace esdp_perf
+
+#endif  // ESDP_SAMPLES_ESDP_PERF_TASK_H_
