@@ -15,7 +15,8 @@
 
 namespace esdp::sdp {
 
-// --- set-up and end ---------------------------------------------------------------------------------------------------
+// --- set-up and end
+// ---------------------------------------------------------------------------------------------------
 
 struct StartConnect {  // connecting side: the rendezvous request, with this Hello
   wire::Message hello;
@@ -27,20 +28,23 @@ struct RejectConnection {
   const char* reason = "";
 };
 struct ReportConnected {};  // the connection carries data from now on; once
-// Take the queue pair out of the ready state. `orderly`: posted Sends leave first. Answered by ConnectionLost.
-// At most one of each kind; one that is not orderly may follow an orderly one that takes too long.
+// Take the queue pair out of the ready state. `orderly`: posted Sends leave first. Answered by
+// ConnectionLost. At most one of each kind; one that is not orderly may follow an orderly one that
+// takes too long.
 struct Disconnect {
   bool orderly = true;
   Outcome cause = Outcome::kDone;
   const char* reason = "";  // static text
 };
-// Nothing is left: no input but late application requests will follow. `cause` is the root cause, kDone for a clean end.
+// Nothing is left: no input but late application requests will follow. `cause` is the root cause,
+// kDone for a clean end.
 struct ReportClosed {
   Outcome cause = Outcome::kDone;
   const char* reason = "";
 };
 
-// --- the wire ---------------------------------------------------------------------------------------------------------
+// --- the wire
+// ---------------------------------------------------------------------------------------------------------
 
 struct PostReceive {
   ReceiveBuffer buffer{};
@@ -48,8 +52,9 @@ struct PostReceive {
 
 inline constexpr size_t kGatherMax = 5;
 
-// One SDP message: header, then `copied_bytes` from the start of `send_buffer`, then the gathered ranges. Only one of the
-// two kinds of payload is used in a message. Sends leave in the order of these actions.
+// One SDP message: header, then `copied_bytes` from the start of `send_buffer`, then the gathered
+// ranges. Only one of the two kinds of payload is used in a message. Sends leave in the order of
+// these actions.
 struct Send {
   wire::Message message;
   std::optional<SendBuffer> send_buffer;  // free again when this Send has finished
@@ -67,7 +72,8 @@ struct Write {  // RDMA write from an operation's memory into the peer's
   RemoteRange target;
 };
 
-// --- memory -----------------------------------------------------------------------------------------------------------
+// --- memory
+// -----------------------------------------------------------------------------------------------------------
 
 struct CopyIn {  // from a receive buffer to an operation; done when the step's actions have run
   ReceiveBuffer buffer{};
@@ -84,23 +90,25 @@ struct Expose {  // answered at once by Exposed or ExposeFailed
   OperationRange range;
   Right right = Right::kRemoteRead;
 };
-// Answered by Withdrawn. When the connection is lost the adverts still exposed get no Withdraw: the provider lets go of
-// them before it hands in ConnectionLost.
+// Answered by Withdrawn. When the connection is lost the adverts still exposed get no Withdraw: the
+// provider lets go of them before it hands in ConnectionLost.
 struct Withdraw {
   AdvertId advert{};
-  bool already_invalidated = false;  // the peer's Send has killed the key: nothing is left to invalidate on the fabric
+  bool already_invalidated =
+      false;  // the peer's Send has killed the key: nothing is left to invalidate on the fabric
 };
 
-// --- the application --------------------------------------------------------------------------------------------------
+// --- the application
+// --------------------------------------------------------------------------------------------------
 
 // Exactly one for every operation that was asked for, and the last word on it.
 struct FinishOperation {
   OperationId operation{};
   Outcome outcome = Outcome::kDone;
-  bool end_of_stream = false;     // receive: the peer has shut down and no byte is left after these
-  uint64_t bytes = 0;             // moved, also with an error
-  uint64_t bytes_zero_copy = 0;   // of them by RDMA
-  uint64_t stream_offset = 0;     // of the operation's first byte in its direction
+  bool end_of_stream = false;    // receive: the peer has shut down and no byte is left after these
+  uint64_t bytes = 0;            // moved, also with an error
+  uint64_t bytes_zero_copy = 0;  // of them by RDMA
+  uint64_t stream_offset = 0;    // of the operation's first byte in its direction
 };
 
 struct SetTimer {  // replaces an earlier setting
@@ -111,9 +119,9 @@ struct ClearTimer {
   Timer timer{};
 };
 
-using Action =
-    std::variant<StartConnect, AcceptConnection, RejectConnection, ReportConnected, Disconnect, ReportClosed, PostReceive, Send,
-                 Read, Write, CopyIn, CopyOut, Expose, Withdraw, FinishOperation, SetTimer, ClearTimer>;
+using Action = std::variant<StartConnect, AcceptConnection, RejectConnection, ReportConnected,
+                            Disconnect, ReportClosed, PostReceive, Send, Read, Write, CopyIn,
+                            CopyOut, Expose, Withdraw, FinishOperation, SetTimer, ClearTimer>;
 
 // The caller keeps one and clears it between steps, so that a steady state allocates nothing.
 using Actions = std::vector<Action>;

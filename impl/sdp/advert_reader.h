@@ -87,9 +87,9 @@ class AdvertReader {
   bool cancelled_ = false;
   uint32_t length_ = 0;
   uint32_t inline_bytes_ = 0;
-  uint32_t started_ = 0;    // offset of the next read
-  uint32_t obtained_ = 0;   // everything below this offset is ours
-  uint32_t reported_ = 0;   // sum of our RdmaRdCompl
+  uint32_t started_ = 0;   // offset of the next read
+  uint32_t obtained_ = 0;  // everything below this offset is ours
+  uint32_t reported_ = 0;  // sum of our RdmaRdCompl
   uint32_t remainder_ = 0;
   RemoteRange remote_;
   Inline inline_payload_;

@@ -16,8 +16,7 @@ void Connection::Receive(const MessageArrived& arrived, Actions& actions) {
   }
   credits_.OnReceiveTaken();
   ++counters_.messages_received;
-  const bool bare =
-      std::holds_alternative<wire::Data>(message.body) && arrived.payload_length == 0;
+  const bool bare = std::holds_alternative<wire::Data>(message.body) && arrived.payload_length == 0;
   const char* violation = credits_.OnHeader(message.base, bare);
   if (violation == nullptr) violation = CheckArrival(arrived);
   if (violation != nullptr) {
@@ -33,8 +32,8 @@ void Connection::Receive(const MessageArrived& arrived, Actions& actions) {
   } else if (const auto* advert = std::get_if<wire::SrcAvail>(&message.body)) {
     keeps_buffer = OnSrcAvail(*advert, arrived, actions);
   } else if (const auto* completion = std::get_if<wire::RdmaRdCompl>(&message.body)) {
-    OnAdvertProgress(
-        source_.OnRdmaRdCompl(completion->length, arrived.invalidated_key, actions), actions);
+    OnAdvertProgress(source_.OnRdmaRdCompl(completion->length, arrived.invalidated_key, actions),
+                     actions);
   } else if (std::holds_alternative<wire::SendSm>(message.body)) {
     ++counters_.send_sm_received;
     OnAdvertProgress(source_.OnSendSm(actions), actions);
@@ -93,8 +92,8 @@ bool Connection::OnData(const MessageArrived& arrived, Actions& actions) {
 bool Connection::OnSrcAvail(const wire::SrcAvail& advert, const MessageArrived& arrived,
                             Actions& actions) {
   if (RefusesPayload(actions)) return false;
-  const char* violation = reader_.OnSrcAvail(
-      advert, {arrived.buffer, arrived.payload_offset, arrived.payload_length});
+  const char* violation =
+      reader_.OnSrcAvail(advert, {arrived.buffer, arrived.payload_offset, arrived.payload_length});
   if (violation != nullptr) {
     Fail(Outcome::kPeerProtocol, violation, actions);
     return false;

@@ -9,8 +9,8 @@
 
 namespace esdp::sdp {
 
-// What a connection is told at construction and never again: what its fabric can do, how large its buffers are, and the
-// application's wishes. Sizes in bytes.
+// What a connection is told at construction and never again: what its fabric can do, how large its
+// buffers are, and the application's wishes. Sizes in bytes.
 struct Config {
   bool connecting = true;  // false: the accepting side
 
@@ -19,13 +19,14 @@ struct Config {
   uint32_t gather_max = 5;             // payload entries of one Send, beside its header
   uint32_t send_work_max = 64;         // Sends, reads and writes posted and not finished
   bool initiator_speaks_first = false;
-  bool can_expose = true;              // Expose may be answered by Exposed at all
-  bool remote_invalidate = false;      // our Cap bit 0x1: any key of ours may be invalidated by a Send
+  bool can_expose = true;          // Expose may be answered by Exposed at all
+  bool remote_invalidate = false;  // our Cap bit 0x1: any key of ours may be invalidated by a Send
 
   // Private buffers, our own side. Receive buffers include the header.
   uint16_t receive_buffers = 16;
   uint32_t receive_buffer_bytes = 16 * 1024 + 16;
-  uint16_t send_buffers = 8;  // each holds 16 KiB of coalesced payload, never more than the peer's buffer takes
+  uint16_t send_buffers =
+      8;  // each holds 16 KiB of coalesced payload, never more than the peer's buffer takes
 
   uint8_t max_adverts = 1;  // adverts the peer may have outstanding towards us
 
@@ -33,11 +34,15 @@ struct Config {
   static constexpr uint64_t kNever = ~uint64_t{0};
   uint64_t zcopy_send_min = 64 * 1024;
   uint64_t zcopy_receive_min = 64 * 1024;
-  uint32_t coalesce_max = 2048;  // a send piece up to this long is copied and may share a message with its neighbours
+  uint32_t coalesce_max =
+      2048;  // a send piece up to this long is copied and may share a message with its neighbours
 
-  Duration acknowledge_delay = std::chrono::milliseconds(10);  // kDelivered of the peer waits at most this
-  Duration close_wait = std::chrono::seconds(5);  // second closer: how long for the peer to end the connection
-  Duration linger = std::chrono::seconds(60);     // graceful close: how long for our data and the peer's DisConn
+  Duration acknowledge_delay =
+      std::chrono::milliseconds(10);  // kDelivered of the peer waits at most this
+  Duration close_wait =
+      std::chrono::seconds(5);  // second closer: how long for the peer to end the connection
+  Duration linger =
+      std::chrono::seconds(60);  // graceful close: how long for our data and the peer's DisConn
 
   // For our Hello.
   uint8_t ip_version = 4;

@@ -81,8 +81,8 @@ void Connection::On(const HelloRefused& refused, Actions& actions) {
 void Connection::On(const Established& established, Actions& actions) {
   if (!Next(phase_, PhaseCue::kEstablished)) return;
   if (phase_ == Phase::kHelloSent) {
-    const char* refusal = established.hello_ack ? CheckHelloAck(*established.hello_ack, peer_)
-                                                : "HelloAck: missing";
+    const char* refusal =
+        established.hello_ack ? CheckHelloAck(*established.hello_ack, peer_) : "HelloAck: missing";
     if (refusal != nullptr) {
       Fail(Outcome::kHandshakeRefused, refusal, actions);
       return;
@@ -218,10 +218,12 @@ void Connection::End(Actions& actions) {
   MaybeReportClosed(actions);
 }
 
-// What the peer sent before it ended in order stays readable, so nothing is reported while it lasts.
+// What the peer sent before it ended in order stays readable, so nothing is reported while it
+// lasts.
 void Connection::MaybeReportClosed(Actions& actions) {
   if (phase_ != Phase::kClosed || reported_closed_) return;
-  if (receive_.has_unread() && !teardown_.closing()) return;
+  const bool readable = receive_.has_unread() || !receive_.empty();
+  if (cause_ == Outcome::kDone && readable && !teardown_.closing()) return;
   receive_.DropUnread();
   receive_.FinishAll(OutcomeAfterEnd(), actions);
   teardown_.FinishCloses(cause_, actions);
@@ -327,9 +329,7 @@ void Connection::On(const ExposeFailed& failed, Actions& actions) {
   ++counters_.expose_failures;
 }
 
-void Connection::On(const Withdrawn& withdrawn, Actions&) {
-  source_.OnWithdrawn(withdrawn.advert);
-}
+void Connection::On(const Withdrawn& withdrawn, Actions&) { source_.OnWithdrawn(withdrawn.advert); }
 
 void Connection::On(const TimerFired& fired, Actions& actions) {
   if (fired.timer == Timer::kAcknowledge) {
@@ -352,7 +352,8 @@ void Connection::On(const TimerFired& fired, Actions& actions) {
 bool Connection::Holds() const {
   if (credits_.posted() > config_.receive_buffers) return false;
   if (posted_sends_.size() + reader_.reads_in_flight() > config_.send_work_max) return false;
-  const bool quiet = !source_.outstanding() || send_.NextPayload(true) != SendHalf::Next::kRemainder;
+  const bool quiet =
+      !source_.outstanding() || send_.NextPayload(true) != SendHalf::Next::kRemainder;
   return quiet && credits_.Holds() && send_.Holds() && source_.Holds() && receive_.Holds() &&
          reader_.Holds();
 }

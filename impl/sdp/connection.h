@@ -23,14 +23,16 @@ namespace esdp::sdp {
 
 // One SDP connection: a state machine without I/O.
 //
-//   One door:  Step takes one input and the time, and appends actions. Nothing else is read or called; payload is never
+//   One door:  Step takes one input and the time, and appends actions. Nothing else is read or
+//   called; payload is never
 //              touched; the same inputs give the same actions.
 //   Value:     copyable; digest() is equal for equal states.
-//   Checks:    after each step the invariants are checked. One that fails ends the connection with kInternal.
-//   Time:      must not run backwards between inputs.
+//   Checks:    after each step the invariants are checked. One that fails ends the connection with
+//   kInternal. Time:      must not run backwards between inputs.
 //
-// The parts know nothing of each other. What leaves is pulled: after each input the connection asks them, in a fixed
-// order, what they would send now, as far as credits and send slots go, so no message is made before it may leave.
+// The parts know nothing of each other. What leaves is pulled: after each input the connection asks
+// them, in a fixed order, what they would send now, as far as credits and send slots go, so no
+// message is made before it may leave.
 class Connection {
  public:
   explicit Connection(const Config& config);
@@ -128,16 +130,16 @@ class Connection {
   AdvertReader reader_;
   Teardown teardown_;
 
-  GrowingRing<SendKind> posted_sends_;   // not finished, in order
-  GrowingRing<MessageArrived> early_;    // arrived before the queue pair was reported ready
-  bool speaks_first_ = false;            // a bare Data is owed before anything else [2.7]
-  bool waits_for_first_ = false;         // nothing may leave before a message has arrived [2.7]
+  GrowingRing<SendKind> posted_sends_;  // not finished, in order
+  GrowingRing<MessageArrived> early_;   // arrived before the queue pair was reported ready
+  bool speaks_first_ = false;           // a bare Data is owed before anything else [2.7]
+  bool waits_for_first_ = false;        // nothing may leave before a message has arrived [2.7]
   bool resize_refusal_owed_ = false;
-  bool stalled_ = false;                 // payload waits for credits
+  bool stalled_ = false;  // payload waits for credits
   bool acknowledgement_due_ = false;
   bool disconnect_asked_ = false;
   bool reported_closed_ = false;
-  std::optional<Time> acknowledge_at_;   // for payload that no message of ours has acknowledged
+  std::optional<Time> acknowledge_at_;  // for payload that no message of ours has acknowledged
   bool acknowledge_armed_ = false;
   Time close_armed_ = kTimeInfinite;
   Counters counters_;

@@ -7,14 +7,14 @@ namespace esdp::sdp {
 
 // Counters of one connection, from its start.
 struct Counters {
-  uint64_t bytes_sent_copied = 0, bytes_sent_zero_copy = 0;        // by Data (and inline), by RDMA
+  uint64_t bytes_sent_copied = 0, bytes_sent_zero_copy = 0;  // by Data (and inline), by RDMA
   uint64_t bytes_received_copied = 0, bytes_received_zero_copy = 0;
-  uint64_t sends_copied = 0, sends_zero_copy = 0;                  // operations finished, by where most bytes went
+  uint64_t sends_copied = 0, sends_zero_copy = 0;  // operations finished, by where most bytes went
   uint64_t receives_copied = 0, receives_zero_copy = 0;
   uint64_t messages_sent = 0, messages_received = 0;
   uint64_t source_adverts_sent = 0, source_adverts_received = 0;
   uint64_t send_sm_sent = 0, send_sm_received = 0;
-  uint64_t payload_copies = 0, payload_copy_bytes = 0;             // CopyIn and CopyOut
+  uint64_t payload_copies = 0, payload_copy_bytes = 0;  // CopyIn and CopyOut
   uint64_t credit_stalls = 0, credit_updates_sent = 0;
   uint64_t expose_failures = 0;
 };

@@ -15,7 +15,11 @@ const char* Credits::OnHeader(const wire::BaseHeader& header, bool bare) {
   if (header.sequence != last_received_ + 1) return "MSeq: not the next in sequence";
   if (!AtOrAfter(last_sent_, header.acknowledged)) return "MSeqAck: of a message never sent";
   last_received_ = header.sequence;
-  if (bare) ++bare_received_;
+  if (bare) {
+    ++bare_received_;
+  } else {
+    restores_ = 0;
+  }
   // A value that goes back acknowledges nothing new, but the credits are reckoned from it as they
   // are: gen2 holds the acknowledgement at a lower number than it gave before [19, row 11].
   peer_buffers_ = header.buffers;
@@ -43,6 +47,8 @@ bool Credits::MaySendControl() const {
 }
 
 void Credits::Stamp(wire::BaseHeader& header, bool payload, bool bare) {
+  const bool gives_more = PeerWouldKnow() > PeerKnows() + static_cast<int32_t>(bare_received_);
+  restores_ = bare && !gives_more ? restores_ + 1 : 0;
   ++last_sent_;
   header.sequence = last_sent_;
   header.buffers = posted_;
@@ -65,20 +71,30 @@ int32_t Credits::PeerWouldKnow() const {
   return int32_t{posted_} - static_cast<int32_t>(last_received_ - AcknowledgementNow());
 }
 
-bool Credits::UpdateDue() const {
+Credits::Update Credits::UpdateDue() const {
   const int32_t fresh = PeerWouldKnow();
   const int32_t known = PeerKnows();
-  if (known <= kMustUpdateAt && fresh > known) return available() >= kCreditsForUpdate;
+  if (fresh <= known || available() < kCreditsForUpdate) return Update::kNone;
   // Bare updates do not count: one that restores a buffer must not call for one in return.
   const int32_t effective = known + static_cast<int32_t>(bare_received_);
-  if (fresh <= effective || fresh <= known) return false;
-  if (effective > 2 && 2 * fresh <= 3 * effective) return false;
-  return available() >= kCreditsForUpdate;
+  if (fresh > effective) {
+    const bool worthwhile = effective <= 2 || 2 * fresh > 3 * effective;
+    return worthwhile || known <= kMustUpdateAt ? Update::kNow : Update::kNone;
+  }
+  if (known > kMustUpdateAt) return Update::kNone;
+  // All that there is to give is what the peer's own bare Data took.
+  return restores_ < kPromptRestores ? Update::kNow : Update::kLater;
 }
 
-bool Credits::EscapeDue() const {
+uint32_t Credits::LaterBy() const {
+  const uint32_t doublings = restores_ - std::min(restores_, kPromptRestores);
+  return 1u << std::min(doublings, kRestoreDoublingsMax);
+}
+
+Credits::Update Credits::EscapeDue() const {
   // By the same rule an esdp peer that heard a bare Data of ours may rest while it knows us at two.
-  return available() == kCreditsForPayload - 1 && bare_unacknowledged_ && !escaped_;
+  if (available() != kCreditsForPayload - 1 || !bare_unacknowledged_) return Update::kNone;
+  return escaped_ ? Update::kLater : Update::kNow;
 }
 
 bool Credits::Holds() const {
@@ -90,7 +106,7 @@ void Credits::AddTo(Digest& digest) const {
   digest.Add(posted_).Add(posted_told_).Add(acknowledged_told_).Add(last_received_);
   digest.Add(bare_received_).Add(peer_buffers_).Add(peer_credit_base_).Add(peer_acknowledged_);
   digest.Add(last_sent_).Add(last_bare_sent_).Add(bare_unacknowledged_).Add(escaped_);
-  digest.Add(held_at_.has_value()).Add(held_at_.value_or(0));
+  digest.Add(restores_).Add(held_at_.has_value()).Add(held_at_.value_or(0));
 }
 
 }  // namespace esdp::sdp

@@ -34,9 +34,14 @@ class Credits {
   void Stamp(wire::BaseHeader& header, bool payload, bool bare);
 
   // --- what we owe the peer [4.4] ---
-  bool UpdateDue() const;
-  // Payload waits with exactly two credits, and the peer may believe that it owes us nothing.
-  bool EscapeDue() const;
+  enum class Update : uint8_t { kNone, kNow, kLater };
+  // kLater: the duty is there, but two sides that both hold unread bytes would answer each other's
+  // bare Data for ever, so after the first few it is done at leisure: not before `LaterBy` delays.
+  Update UpdateDue() const;
+  uint32_t LaterBy() const;
+  // For a sender whose payload waits. Due when there are exactly two credits and the peer may
+  // believe that it owes us nothing; later, when one was sent already that may have crossed.
+  Update EscapeDue() const;
   void OnEscape() { escaped_ = true; }
 
   // [7.4] Holds the acknowledgement at `sequence` until released, whatever else arrives.
@@ -59,16 +64,17 @@ class Credits {
   bool GivesCredits() const { return PeerWouldKnow() > PeerKnows(); }
 
   uint16_t posted_ = 0;
-  uint16_t posted_told_ = 0;       // Bufs of our last header
-  uint32_t acknowledged_told_ = 0; // MSeqAck of our last header
-  uint32_t last_received_ = 0;     // 0: the Hello
-  uint32_t bare_received_ = 0;     // bare Data since our last send
+  uint16_t posted_told_ = 0;        // Bufs of our last header
+  uint32_t acknowledged_told_ = 0;  // MSeqAck of our last header
+  uint32_t last_received_ = 0;      // 0: the Hello
+  uint32_t bare_received_ = 0;      // bare Data since our last send
 
-  uint16_t peer_buffers_ = 0;      // of the peer's last header
-  uint32_t peer_credit_base_ = 0;  // MSeqAck of the peer's last header
-  uint32_t peer_acknowledged_ = 0; // the highest MSeqAck heard
-  uint32_t last_sent_ = 0;         // 0: the Hello
+  uint16_t peer_buffers_ = 0;       // of the peer's last header
+  uint32_t peer_credit_base_ = 0;   // MSeqAck of the peer's last header
+  uint32_t peer_acknowledged_ = 0;  // the highest MSeqAck heard
+  uint32_t last_sent_ = 0;          // 0: the Hello
   uint32_t last_bare_sent_ = 0;
+  uint32_t restores_ = 0;  // bare Data sent that gave nothing more, without a break
   bool bare_unacknowledged_ = false;
   bool escaped_ = false;
 

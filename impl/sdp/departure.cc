@@ -203,14 +203,19 @@ void Connection::SendDisConn(Actions& actions) {
 
 void Connection::SendUpdate(Actions& actions) {
   if (phase_ == Phase::kLastAck || !HasSlot(0)) return;
+  using Update = Credits::Update;
   const bool acknowledges =
       acknowledgement_due_ && !credits_.holds_acknowledgement() && credits_.MaySendControl();
-  if (acknowledges || credits_.UpdateDue()) {
+  const Update update = credits_.UpdateDue();
+  const Update escape = stalled_ ? credits_.EscapeDue() : Update::kNone;
+  if (acknowledges || update == Update::kNow) {
     SendBare(actions);
     ++counters_.credit_updates_sent;
-  } else if (stalled_ && credits_.EscapeDue()) {
+  } else if (escape == Update::kNow) {
     SendBare(actions);
     credits_.OnEscape();
+  } else if ((update == Update::kLater || escape == Update::kLater) && !acknowledge_at_) {
+    acknowledge_at_ = AddSaturating(now_, credits_.LaterBy() * config_.acknowledge_delay);
   }
 }
 

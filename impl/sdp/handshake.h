@@ -7,8 +7,8 @@
 #include "impl/sdp/config.h"
 #include "impl/sdp/wire/messages.h"
 
-// Hello and HelloAck: what is said and what is accepted [2.7, 2.8, 25]. No state of its own: when it
-// happens is the table of phases' business.
+// Hello and HelloAck: what is said and what is accepted [2.7, 2.8, 25]. No state of its own: when
+// it happens is the table of phases' business.
 
 namespace esdp::sdp {
 

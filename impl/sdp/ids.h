@@ -3,18 +3,20 @@
 
 #include <cstdint>
 
-// How the core names what it never touches: operations, buffers, adverts, timers. Also the small enumerations that cross
-// its door in both directions.
+// How the core names what it never touches: operations, buffers, adverts, timers. Also the small
+// enumerations that cross its door in both directions.
 
 namespace esdp::sdp {
 
-enum class OperationId : uint32_t {};    // chosen by the provider; unique among the live ones of a connection
+enum class OperationId : uint32_t {
+};  // chosen by the provider; unique among the live ones of a connection
 enum class ReceiveBuffer : uint16_t {};  // 0 .. Config::receive_buffers - 1
-enum class SendBuffer : uint16_t {};     // 0 .. Config::send_buffers - 1: room for one message of coalesced payload
-enum class AdvertId : uint32_t {};       // chosen by the core; never reused on a connection
+enum class SendBuffer : uint16_t {
+};  // 0 .. Config::send_buffers - 1: room for one message of coalesced payload
+enum class AdvertId : uint32_t {};  // chosen by the core; never reused on a connection
 
-// A range of an operation's memory. The provider has seen to it that each range given with AskSend or AskReceive lies in
-// one registered chunk; the core only ever names parts of those.
+// A range of an operation's memory. The provider has seen to it that each range given with AskSend
+// or AskReceive lies in one registered chunk; the core only ever names parts of those.
 struct OperationRange {
   OperationId operation{};
   uint32_t length = 0;
@@ -36,19 +38,21 @@ enum class Right : uint8_t { kRemoteRead, kRemoteWrite };
 enum class Timer : uint8_t { kAcknowledge, kClose };
 inline constexpr int kTimerCount = 2;
 
-// How an operation or a connection ended. The first that is not kDone is the root cause and stays it.
+// How an operation or a connection ended. The first that is not kDone is the root cause and stays
+// it.
 enum class Outcome : uint8_t {
   kDone,
-  kCancelled,          // the application asked
-  kDeadlineExceeded,   // its deadline passed
-  kShutDown,           // posted after Shutdown or Close, or pending at a graceful Close (receives)
-  kLocalAbort,         // the application asked for an abort, or dropped its socket
-  kConnectFailed,      // never connected: refused, rejected, unreachable, timed out; the provider knows which
-  kHandshakeRefused,   // the Hello or HelloAck was none we can live with
-  kPeerReset,          // AbortConn, or the connection ended without DisConn
-  kPeerProtocol,       // the peer broke SDP; the reason names the rule
-  kFabricError,        // the queue pair failed
-  kInternal,           // an invariant of ours did not hold
+  kCancelled,         // the application asked
+  kDeadlineExceeded,  // its deadline passed
+  kShutDown,          // posted after Shutdown or Close, or pending at a graceful Close (receives)
+  kLocalAbort,        // the application asked for an abort, or dropped its socket
+  kConnectFailed,  // never connected: refused, rejected, unreachable, timed out; the provider knows
+                   // which
+  kHandshakeRefused,  // the Hello or HelloAck was none we can live with
+  kPeerReset,         // AbortConn, or the connection ended without DisConn
+  kPeerProtocol,      // the peer broke SDP; the reason names the rule
+  kFabricError,       // the queue pair failed
+  kInternal,          // an invariant of ours did not hold
 };
 const char* ToString(Outcome outcome);
 

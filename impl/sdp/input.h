@@ -12,16 +12,18 @@
 
 namespace esdp::sdp {
 
-// --- set-up -----------------------------------------------------------------------------------------------------------
+// --- set-up
+// -----------------------------------------------------------------------------------------------------------
 
 struct AskConnect {};  // connecting side, first input
 struct HelloArrived {  // accepting side, first input: a Hello that decoded
   wire::Message hello;
 };
-struct HelloRefused {  // either side: the peer's Hello or HelloAck did not decode
+struct HelloRefused {       // either side: the peer's Hello or HelloAck did not decode
   const char* reason = "";  // a static text
 };
-// The queue pair is ready. Connecting side: with the HelloAck that decoded; accepting side: without.
+// The queue pair is ready. Connecting side: with the HelloAck that decoded; accepting side:
+// without.
 struct Established {
   std::optional<wire::Message> hello_ack;
   uint32_t reads_out_max = 1;  // RDMA reads we may have in flight
@@ -29,9 +31,11 @@ struct Established {
 };
 struct ConnectFailed {};  // no connection; the provider keeps the cause
 
-// --- the wire ---------------------------------------------------------------------------------------------------------
+// --- the wire
+// ---------------------------------------------------------------------------------------------------------
 
-// A message that decoded, in the oldest posted receive buffer. Its payload, if any, lies in that buffer.
+// A message that decoded, in the oldest posted receive buffer. Its payload, if any, lies in that
+// buffer.
 struct MessageArrived {
   wire::Message message;
   ReceiveBuffer buffer{};
@@ -39,24 +43,25 @@ struct MessageArrived {
   uint32_t payload_length = 0;
   std::optional<uint32_t> invalidated_key;  // the Send invalidated this key of ours
 };
-struct MessageRefused {  // what arrived is no message
+struct MessageRefused {     // what arrived is no message
   const char* reason = "";  // a static text that names field and fault
 };
 struct SendFinished {};   // the oldest unfinished Send has left; its gathered memory is ours again
 struct ReadFinished {};   // the oldest unfinished Read is placed
 struct WriteFinished {};  // the oldest unfinished Write has left
 
-// The queue pair has left the ready state and all its work is flushed: no byte moves any more. Last input of the wire.
-// `clean`: the peer ended it in order, or we did.
+// The queue pair has left the ready state and all its work is flushed: no byte moves any more. Last
+// input of the wire. `clean`: the peer ended it in order, or we did.
 struct ConnectionLost {
   bool clean = false;
   bool fabric_error = false;  // not the peer but the queue pair failed (bad key, device)
 };
 
-// --- the application --------------------------------------------------------------------------------------------------
+// --- the application
+// --------------------------------------------------------------------------------------------------
 
-// One contiguous piece of a send operation, in order; `more` if another piece of the same operation follows at once.
-// A zero-length operation is one piece of length 0.
+// One contiguous piece of a send operation, in order; `more` if another piece of the same operation
+// follows at once. A zero-length operation is one piece of length 0.
 struct AskSend {
   OperationRange piece;
   bool more = false;
@@ -76,7 +81,8 @@ struct AskReceive {
   uint64_t zcopy_min = 0;
 };
 
-// `outcome` is kCancelled or kDeadlineExceeded. Unknown operations are ignored: they have ended already.
+// `outcome` is kCancelled or kDeadlineExceeded. Unknown operations are ignored: they have ended
+// already.
 struct AskCancel {
   OperationId operation{};
   CancelMode mode = CancelMode::kIfNotStarted;
@@ -86,15 +92,17 @@ struct AskCancel {
 struct AskShutdown {  // write side; finishes when DisConn has left
   OperationId operation{};
 };
-// At most once. Graceful: sends drain, receives end with kShutDown, DisConn, the peer's DisConn, then kDone; at the
-// linger limit it turns to an abort. Abort: everything pending ends with kLocalAbort. The close operation ends last: with
-// the root cause, or with kDone when an abort was what it asked for. A graceful one may be followed by one that aborts.
+// At most once. Graceful: sends drain, receives end with kShutDown, DisConn, the peer's DisConn,
+// then kDone; at the linger limit it turns to an abort. Abort: everything pending ends with
+// kLocalAbort. The close operation ends last: with the root cause, or with kDone when an abort was
+// what it asked for. A graceful one may be followed by one that aborts.
 struct AskClose {
   OperationId operation{};
   bool abort = false;
 };
 
-// --- answers ----------------------------------------------------------------------------------------------------------
+// --- answers
+// ----------------------------------------------------------------------------------------------------------
 
 // To Expose and Withdraw, before any other input.
 struct Exposed {
@@ -104,7 +112,8 @@ struct Exposed {
 struct ExposeFailed {
   AdvertId advert{};
 };
-// The key of this advert is dead: the peer cannot reach the memory any more. Follows Withdraw, perhaps after other inputs.
+// The key of this advert is dead: the peer cannot reach the memory any more. Follows Withdraw,
+// perhaps after other inputs.
 struct Withdrawn {
   AdvertId advert{};
 };
@@ -113,8 +122,9 @@ struct TimerFired {
   Timer timer{};
 };
 
-using Input = std::variant<AskConnect, HelloArrived, HelloRefused, Established, ConnectFailed, MessageArrived, MessageRefused,
-                           SendFinished, ReadFinished, WriteFinished, ConnectionLost, AskSend, AskReceive, AskCancel,
+using Input = std::variant<AskConnect, HelloArrived, HelloRefused, Established, ConnectFailed,
+                           MessageArrived, MessageRefused, SendFinished, ReadFinished,
+                           WriteFinished, ConnectionLost, AskSend, AskReceive, AskCancel,
                            AskShutdown, AskClose, Exposed, ExposeFailed, Withdrawn, TimerFired>;
 
 }  // namespace esdp::sdp

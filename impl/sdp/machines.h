@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <optional>
 
-// The tables of legal moves as types: an enumeration, names, Next() and the whole listing. One table
-// so far, the phase of a connection; the data delivery modes of each half get theirs beside it.
+// The tables of legal moves as types: an enumeration, names, Next() and the whole listing. One
+// table so far, the phase of a connection; the data delivery modes of each half get theirs beside
+// it.
 
 namespace esdp::sdp {
 

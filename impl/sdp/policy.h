@@ -5,7 +5,8 @@
 
 #include "impl/sdp/ids.h"
 
-// Which path bytes take. Decisions only, from numbers that are handed in: the mechanism is elsewhere.
+// Which path bytes take. Decisions only, from numbers that are handed in: the mechanism is
+// elsewhere.
 
 namespace esdp::sdp {
 

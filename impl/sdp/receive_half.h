@@ -60,7 +60,7 @@ class ReceiveHalf {
  private:
   struct Operation {
     OperationId id{};
-    bool open = false;      // more pieces follow
+    bool open = false;  // more pieces follow
     bool wait_all = false;
     bool finished = false;  // cancelled: its event is out, only the place is left
     bool ends_short = false;
@@ -69,7 +69,7 @@ class ReceiveHalf {
     uint64_t assigned = 0;   // bytes that have found their place in it
     uint64_t in_flight = 0;  // of them, still being read
     uint64_t zero_copy = 0;
-    uint64_t begin = 0;      // stream position of its first byte
+    uint64_t begin = 0;  // stream position of its first byte
   };
   struct Piece {
     OperationRange range;
@@ -95,7 +95,7 @@ class ReceiveHalf {
   uint64_t first_number_ = 0;  // of operations_[0]
   GrowingRing<Piece> pieces_;  // none is empty
   GrowingRing<Unread> unread_;
-  uint64_t assigned_ = 0;      // stream position of the next byte to find a place
+  uint64_t assigned_ = 0;  // stream position of the next byte to find a place
 };
 
 }  // namespace esdp::sdp

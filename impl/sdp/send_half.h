@@ -66,9 +66,9 @@ class SendHalf {
   void OnAdvertComplete(uint64_t operation_number, uint32_t inline_bytes);
   void OnRemainder(uint64_t operation_number, const OperationRange& range);
 
-  void OnPayloadFinished();                  // the oldest unfinished payload message has left
-  void OnAcknowledged(uint32_t sequence);    // MSeqAck
-  void OnAllDelivered();                     // the connection ended in order
+  void OnPayloadFinished();                // the oldest unfinished payload message has left
+  void OnAcknowledged(uint32_t sequence);  // MSeqAck
+  void OnAllDelivered();                   // the connection ended in order
   uint64_t emitted() const { return emitted_; }
 
   // Finishes what is done, in order. Memory from stream position `held_from` on is exposed.
@@ -85,8 +85,8 @@ class SendHalf {
  private:
   struct Operation {
     OperationId id{};
-    bool open = false;       // more pieces follow
-    bool finished = false;   // cancelled: its event is out, only the place is left
+    bool open = false;      // more pieces follow
+    bool finished = false;  // cancelled: its event is out, only the place is left
     CompleteAt complete_at = CompleteAt::kReusable;
     Outcome outcome = Outcome::kDone;
     uint64_t begin = 0, end = 0;  // stream positions

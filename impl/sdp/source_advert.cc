@@ -68,8 +68,7 @@ SourceAdvert::Progress SourceAdvert::OnSendSm(Actions& actions) {
   if (!outstanding()) return progress;  // [17] a race, not an error
   const uint32_t gone = kInlineBytes + acknowledged_;
   progress.operation_number = operation_number_;
-  progress.remainder =
-      OperationRange{range_.operation, range_.length - gone, range_.offset + gone};
+  progress.remainder = OperationRange{range_.operation, range_.length - gone, range_.offset + gone};
   WithdrawNow(false, actions);
   return progress;
 }

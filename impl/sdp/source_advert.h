@@ -43,14 +43,13 @@ class SourceAdvert {
   struct Progress {
     const char* violation = nullptr;  // the peer broke the protocol: nothing else is valid
     uint64_t operation_number = 0;
-    uint32_t bytes_read = 0;           // by this message
-    bool complete = false;             // all of it was read
+    uint32_t bytes_read = 0;                  // by this message
+    bool complete = false;                    // all of it was read
     std::optional<OperationRange> remainder;  // to be sent as Data, next
   };
   // [7.1, step 4] `invalidated_key`: the Send invalidated this key, which stands in for our own
   // withdrawal; it must be the key of the advert that this completes [25].
-  Progress OnRdmaRdCompl(uint32_t bytes, std::optional<uint32_t> invalidated_key,
-                         Actions& actions);
+  Progress OnRdmaRdCompl(uint32_t bytes, std::optional<uint32_t> invalidated_key, Actions& actions);
   // [7.2] Ignored when none is outstanding.
   Progress OnSendSm(Actions& actions);
 

@@ -1,7 +1,10 @@
+#include "tests/sdp/side.h"
+
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "impl/base/bytes.h"
-#include "tests/sdp/pair.h"
 
 namespace esdp::sdp::testing {
 
@@ -110,7 +113,8 @@ void Side::Feed(const Input& input) {
 }
 
 void Side::Run(const Action& action) {
-  EXPECT_FALSE(to_answer_) << name_ << ": an action behind Expose in the same step";
+  EXPECT_FALSE(to_answer_ && std::holds_alternative<sdp::Send>(action))
+      << name_ << ": a Send between Expose and its answer";
   history_.push_back(action);
   std::visit([this](const auto& it) { Act(it); }, action);
 }

@@ -1,0 +1,282 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "tests/sdp/pair.h"
+
+// Whole conversations, everything about them drawn from a seed: sizes, thresholds, buffer counts,
+// who sends, how it ends, and in which order things happen. ESDP_SEED=n repeats one of them,
+// ESDP_CONVERSATIONS=n holds so many.
+
+namespace esdp::sdp::testing {
+namespace {
+
+constexpr uint64_t kConversations = 1500;
+
+struct Seeds {
+  uint64_t first = 1;
+  uint64_t count = kConversations;
+};
+
+Seeds SeedsFromEnvironment() {
+  Seeds seeds;
+  if (const char* text = std::getenv("ESDP_CONVERSATIONS"); text != nullptr) {
+    seeds.count = std::strtoull(text, nullptr, 10);
+  }
+  if (const char* text = std::getenv("ESDP_SEED"); text != nullptr) {
+    seeds = {std::strtoull(text, nullptr, 10), 1};
+  }
+  return seeds;
+}
+
+Config DrawConfig(Random& random, bool connecting) {
+  Config config = SmallConfig(connecting);
+  const uint16_t counts[] = {3, 4, 5, 8, 16, 64};
+  config.receive_buffers = counts[random.Below(6)];
+  const uint32_t sizes[] = {37, 64, 100, 1040, 4112, 16400};
+  config.receive_buffer_bytes = sizes[random.Below(6)];
+  config.send_buffers = static_cast<uint16_t>(random.Between(1, 8));
+  config.send_work_max = static_cast<uint32_t>(random.Between(6, 40));
+  config.gather_max = static_cast<uint32_t>(random.Between(1, 5));
+  config.read_bytes_max =
+      random.Chance(1, 3) ? static_cast<uint32_t>(random.Between(1, 3000)) : 1u << 30;
+  config.can_expose = !random.Chance(1, 8);
+  config.remote_invalidate = random.Chance(1, 2);
+  config.coalesce_max = static_cast<uint32_t>(random.Below(600));
+  return config;
+}
+
+PairOptions DrawPair(Random& random) {
+  PairOptions options;
+  options.a = DrawConfig(random, true);
+  options.b = DrawConfig(random, false);
+  options.a.initiator_speaks_first = options.b.initiator_speaks_first = random.Chance(1, 3);
+  options.reads_a = static_cast<uint32_t>(random.Below(4));
+  options.reads_b = static_cast<uint32_t>(random.Below(4));
+  if (random.Chance(1, 6)) options.expose_failure_percent = 30;
+  return options;
+}
+
+uint32_t DrawLength(Random& random, uint32_t unit) {
+  switch (random.Below(6)) {
+    case 0:
+      return static_cast<uint32_t>(random.Below(3));
+    case 1:
+      return static_cast<uint32_t>(random.Below(30));
+    case 2:
+      return static_cast<uint32_t>(random.Below(600));
+    default:
+      return static_cast<uint32_t>(random.Below(unit * 12));
+  }
+}
+
+std::vector<uint32_t> DrawPieces(Random& random, uint32_t unit) {
+  std::vector<uint32_t> pieces(random.Chance(1, 5) ? random.Between(2, 4) : 1);
+  for (uint32_t& piece : pieces) piece = DrawLength(random, unit);
+  return pieces;
+}
+
+Path DrawPath(Random& random) {
+  const Path paths[] = {Path::kByThreshold, Path::kByThreshold, Path::kCopy, Path::kZeroCopy};
+  return paths[random.Below(4)];
+}
+
+uint64_t DrawThreshold(Random& random) {
+  const uint64_t thresholds[] = {0, 500, 4096, Config::kNever};
+  return thresholds[random.Below(4)];
+}
+
+// The application of one side: sends a few operations, keeps receives posted, ends in some way.
+class Application {
+ public:
+  Application(Side& side, Random& random, uint32_t unit)
+      : side_(side), random_(random), unit_(unit), sends_left_(random.Below(12)) {
+    may_cancel_ = random.Chance(1, 4);
+    depth_ = random.Between(1, 4);
+    slow_reader_ = random.Chance(1, 4);
+  }
+
+  // Does something, or nothing. False: it is through.
+  bool Act() {
+    if (side_.core().closed()) return false;
+    if (sends_left_ > 0 && random_.Chance(1, 3)) {
+      Send();
+    } else if (sends_left_ == 0 && !shut_ && random_.Chance(1, 4)) {
+      side_.AskToShutdown();
+      shut_ = true;
+    } else if (!side_.saw_end_of_stream() && ReceivesPending() < depth_ &&
+               (!slow_reader_ || random_.Chance(1, 10))) {
+      Receive();
+    } else if (may_cancel_ && !asked_.empty() && random_.Chance(1, 20)) {
+      side_.AskToCancel(asked_[random_.Below(asked_.size())], CancelMode::kIfNotStarted);
+    } else if (shut_ && side_.saw_end_of_stream() && !closed_) {
+      side_.AskToClose(false);
+      closed_ = true;
+    }
+    return !closed_;
+  }
+
+  void Abort() {
+    side_.AskToClose(true);
+    closed_ = true;
+  }
+  void CloseNow() {
+    side_.AskToClose(false);
+    closed_ = true;
+  }
+  bool closed() const { return closed_; }
+
+ private:
+  void Send() {
+    SendOptions options;
+    options.pieces = DrawPieces(random_, unit_);
+    options.exposable = !random_.Chance(1, 6);
+    options.path = DrawPath(random_);
+    options.complete_at = random_.Chance(1, 3) ? CompleteAt::kDelivered : CompleteAt::kReusable;
+    options.zcopy_min = DrawThreshold(random_);
+    asked_.push_back(side_.AskToSend(options));
+    --sends_left_;
+  }
+
+  void Receive() {
+    ReceiveOptions options;
+    options.pieces = DrawPieces(random_, unit_);
+    options.wait_all = random_.Chance(1, 3);
+    options.placeable = !random_.Chance(1, 6);
+    options.path = DrawPath(random_);
+    options.zcopy_min = DrawThreshold(random_);
+    receives_.push_back(side_.AskToReceive(options));
+    asked_.push_back(receives_.back());
+  }
+
+  size_t ReceivesPending() {
+    std::erase_if(receives_, [this](OperationId id) { return side_.finished(id); });
+    return receives_.size();
+  }
+
+  Side& side_;
+  Random& random_;
+  uint32_t unit_;
+  uint64_t sends_left_;
+  uint64_t depth_ = 1;
+  bool may_cancel_ = false;
+  bool slow_reader_ = false;
+  bool shut_ = false;
+  bool closed_ = false;
+  std::vector<OperationId> asked_;
+  std::vector<OperationId> receives_;
+};
+
+uint32_t UnitOf(const PairOptions& options) {
+  return std::min(options.a.receive_buffer_bytes, options.b.receive_buffer_bytes);
+}
+
+// Lets both applications and the fabric act until both are through and nothing moves.
+void Converse(Pair& pair, Application& a, Application& b, Random& random) {
+  int idle = 0;
+  for (int turn = 0; turn < 200'000 && idle < 200; ++turn) {
+    bool moved = false;
+    if (random.Chance(1, 3)) {
+      const bool more_a = a.Act();
+      const bool more_b = b.Act();
+      moved = more_a || more_b;
+      if (moved) pair.Settle(Duration::zero());
+    } else {
+      moved = pair.Happen() || pair.LetTimePass();
+    }
+    idle = moved ? 0 : idle + 1;
+  }
+  pair.Settle();
+}
+
+// The bytes that arrived are the first of those sent, and all of them if `whole`.
+void CheckStream(const Side& from, const Side& to, bool whole) {
+  const std::vector<std::byte> sent = from.SentStream();
+  const std::vector<std::byte>& received = to.received_stream();
+  if (whole) {
+    EXPECT_EQ(received.size(), sent.size());
+  }
+  ASSERT_LE(received.size(), sent.size());
+  EXPECT_TRUE(std::equal(received.begin(), received.end(), sent.begin()));
+}
+
+class ConversationTest : public ::testing::Test {
+ protected:
+  template <typename Body>
+  void ForEachSeed(Body body) {
+    const Seeds seeds = SeedsFromEnvironment();
+    std::printf("seeds %llu .. %llu\n", static_cast<unsigned long long>(seeds.first),
+                static_cast<unsigned long long>(seeds.first + seeds.count - 1));
+    for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+      SCOPED_TRACE("repeat with ESDP_SEED=" + std::to_string(seed));
+      body(seed);
+      if (HasFailure()) return;
+    }
+  }
+};
+
+TEST_F(ConversationTest, EveryByteArrivesOnceAndInOrderAndBothSidesEndWithoutACause) {
+  ForEachSeed([](uint64_t seed) {
+    Random random(seed);
+    PairOptions options = DrawPair(random);
+    options.a.linger = options.b.linger = kDurationInfinite;  // a slow reader is no failure here
+    Pair pair(options, seed);
+    pair.Connect();
+    Application a(pair.a, random, UnitOf(options));
+    Application b(pair.b, random, UnitOf(options));
+
+    Converse(pair, a, b, random);
+
+    EXPECT_TRUE(pair.a.core().closed()) << ToString(pair.a.core().phase());
+    EXPECT_TRUE(pair.b.core().closed()) << ToString(pair.b.core().phase());
+    EXPECT_EQ(pair.a.pending() + pair.b.pending(), 0u) << "a stall";
+    CheckStream(pair.a, pair.b, true);
+    CheckStream(pair.b, pair.a, true);
+  });
+}
+
+TEST_F(ConversationTest, AnEndAtAnyMomentFinishesEveryOperationAndKeepsThePrefix) {
+  ForEachSeed([](uint64_t seed) {
+    Random random(seed);
+    const PairOptions options = DrawPair(random);
+    Pair pair(options, seed);
+    pair.Connect();
+    Application a(pair.a, random, UnitOf(options));
+    Application b(pair.b, random, UnitOf(options));
+
+    for (uint64_t turns = random.Below(300); turns > 0; --turns) {
+      if (random.Chance(1, 2) && !a.closed()) a.Act();
+      if (random.Chance(1, 2) && !b.closed()) b.Act();
+      pair.Happen();
+    }
+    switch (random.Below(4)) {
+      case 0:
+        pair.Break(random.Chance(1, 2));
+        break;
+      case 1:
+        if (!a.closed()) a.Abort();
+        break;
+      case 2:
+        if (!b.closed()) b.CloseNow();
+        break;
+      default:
+        if (!a.closed()) a.CloseNow();
+        if (!b.closed()) b.CloseNow();
+        break;
+    }
+    pair.Settle();
+    if (!b.closed()) b.Abort();
+    if (!a.closed()) a.Abort();
+    pair.Settle();
+
+    EXPECT_TRUE(pair.a.core().closed()) << ToString(pair.a.core().phase());
+    EXPECT_TRUE(pair.b.core().closed()) << ToString(pair.b.core().phase());
+    EXPECT_EQ(pair.a.pending() + pair.b.pending(), 0u);
+    CheckStream(pair.a, pair.b, false);
+    CheckStream(pair.b, pair.a, false);
+  });
+}
+
+}  // namespace
+}  // namespace esdp::sdp::testing

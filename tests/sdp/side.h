@@ -1,0 +1,167 @@
+#ifndef ESDP_TESTS_SDP_SIDE_H_
+#define ESDP_TESTS_SDP_SIDE_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "impl/base/random.h"
+#include "impl/sdp/connection.h"
+
+// One of the two ends: a core, its application's memory, and its side of a simulated fabric. A
+// checker that knows only actions and inputs watches memory: no operation ends while anybody could
+// still reach its bytes, and none is touched afterwards.
+
+namespace esdp::sdp::testing {
+
+struct SimOperation {
+  enum class Kind : uint8_t { kSend, kReceive, kShutdown, kClose };
+  Kind kind = Kind::kSend;
+  std::vector<std::byte> memory;
+  bool cancel_asked = false;
+  // What the fabric still does with the memory.
+  int gathers = 0;
+  int reads = 0;
+  int exposures = 0;
+  std::optional<FinishOperation> result;
+};
+
+struct SendOptions {
+  std::vector<uint32_t> pieces;
+  bool exposable = true;
+  Path path = Path::kByThreshold;
+  CompleteAt complete_at = CompleteAt::kReusable;
+  uint64_t zcopy_min = 64 * 1024;
+};
+
+struct ReceiveOptions {
+  std::vector<uint32_t> pieces;
+  bool wait_all = false;
+  bool placeable = true;
+  Path path = Path::kByThreshold;
+  uint64_t zcopy_min = 64 * 1024;
+};
+
+// One end: a core, its memory, and its side of the fabric.
+class Side {
+ public:
+  Side(const Config& config, const char* name);
+
+  // --- the application ---
+  OperationId AskToSend(const SendOptions& options);
+  OperationId AskToReceive(const ReceiveOptions& options);
+  OperationId AskToShutdown();
+  OperationId AskToClose(bool abort);
+  void AskToCancel(OperationId operation, CancelMode mode);
+  const SimOperation& operation(OperationId id) const { return operations_.at(id); }
+  bool finished(OperationId id) const { return operation(id).result.has_value(); }
+  size_t pending() const { return pending_; }
+  bool saw_end_of_stream() const { return saw_end_of_stream_; }
+  // The bytes of all sends that were not cancelled, and of all receives, in order.
+  std::vector<std::byte> SentStream() const;
+  const std::vector<std::byte>& received_stream() const { return received_; }
+
+  void Feed(const Input& input);
+  Connection& core() { return core_; }
+  const Connection& core() const { return core_; }
+  const std::vector<Action>& history() const { return history_; }
+  template <typename T>
+  size_t CountOf() const {
+    size_t count = 0;
+    for (const Action& action : history_) count += std::holds_alternative<T>(action) ? 1u : 0u;
+    return count;
+  }
+  // Every message this side has posted, with its body of type T.
+  template <typename T>
+  std::vector<wire::Message> Posted() const {
+    std::vector<wire::Message> messages;
+    for (const Action& action : history_) {
+      const auto* send = std::get_if<sdp::Send>(&action);
+      if (send != nullptr && std::holds_alternative<T>(send->message.body)) {
+        messages.push_back(send->message);
+      }
+    }
+    return messages;
+  }
+
+ private:
+  friend class Pair;
+  struct WireMessage {
+    wire::Message message;
+    std::vector<std::byte> payload;
+    std::optional<uint32_t> invalidate;
+  };
+  struct Exposure {
+    OperationRange range;
+    uint32_t key = 0;
+    bool live = true;
+  };
+  using Work = std::variant<sdp::Send, Read>;
+
+  void Run(const Action& action);
+  void Act(const StartConnect& action);
+  void Act(const AcceptConnection& action);
+  void Act(const RejectConnection& action);
+  void Act(const ReportConnected& action);
+  void Act(const Disconnect& action);
+  void Act(const ReportClosed& action);
+  void Act(const PostReceive& action);
+  void Act(const sdp::Send& action);
+  void Act(const Read& action);
+  void Act(const Write& action);
+  void Act(const CopyIn& action);
+  void Act(const CopyOut& action);
+  void Act(const Expose& action);
+  void Act(const Withdraw& action);
+  void Act(const FinishOperation& action);
+  void Act(const SetTimer& action);
+  void Act(const ClearTimer& action);
+  OperationId NewOperation(SimOperation::Kind kind, const std::vector<uint32_t>& pieces);
+  std::byte* At(const OperationRange& range);
+  WireMessage Assemble(const sdp::Send& send);
+  void CheckOrder(const FinishOperation& action, SimOperation::Kind kind);
+
+  std::string name_;
+  Config config_;
+  Connection core_;
+  Time now_{};
+  std::vector<Action> history_;
+
+  std::map<OperationId, SimOperation> operations_;
+  std::vector<OperationId> send_order_;
+  std::map<SimOperation::Kind, std::deque<OperationId>> expected_;  // posting order
+  uint32_t next_operation_ = 1;
+  size_t pending_ = 0;
+  bool saw_end_of_stream_ = false;
+  std::vector<std::byte> received_;
+
+  std::optional<wire::Message> hello_, hello_ack_;
+  bool rejected_ = false, connected_ = false, reported_closed_ = false;
+  std::optional<Disconnect> disconnect_;
+  bool lost_ = false;
+  bool established_ = false;
+
+  std::map<ReceiveBuffer, std::vector<std::byte>> receive_memory_;
+  std::map<SendBuffer, std::vector<std::byte>> send_memory_;
+  std::map<SendBuffer, bool> send_buffer_busy_;
+  std::deque<ReceiveBuffer> posted_;
+  std::deque<Work> work_;             // posted, not started
+  std::deque<sdp::Send> sent_;        // started, SendFinished not given
+  std::deque<WireMessage> outgoing_;  // on the wire
+  std::deque<Read> reading_;          // started, ReadFinished not given
+  std::map<AdvertId, Exposure> exposures_;
+  std::deque<AdvertId> withdrawing_;
+  std::optional<AdvertId> to_answer_;
+  uint32_t next_key_ = 100;
+  uint32_t last_sequence_ = 0;
+  std::map<Timer, Time> timers_;
+  int expose_failures_wanted_ = 0;  // out of 100
+  Random chance_{1};
+};
+
+}  // namespace esdp::sdp::testing
+
+#endif  // ESDP_TESTS_SDP_SIDE_H_
