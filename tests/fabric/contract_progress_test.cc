@@ -134,6 +134,30 @@ TEST_P(ProgressContract, AdvanceMovesVirtualTime) {
             RendezvousType::kConnectRequest);
 }
 
+TEST_P(ProgressContract, WakeAtRingsTheDoorbellInTime) {
+  if (!(*one_)->limits().virtual_time) GTEST_SKIP() << "time is real here";
+  std::vector<Time> rung;
+  (*one_)->SetDoorbell([&] {
+    rung.push_back((*one_)->Now());
+    one_->Collect();
+  });
+  const Time start = (*one_)->Now();
+  const auto advance = [&] {
+    while ((*two_)->Advance(start + std::chrono::seconds(5))) {
+    }
+  };
+  (*one_)->WakeAt(start + std::chrono::seconds(1));
+  (*one_)->WakeAt(start + std::chrono::seconds(2));
+  advance();
+  EXPECT_EQ(rung, std::vector{start + std::chrono::seconds(2)});
+
+  (*one_)->WakeAt(start + std::chrono::seconds(6));
+  (*one_)->WakeAt(kTimeInfinite);
+  while ((*two_)->Advance(start + std::chrono::seconds(9))) {
+  }
+  EXPECT_EQ(rung.size(), 1u);
+}
+
 TEST_P(ProgressContract, NothingHappensUnderAnotherCaller) {
   bool advancing = false;
   int early = 0;

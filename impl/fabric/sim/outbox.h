@@ -17,7 +17,9 @@ namespace esdp::fabric::sim {
 // something.
 //
 //   Owns:     the descriptor.
-//   Threads:  one; the descriptor may be waited on by any.   Blocks: never.   Units: –
+//   Threads:  one; the descriptor may be waited on by any.
+//   Blocks:   never.
+//   Units:    –
 //   Errors:   ok() is false when no descriptor could be had.
 class Outbox {
  public:

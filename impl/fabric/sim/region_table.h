@@ -17,7 +17,9 @@ enum class Right : uint8_t { kRemoteRead, kRemoteWrite };
 // The memory of one fabric: what is registered, which keys lead to it, and for whom.
 //
 //   Owns:     registrations and windows, never the memory.
-//   Threads:  one.   Blocks: never.   Units: bytes.
+//   Threads:  one.
+//   Blocks:   never.
+//   Units:    bytes.
 //   Errors:   as CONTRACT.md states them, M and W.
 class RegionTable {
  public:

@@ -14,7 +14,9 @@ namespace esdp::fabric::sim {
 // The listeners of one fabric and the connection requests that wait for their answers.
 //
 //   Owns:     its listeners' entries in the address book.
-//   Threads:  one.   Blocks: never.   Units: –
+//   Threads:  one.
+//   Blocks:   never.
+//   Units:    –
 //   Errors:   as CONTRACT.md states them, C.
 class Rendezvous : public ListenerOwner, public std::enable_shared_from_this<Rendezvous> {
  public:

@@ -33,7 +33,9 @@ struct Surroundings {
 // when a frame is transmitted and target bytes written when it arrives, as adapters do.
 //
 //   Owns:     its work queues. The fabric owns it; frames on their way hold it weakly.
-//   Threads:  one.   Blocks: never.   Units: bytes, virtual time.
+//   Threads:  one.
+//   Blocks:   never.
+//   Units:    bytes, virtual time.
 //   Errors:   as CONTRACT.md states them.
 class SimQueuePair : public std::enable_shared_from_this<SimQueuePair> {
  public:

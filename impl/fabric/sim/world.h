@@ -34,9 +34,11 @@ class Inhabitant {
 
 // A World is virtual time and everything that is going to happen in it.
 //
-//   Owns:     its events, the address book, the history; not the fabrics, which keep the world
-//   alive. Threads:  one, with all fabrics of the world. Blocks:   never; time passes only in Step
-//   and the calls made of it. Units:    nanoseconds of virtual time, from one second on. Errors: –
+//   Owns:     its events, the address book, the history; never the fabrics, which keep it alive.
+//   Threads:  one, with all fabrics of the world.
+//   Blocks:   never; time passes only in Step and the calls made of it.
+//   Units:    nanoseconds of virtual time, from one second on.
+//   Errors:   –
 //
 // The same seed and the same calls give the same history: order comes from (time, sequence) alone.
 class World {
