@@ -48,5 +48,6 @@ size_t Fabric::Poll(absl::Span<Completion>) { return 0; }
 bool Fabric::PollRendezvous(RendezvousEvent&) { return false; }
 bool Fabric::Advance(Time) { return false; }
 void Fabric::SetDoorbell(std::function<void()>) {}
+void Fabric::WakeAt(Time) {}
 
 }  // namespace esdp::fabric

@@ -94,6 +94,9 @@ class Fabric {
   virtual bool Advance(Time deadline);
   // Called from Advance when this fabric has something to poll. Set once, before use.
   virtual void SetDoorbell(std::function<void()> doorbell);
+  // Virtual time only: Advance also stops at `time` and rings this fabric's doorbell then, though there may be nothing to
+  // poll. Replaces an earlier wish; kTimeInfinite takes it back. Where time is real there is nothing to do.
+  virtual void WakeAt(Time time);
 };
 
 }  // namespace esdp::fabric

@@ -1,6 +1,7 @@
 #include "impl/fabric/sim/sim_fabric.h"
 
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "impl/fabric/sim/outbox.h"
@@ -54,8 +55,9 @@ class SimFabric : public Fabric, public Inhabitant {
   int fd() const override { return outbox_.fd(); }
   bool Advance(Time deadline) override { return world_->Step(deadline); }
   void SetDoorbell(std::function<void()> doorbell) override { doorbell_ = std::move(doorbell); }
+  void WakeAt(Time time) override;
 
-  bool HasSomethingToPoll() const override { return outbox_.HasSomething(); }
+  bool HasSomethingToPoll() const override { return awake_ || outbox_.HasSomething(); }
   void RingDoorbell() override {
     if (doorbell_) doorbell_();
   }
@@ -76,6 +78,8 @@ class SimFabric : public Fabric, public Inhabitant {
   uint64_t last_queue_pair_ = 0;
   std::map<QueuePairId, std::shared_ptr<SimQueuePair>> queue_pairs_;
   std::function<void()> doorbell_;
+  std::optional<World::EventKey> wake_;  // what WakeAt has asked for
+  bool awake_ = false;                   // its time has come, and nobody has polled since
 };
 
 SimFabric::SimFabric(std::shared_ptr<World> world, const Limits& limits)
@@ -90,6 +94,7 @@ SimFabric::SimFabric(std::shared_ptr<World> world, const Limits& limits)
 }
 
 SimFabric::~SimFabric() {
+  WakeAt(kTimeInfinite);
   world_->Leave(number_);
   rendezvous_->StopAll();
   for (const auto& [id, queue_pair] : queue_pairs_) queue_pair->Destroy();
@@ -199,7 +204,18 @@ absl::Status SimFabric::Disconnect(QueuePairId queue_pair, bool orderly) {
   return found == nullptr ? NoQueuePair() : found->Disconnect(orderly);
 }
 
+void SimFabric::WakeAt(Time time) {
+  if (wake_) world_->Cancel(*wake_);
+  wake_.reset();
+  if (time == kTimeInfinite) return;
+  wake_ = world_->Schedule(time, [this] {
+    wake_.reset();
+    awake_ = true;
+  });
+}
+
 size_t SimFabric::Poll(absl::Span<Completion> completions) {
+  awake_ = false;
   const size_t count = outbox_.TakeCompletions(completions);
   for (const Completion& completion : completions.first(count)) {
     if (SimQueuePair* found = Find(completion.queue_pair)) found->OnPolled(completion.opcode);
