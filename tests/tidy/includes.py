@@ -73,6 +73,18 @@ ROOMS = [
         [ABSEIL, "poll[.]h", "sys/(epoll|eventfd|timerfd)[.]h", "unistd[.]h"],
     ),
     Room("impl/provider/.*", [BASE, "impl/sdp/.*", PORT, "impl/provider/.*"], [ABSEIL]),
+    # Tells a child of fork from its parent.
+    Room(
+        "impl/sockets/fork_epoch[.]cc",
+        ["esdp/.*", BASE, "impl/sockets/.*"],
+        [ABSEIL, "pthread[.]h"],
+    ),
+    # Addresses as text, again.
+    Room(
+        "impl/sockets/address[.]cc",
+        ["esdp/.*", BASE, "impl/provider/.*", "impl/sockets/.*"],
+        [ABSEIL, "arpa/inet[.]h", "netinet/in[.]h"],
+    ),
     Room(
         "impl/sockets/event_(queue|wait|descriptor).*",
         ["esdp/.*", BASE, "impl/provider/.*", "impl/sockets/.*"],
