@@ -133,11 +133,11 @@ void QueuePair::RefusePeerRead() {
   Refuse(terminate);
 }
 
-// Tells the peer what it did, and ends.
+// Tells the peer what it did, and ends. A responder may: a frame has come, if a faulty one
+// (RFC 5044 section 7.1.2).
 void QueuePair::Refuse(const Terminate& terminate) {
-  std::vector<std::byte> farewell;
-  // A responder whose peer has not spoken yet must stay silent (RFC 5044 section 7.1.2).
-  if (may_send_) farewell = transmitter_.Farewell(terminate, commons_.transmit_scratch);
+  std::vector<std::byte> farewell =
+      transmitter_.Farewell(terminate, commons_.transmit_scratch);
   commons_.poller.Forget(std::exchange(watch_, WatchId::kNone));
   commons_.lingering.Add(
       std::move(stream_), std::move(farewell),
