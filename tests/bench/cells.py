@@ -1,0 +1,154 @@
+"""The comparisons: what is measured, beside what, and the goal that it is held against."""
+
+import os
+import statistics
+
+import programs
+
+NAMES = ["zcopy", "bcopy", "latency", "rate", "memory", "allocations"]
+
+TARGETS = [
+    "//samples/esdp_perf",
+    "//tests/bench:tcp_ping_pong",
+    "//tests/bench:connection_memory",
+    "//tests/bench:allocations",
+]
+
+
+class Bench:
+    def __init__(self, options):
+        self.options = options
+        self.folder = programs.pathlib.Path(options.bin) if options.bin else programs.build(TARGETS)
+        with open("/proc/sys/net/ipv4/tcp_congestion_control") as file:
+            self.congestion = options.congestion or file.read().strip()
+        pinned = not options.no_pin and (os.cpu_count() or 1) > 1
+        self.cpus = (0, 1) if pinned else (None, None)
+
+    def measure(self, name):
+        return getattr(self, "_" + name)()
+
+    # --- what is measured -------------------------------------------------------------------------
+
+    def _perf(self, *options):
+        binary = self.folder / "samples/esdp_perf/esdp_perf"
+        return programs.esdp_perf(binary, self.options.seconds, [str(word) for word in options], self.cpus)
+
+    def _stream(self, *options):
+        result = self._perf(*options)
+        cpu = result["cpu_seconds_per_gb"]
+        return {
+            "value": result["bytes_per_second"],
+            "cpu": cpu["client"] + cpu["server"],
+            "copies": (result["copies_per_byte"]["client"], result["copies_per_byte"]["server"]),
+        }
+
+    def _iperf3(self, size):
+        return programs.iperf3(self.options.seconds, size, self.congestion, self.cpus)
+
+    def _zcopy(self):
+        ours = lambda: self._stream("--size", "1M", "--depth", 8, "--path", "zcopy")
+        return [self._pairs("ZCopy 1 MiB, depth 8 / iperf3 1 MiB", ours, lambda: self._iperf3("1M"), ">=", 0.6, "B/s")]
+
+    def _bcopy(self):
+        ours = lambda: self._stream("--size", "64K", "--depth", 8, "--path", "copy")
+        return [self._pairs("BCopy 64 KiB, depth 8 / iperf3 64 KiB", ours, lambda: self._iperf3("64K"), ">=", 0.6, "B/s")]
+
+    def _latency(self):
+        def ours():
+            result = self._perf("--mode", "latency", "--size", 64, "--progress", "manual")
+            return {"value": result["latency_us"]["p50"]}
+
+        def theirs():
+            binary = self.folder / "tests/bench/tcp_ping_pong"
+            result = programs.tcp_ping_pong(binary, self.options.seconds, 64, self.congestion, self.cpus)
+            return {"value": result["p50"]}
+
+        return [self._pairs("64 B ping-pong / spinning TCP, p50 round trip", ours, theirs, "<=", 1.5, "us")]
+
+    def _rate(self):
+        def ours():
+            result = self._perf("--mode", "rate", "--size", 64, "--progress", "manual")
+            cpu = result["cpu_seconds_per_gb"]
+            return {"value": result["messages_per_second"], "cpu": cpu["client"] + cpu["server"]}
+
+        return [self._alone("64 B streaming sends, manual progress", ours, ">=", 1e6, "messages/s")]
+
+    def _memory(self):
+        output, _ = programs.Program([self.folder / "tests/bench/connection_memory", 200]).finish(60)
+        idle, used = (float(word) for word in output.split())
+        return [
+            _row("resident memory of an idle connection", [idle], "<=", 64 * 1024, "B"),
+            _row("resident memory of a connection after traffic", [used], "<=", 512 * 1024, "B"),
+        ]
+
+    def _allocations(self):
+        output, _ = programs.Program([self.folder / "tests/bench/allocations"]).finish(60)
+        rows = []
+        for line in output.splitlines():
+            path, allocations = line.split()
+            rows.append(_row("heap allocations per operation, " + path, [float(allocations)], "<=", 0, ""))
+        return rows
+
+    # --- how it is measured -----------------------------------------------------------------------
+
+    def _pairs(self, title, ours, theirs, relation, goal, unit):
+        """A B B A ...; a pair during which others used the CPU is thrown away and measured again."""
+        kept, thrown = [], 0
+        while len(kept) < self.options.pairs:
+            before = _cpu_used()
+            if len(kept) % 2 == 0:
+                a, b = ours(), theirs()
+            else:
+                b, a = theirs(), ours()
+            if _share_of_others(before) > self.options.busy and thrown < self.options.pairs:
+                thrown += 1
+                continue
+            kept.append((a, b))
+        row = _row(title, [a["value"] / b["value"] for a, b in kept], relation, goal, "ratio")
+        row["thrown"] = thrown
+        row["value_unit"] = unit
+        for side, name in ((0, "ours"), (1, "peer")):
+            row[name] = statistics.median(pair[side]["value"] for pair in kept)
+            if "cpu" in kept[0][side]:
+                row[name + "_cpu_s_per_gb"] = statistics.median(pair[side]["cpu"] for pair in kept)
+        if "copies" in kept[0][0]:
+            row["copies_per_byte"] = [max(a["copies"][side] for a, _ in kept) for side in (0, 1)]
+        return row
+
+    def _alone(self, title, ours, relation, goal, unit):
+        results = [ours() for _ in range(self.options.pairs)]
+        row = _row(title, [result["value"] for result in results], relation, goal, unit)
+        row["ours_cpu_s_per_gb"] = statistics.median(result["cpu"] for result in results)
+        return row
+
+
+def _row(title, values, relation, goal, unit):
+    median = statistics.median(values)
+    return {
+        "what": title,
+        "median": median,
+        "least": min(values),
+        "most": max(values),
+        "count": len(values),
+        "relation": relation,
+        "goal": goal,
+        "met": median >= goal if relation == ">=" else median <= goal,
+        "unit": unit,
+    }
+
+
+def _cpu_used():
+    """(what the whole machine used, what our finished children used, of how much), in CPU seconds."""
+    tick = os.sysconf("SC_CLK_TCK")
+    with open("/proc/stat") as file:
+        fields = [int(word) / tick for word in file.readline().split()[1:9]]
+    idle = fields[3] + fields[4]
+    children = os.times()
+    own = children.children_user + children.children_system + children.user + children.system
+    return sum(fields) - idle, own, sum(fields)
+
+
+def _share_of_others(before):
+    after = _cpu_used()
+    machine, own, whole = (now - then for now, then in zip(after, before))
+    return max(0.0, machine - own) / whole if whole > 0 else 0.0

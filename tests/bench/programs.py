@@ -1,0 +1,112 @@
+"""Starts the programs that are compared, pinned, and reads what they print and the CPU they used."""
+
+import json
+import os
+import pathlib
+import re
+import socket
+import subprocess
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LIMIT = 120.0  # seconds that a program may take beyond its measuring time
+
+
+def build(targets):
+    """Builds with optimisation and gives the folder of the programs."""
+    bazel = ["bazel"] + os.environ.get("ESDP_BAZEL_STARTUP", "").split()
+    subprocess.run(bazel + ["build", "-c", "opt"] + targets, cwd=ROOT, check=True)
+    found = subprocess.run(bazel + ["info", "-c", "opt", "bazel-bin"], cwd=ROOT, check=True, capture_output=True, text=True)
+    return pathlib.Path(found.stdout.strip())
+
+
+class Program:
+    """One process. finish() gives its output and the CPU seconds that it used."""
+
+    def __init__(self, command, cpu=None):
+        prefix = ["taskset", "-c", str(cpu)] if cpu is not None else []
+        self.command = [str(word) for word in command]
+        self.process = subprocess.Popen(prefix + self.command, stdout=subprocess.PIPE, text=True)
+
+    def await_line(self, pattern):
+        """Reads lines until one matches, and gives the match."""
+        for line in self.process.stdout:
+            match = re.search(pattern, line)
+            if match:
+                return match
+        raise RuntimeError("%s ended without printing %s" % (" ".join(self.command), pattern))
+
+    def finish(self, seconds):
+        give_up = time.monotonic() + seconds + LIMIT
+        output = ""
+        os.set_blocking(self.process.stdout.fileno(), False)
+        while True:
+            output += self.process.stdout.read() or ""
+            pid, status, usage = os.wait4(self.process.pid, os.WNOHANG)
+            if pid:
+                break
+            if time.monotonic() > give_up:
+                self.process.kill()
+                raise RuntimeError("%s took too long" % " ".join(self.command))
+            time.sleep(0.01)
+        output += self.process.stdout.read() or ""
+        self.process.stdout.close()
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        if self.process.returncode != 0:
+            raise RuntimeError("%s failed:\n%s" % (" ".join(self.command), output))
+        return output, usage.ru_utime + usage.ru_stime
+
+
+def iperf3(seconds, size, congestion, cpus):
+    """One stream of TCP: bytes a second as the receiver saw them, CPU seconds a GB of both sides."""
+    port = _free_port()
+    server = Program(["iperf3", "-s", "-1", "-p", port], cpus[0])
+    _await_listener(port)
+    client = Program(
+        ["iperf3", "-c", "127.0.0.1", "-p", port, "-l", size, "-t", str(seconds), "-C", congestion, "-J"], cpus[1]
+    )
+    output, client_cpu = client.finish(seconds)
+    _, server_cpu = server.finish(0)
+    received = json.loads(output)["end"]["sum_received"]
+    return {"value": received["bits_per_second"] / 8, "cpu": (client_cpu + server_cpu) / (received["bytes"] / 1e9)}
+
+
+def esdp_perf(binary, seconds, options, cpus):
+    """What esdp_perf measures, as its JSON says."""
+    server = Program([binary, "--server", "--sessions", "1"], cpus[0])
+    port = server.await_line(r"port (\d+)").group(1)
+    client = Program(
+        [binary, "--connect", "127.0.0.1", "--port", port, "--seconds", seconds, "--json", "--quiet"] + options, cpus[1]
+    )
+    output, _ = client.finish(seconds)
+    server.finish(0)
+    return json.loads(output)
+
+
+def tcp_ping_pong(binary, seconds, size, congestion, cpus):
+    server = Program([binary, "server", cpus[0] if cpus[0] is not None else 0, size], None)
+    port = server.await_line(r"port (\d+)").group(1)
+    client = Program(
+        [binary, "client", cpus[1] if cpus[1] is not None else 1, size, port, seconds, congestion], None
+    )
+    output, _ = client.finish(seconds)
+    server.finish(0)
+    return json.loads(output)
+
+
+def _free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _await_listener(port):
+    """Waits until somebody listens, as the kernel's table says: a trial connection would use up the server's one."""
+    for _ in range(500):
+        for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+            for line in pathlib.Path(table).read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[1].endswith(":%04X" % port) and fields[3] == "0A":
+                    return
+        time.sleep(0.01)
+    raise RuntimeError("nobody listens on port %d" % port)

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""tests/bench/run works from end to end, for a moment: every comparison gives a row. No time is asserted."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+RUNFILES = os.path.join(os.environ["TEST_SRCDIR"], os.environ["TEST_WORKSPACE"])
+ALONE = "rate,latency,memory,allocations"
+BESIDE_IPERF3 = "zcopy,bcopy"
+
+
+def bench(*options):
+    command = [os.path.join(RUNFILES, "tests/bench/run"), "--bin", RUNFILES, "--pairs", "2", "--seconds", "0.3", "--busy", "1"]
+    environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
+    return subprocess.run(command + list(options), capture_output=True, text=True, check=False, env=environment)
+
+
+class BenchTest(unittest.TestCase):
+    def rows(self, names):
+        result = bench("--json", "--only", names)
+        self.assertEqual(0, result.returncode, result.stderr)
+        return json.loads(result.stdout)["rows"]
+
+    def check(self, rows):
+        for row in rows:
+            with self.subTest(row["what"]):
+                self.assertGreaterEqual(row["most"], row["median"])
+                self.assertGreaterEqual(row["median"], row["least"])
+                self.assertIn(row["met"], (True, False))
+
+    def test_our_own_figures_are_measured(self):
+        rows = self.rows(ALONE)
+        self.assertEqual(8, len(rows))
+        self.check(rows)
+
+    def test_no_operation_allocates_in_steady_state(self):
+        allocations = [row for row in self.rows("allocations")]
+        self.assertEqual(4, len(allocations))
+        for row in allocations:
+            self.assertEqual(0, row["median"], row["what"])
+
+    @unittest.skipUnless(shutil.which("iperf3"), "iperf3 is not installed")
+    def test_we_are_measured_beside_iperf3(self):
+        rows = self.rows(BESIDE_IPERF3)
+        self.assertEqual(2, len(rows))
+        self.check(rows)
+        for row in rows:
+            self.assertGreater(row["peer"], 0)
+            self.assertGreater(row["median"], 0)
+
+    def test_the_table_has_a_line_for_each_figure(self):
+        result = bench("--only", "latency")
+        self.assertEqual(0, result.returncode, result.stderr)
+        self.assertIn("| 64 B ping-pong", result.stdout)
+
+    def test_an_unknown_comparison_is_refused_by_name(self):
+        result = bench("--only", "warp")
+        self.assertNotEqual(0, result.returncode)
+        self.assertIn("no such comparison: warp", result.stderr)
+
+
+if __name__ == "__main__":
+    sys.dont_write_bytecode = True
+    unittest.main(verbosity=2)

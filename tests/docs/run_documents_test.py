@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Runs every command of the documents, in order, page by page, in a folder of its own that looks like the repository.
+
+`bazel run TARGET -- ARGUMENTS` runs the program that the test was given; nothing is built here.
+"""
+
+import os
+import pathlib
+import re
+import select
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import documents
+
+RUNFILES = pathlib.Path(os.environ["TEST_SRCDIR"]) / os.environ["TEST_WORKSPACE"]
+LIMIT = 120.0  # seconds for one block
+
+# What `bazel` means inside a document under test.
+BAZEL = """#!/bin/bash
+set -eu
+[ "$1" = run ] || { echo "bazel: only 'run' is known to the test of the documents" >&2; exit 1; }
+shift
+while [[ "$1" == -* ]]; do shift; done
+target="${1#//}" && shift
+[ "${1:-}" != -- ] || shift
+[[ "$target" == *:* ]] && program="${target/://}" || program="$target/$(basename "$target")"
+exec "%s/$program" "$@"
+""" % RUNFILES
+
+
+class Page:
+    """The folder and the running programs of one document."""
+
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.root = pathlib.Path(self.folder.name)
+        for entry in RUNFILES.iterdir():
+            (self.root / entry.name).symlink_to(entry)
+        tools = self.root / ".tools"
+        tools.mkdir()
+        (tools / "bazel").write_text(BAZEL)
+        (tools / "bazel").chmod(0o755)
+        self.environment = dict(os.environ, PATH="%s:%s" % (tools, os.environ.get("PATH", "/usr/bin:/bin")))
+        self.running = []
+
+    def start(self, block):
+        return subprocess.Popen(
+            ["bash", "-euc", block.text],
+            cwd=self.root,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, block):
+        process = self.start(block)
+        try:
+            output, _ = process.communicate(timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            raise
+        return process.returncode, output
+
+    def leave_running(self, block):
+        """Starts the block and waits until it has printed its words; gives what it printed."""
+        process = self.start(block)
+        self.running.append(process)
+        output, give_up = "", time.monotonic() + LIMIT
+        while block.argument not in output and time.monotonic() < give_up:
+            if not select.select([process.stdout], [], [], 1)[0]:
+                continue
+            piece = os.read(process.stdout.fileno(), 65536).decode()
+            if not piece:
+                break
+            output += piece
+        return output
+
+    def close(self):
+        for process in self.running:
+            os.killpg(process.pid, 15)
+            process.wait(timeout=LIMIT)
+            process.stdout.close()
+        self.folder.cleanup()
+
+
+class RunDocumentsTest(unittest.TestCase):
+    """One test for each document is added below."""
+
+    def check_page(self, name, text):
+        page = Page()
+        self.addCleanup(page.close)
+        for block in documents.blocks_of(name, text):
+            if block.mark in ("not run", "drawing"):
+                continue
+            with self.subTest(block.place()):
+                if block.language == "sh":
+                    self.check_command(page, block)
+                elif block.language == "cpp":
+                    self.check_program(block)
+
+    def check_command(self, page, block):
+        if block.mark == "background":
+            output = page.leave_running(block)
+            self.assertIn(block.argument, output)
+        else:
+            code, output = page.run(block)
+            self.assertEqual(0, code, "the command fails:\n" + output)
+        if block.expected is not None and not documents.same_but_for_numbers(block.expected, output):
+            self.fail("%s shows another output than the command gives:\n%s" % (block.place(), output))
+
+    def check_program(self, block):
+        if block.mark == "file":
+            shown = block.text.strip("\n")
+            self.assertIn(shown, (RUNFILES / block.argument).read_text(), block.argument + " has other lines")
+            return
+        source = block.text if re.search(r"\bmain\(", block.text) else "int main() {}\n" + block.text
+        result = subprocess.run(
+            ["g++", "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-x", "c++", "-I", RUNFILES / "api", "-"],
+            input=source,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        self.assertEqual(0, result.returncode, result.stderr)
+
+
+def add_tests():
+    for name, text in documents.documents(RUNFILES):
+        title = "test_every_command_works_in_" + re.sub(r"\W+", "_", name)
+        setattr(RunDocumentsTest, title, lambda self, name=name, text=text: self.check_page(name, text))
+
+
+add_tests()
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

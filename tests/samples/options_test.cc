@@ -1,0 +1,124 @@
+#include "samples/esdp_perf/options.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "samples/esdp_perf/fields.h"
+#include "samples/esdp_perf/task.h"
+
+namespace esdp_perf {
+namespace {
+
+absl::StatusOr<Options> Parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "esdp_perf");
+  return ParseOptions(static_cast<int>(arguments.size()), arguments.data());
+}
+
+std::string Complaint(std::vector<const char*> arguments) {
+  return Parse(std::move(arguments)).status().ToString();
+}
+
+TEST(OptionsTest, ReadsSizesInPowersOf1024) {
+  EXPECT_EQ(ParseSize("17").value(), 17u);
+  EXPECT_EQ(ParseSize("64K").value(), 65536u);
+  EXPECT_EQ(ParseSize("1M").value(), 1048576u);
+  EXPECT_EQ(ParseSize("2G").value(), uint64_t{2} << 30);
+}
+
+TEST(OptionsTest, RefusesWhatIsNoSize) {
+  for (const char* text : {"", "K", "1T", "-1", "1.5M", "0x10", "99999999999999999999", "1M ",
+                           "18446744073709551615K"}) {
+    EXPECT_FALSE(ParseSize(text).ok()) << text;
+  }
+}
+
+TEST(OptionsTest, DefaultsDependOnTheMode) {
+  const Task bandwidth = Parse({"--port", "1"})->tasks[0];
+  EXPECT_EQ(bandwidth.size, 1u << 20);
+  EXPECT_EQ(bandwidth.depth, 8u);
+  const Task latency = Parse({"--port", "1", "--mode", "latency"})->tasks[0];
+  EXPECT_EQ(latency.size, 64u);
+  EXPECT_EQ(latency.depth, 1u);
+  const Task rate = Parse({"--mode", "rate", "--port", "1"})->tasks[0];
+  EXPECT_EQ(rate.receive_size, 65536u);
+}
+
+TEST(OptionsTest, PathsBecomeThresholds) {
+  const auto options =
+      Parse({"--port", "1", "--path", "copy,zcopy,threshold", "--threshold", "1K"});
+  ASSERT_EQ(options->tasks.size(), 3u);
+  EXPECT_EQ(options->tasks[0].threshold, kNever);
+  EXPECT_EQ(options->tasks[1].threshold, 0u);
+  EXPECT_EQ(options->tasks[2].threshold, 1024u);
+}
+
+TEST(OptionsTest, AFileBothWaysIsSentAndThenFetched) {
+  const auto options = Parse({"--port", "1", "--file", "/some/where/data", "--direction", "both"});
+  ASSERT_EQ(options->tasks.size(), 2u);
+  EXPECT_EQ(options->tasks[0].file, "data");
+  EXPECT_TRUE(options->tasks[0].send && !options->tasks[0].receive);
+  EXPECT_TRUE(!options->tasks[1].send && options->tasks[1].receive);
+}
+
+TEST(OptionsTest, AComplaintNamesTheOption) {
+  EXPECT_NE(Complaint({"--colour", "red"}).find("--colour"), std::string::npos);
+  EXPECT_NE(Complaint({"--port"}).find("--port wants a value"), std::string::npos);
+  EXPECT_NE(Complaint({"--port", "65536"}).find("--port"), std::string::npos);
+  EXPECT_NE(Complaint({"--port", "1", "--size", "0"}).find("--size"), std::string::npos);
+  EXPECT_NE(Complaint({"--port", "1", "--depth", "x"}).find("--depth"), std::string::npos);
+  EXPECT_NE(Complaint({"--port", "1", "--seconds", "-1"}).find("--seconds"), std::string::npos);
+  EXPECT_NE(Complaint({"--port", "1", "--path", "best"}).find("--path"), std::string::npos);
+  EXPECT_NE(Complaint({"--port", "1", "--mode", "warp"}).find("--mode"), std::string::npos);
+  EXPECT_NE(Complaint({"--connect", "127.0.0.1"}).find("--port"), std::string::npos);
+}
+
+TEST(TaskTest, ReachesTheServerAsItWas) {
+  Task task = Parse({"--port", "1", "--mode", "rate", "--verify", "--seed", "9"})->tasks[0];
+  task.seconds = 0.1;
+  task.congestion = "cubic";
+  const auto fields = Fields::Decode(ToFields(task).Encode());
+  ASSERT_TRUE(fields.has_value());
+  EXPECT_EQ(TaskFromFields(*fields).value(), task);
+}
+
+// What a client sends is not trusted.
+TEST(TaskTest, ValuesThatNoRunCanHaveAreRefused) {
+  const auto refused = [](const char* name, const char* value) {
+    Fields fields = ToFields(Task());
+    fields.Set(name, value);
+    return !TaskFromFields(fields).ok();
+  };
+  EXPECT_FALSE(refused("size", "4096"));
+  EXPECT_TRUE(refused("size", "0"));
+  EXPECT_TRUE(refused("size", "99999999999"));
+  EXPECT_TRUE(refused("depth", "4097"));
+  EXPECT_TRUE(refused("connections", "1025"));
+  EXPECT_TRUE(refused("seconds", "nan"));
+  EXPECT_TRUE(refused("seconds", "inf"));
+  EXPECT_TRUE(refused("mode", "file"));
+  EXPECT_TRUE(refused("mode", "anything"));
+  EXPECT_TRUE(refused("send", "0"));
+}
+
+TEST(TaskTest, AFileOutsideTheFolderIsRefused) {
+  for (const char* name : {"../secret", "/etc/passwd", "a/b", "..", ".hidden", ""}) {
+    Task task;
+    task.mode = Task::Mode::kFile;
+    task.file = name;
+    EXPECT_FALSE(Check(task).ok()) << name;
+  }
+}
+
+TEST(FieldsTest, WhatIsNoListOfFieldsIsRefused) {
+  EXPECT_TRUE(Fields::Decode("").has_value());
+  EXPECT_TRUE(Fields::Decode("a=\nb=1=2\n").has_value());
+  EXPECT_FALSE(Fields::Decode("a").has_value());
+  EXPECT_FALSE(Fields::Decode("a=1").has_value());
+  EXPECT_FALSE(Fields::Decode("a\nb=1\n").has_value());
+  EXPECT_FALSE(Fields::Decode("a=1\na=2\n").has_value());
+}
+
+}  // namespace
+}  // namespace esdp_perf
