@@ -1,0 +1,300 @@
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "esdp/socket.h"
+#include "gtest/gtest.h"
+#include "tests/sockets/harness.h"
+
+// The contract of completion, rules 7, 10 and 12: how connections and queues end.
+
+namespace esdp::contract {
+namespace {
+
+class ClosingTest : public PairTest {
+ protected:
+  // Receives until the stream ends; how many bytes that were.
+  uint64_t ReadToTheEnd(Side& side, Memory& to) {
+    uint64_t total = 0;
+    for (;;) {
+      const Event event = End(side, side.Recv(to.All()));
+      EXPECT_TRUE(event.ok()) << event.status();
+      if (!event.ok() || event.bytes == 0) return total;
+      total += event.bytes;
+    }
+  }
+};
+ESDP_ON_EVERY_WORLD(ClosingTest);
+
+// Rule 7.
+TEST_P(ClosingTest, TheRootCauseEndsEveryPendingOperationAndEveryLaterPost) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  Memory& small = Make(server_, 100);
+  Memory& large = Make(server_, 1 << 20);
+  const std::vector<OpId> pending = {
+      server_.Recv(small.All()), server_.Recv(large.All(), RecvFlags::kWaitAll),
+      server_.Send(large.All()), server_.Send(small.All())};
+  Settle();
+  client_.socket = {};
+  std::string text;
+  for (const OpId op : pending) {
+    const Event event = End(server_, op);
+    EXPECT_TRUE(Refuses(event.status(), ErrorKind::kPeerReset, absl::StatusCode::kAborted));
+    EXPECT_NE(event.flags & kPeerReset, 0u);
+    const std::string one(event.status().message().data(), event.status().message().size());
+    if (text.empty()) text = one;
+    EXPECT_EQ(one, text) << "the same cause for all";
+  }
+  const auto later = server_.socket.Send(small.All(), SendFlags::kNone, server_.Args());
+  EXPECT_TRUE(Refuses(later, ErrorKind::kPeerReset, absl::StatusCode::kAborted));
+  const auto another = server_.socket.Recv(small.All(), RecvFlags::kNone, server_.Args());
+  EXPECT_TRUE(Refuses(another, ErrorKind::kPeerReset, absl::StatusCode::kAborted));
+  EXPECT_TRUE(Refuses(server_.socket.Shutdown(server_.Args()), ErrorKind::kPeerReset,
+                      absl::StatusCode::kAborted));
+}
+
+// Rule 7.
+TEST_P(ClosingTest, AFailureOfOneSocketLeavesTheOthersOfItsContextAlone) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  Socket first_client = std::move(client_.socket);
+  Socket first_server = std::move(server_.socket);
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  Memory& lost = Make(server_, 100);
+  const OpId pending = server_.Accepted(
+      first_server.Recv(lost.All(), RecvFlags::kNone, server_.Args()));
+  first_client = {};
+  EXPECT_EQ(End(server_, pending).kind, ErrorKind::kPeerReset);
+  Carry(client_, Make(client_, 100'000), server_, Make(server_, 100'000), 100'000);
+}
+
+// Rule 10.
+TEST_P(ClosingTest, AGracefulCloseDrainsTheSendsAndComesLast) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  Memory& from = Make(client_, 300'000);
+  Memory& to = Make(server_, 300'000);
+  from.Fill(NewSeed());
+  std::vector<OpId> order;
+  for (uint64_t at = 0; at < 300'000; at += 100'000) {
+    order.push_back(client_.Send(from.At(at, 100'000)));
+  }
+  order.push_back(client_.Close());
+  const OpId receive = server_.Recv(to.All(), RecvFlags::kWaitAll);
+  EndWell(server_, receive, 300'000);
+  const OpId end = server_.Recv(to.At(0, 1));
+  EXPECT_TRUE(End(server_, end).eof());
+  (void)server_.Close();
+  EXPECT_TRUE(Pump([&] { return client_.events.size() == order.size(); }));
+  for (size_t i = 0; i < order.size(); ++i) {
+    const Event event = Next(client_);
+    EXPECT_EQ(event.op, order[i]) << i;
+    EXPECT_TRUE(event.ok()) << event.status();
+  }
+  EXPECT_TRUE(SameBytes(from.bytes, to.bytes));
+}
+
+// Rule 10.
+TEST_P(ClosingTest, AGracefulCloseStopsPostsAndCancelsReceives) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  Memory& memory = Make(client_, 200'000);
+  const OpId small = client_.Recv(memory.At(0, 100));
+  const OpId large = client_.Recv(memory.All(), RecvFlags::kWaitAll);
+  const OpId close = client_.Close();
+  EXPECT_FALSE(client_.socket.Send(memory.All(), SendFlags::kNone, client_.Args()).ok());
+  EXPECT_FALSE(client_.socket.Recv(memory.All(), RecvFlags::kNone, client_.Args()).ok());
+  EXPECT_FALSE(client_.socket.Close(CloseMode::kAbort, client_.Args()).ok());
+  for (const OpId op : {small, large}) {
+    const Event event = End(client_, op);
+    EXPECT_TRUE(Refuses(event.status(), ErrorKind::kShutDown,
+                        absl::StatusCode::kFailedPrecondition));
+    EXPECT_EQ(client_.Find(close), nullptr) << "kClose comes last";
+  }
+  EXPECT_EQ(ReadToTheEnd(server_, Make(server_, 10)), 0u);
+  (void)server_.Close();
+  const Event closed = End(client_, close);
+  EXPECT_EQ(closed.type, EventType::kClose);
+  EXPECT_TRUE(closed.ok()) << closed.status();
+}
+
+// Rule 10.
+TEST_P(ClosingTest, PostsAfterShutdownAreRefusedAndReceivingGoesOn) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  Memory& from = Make(server_, 100'000);
+  Memory& to = Make(client_, 100'000);
+  from.Fill(NewSeed());
+  const OpId shutdown = client_.Accepted(client_.socket.Shutdown(client_.Args()));
+  EXPECT_TRUE(Refuses(client_.socket.Send(to.All(), SendFlags::kNone, client_.Args()),
+                      ErrorKind::kShutDown, absl::StatusCode::kFailedPrecondition));
+  EXPECT_TRUE(Refuses(client_.socket.Shutdown(client_.Args()), ErrorKind::kShutDown,
+                      absl::StatusCode::kFailedPrecondition));
+  EXPECT_TRUE(End(client_, shutdown).ok());
+  Carry(server_, from, client_, to, 100'000);
+}
+
+// Rule 10.
+TEST_P(ClosingTest, ACloseThatCannotDrainAbortsAtItsDeadline) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  Memory& from = Make(client_, 256 * 1024);
+  const std::vector<OpId> waiting = FillUp(client_, from, 20, Path::kCopy);
+  ASSERT_FALSE(waiting.empty());
+  OpArgs args = client_.Args();
+  args.deadline = client_.context.Now() + absl::Milliseconds(50);
+  const OpId close = client_.Accepted(client_.socket.Close(CloseMode::kGraceful, args));
+  for (const OpId op : waiting) {
+    EXPECT_FALSE(End(client_, op).ok());
+    EXPECT_GE(client_.context.Now(), args.deadline) << "it gave up before its deadline";
+  }
+  const Event closed = End(client_, close);
+  EXPECT_EQ(closed.kind, ErrorKind::kDeadlineExceeded) << closed.status();
+  EXPECT_LT(client_.context.Now(), args.deadline + absl::Seconds(5));
+}
+
+// Rule 10.
+TEST_P(ClosingTest, LingerBoundsAGracefulCloseWithoutADeadline) {
+  ASSERT_NO_FATAL_FAILURE(Connect({.linger = absl::Milliseconds(40)}));
+  const std::vector<OpId> waiting =
+      FillUp(client_, Make(client_, 256 * 1024), 20, Path::kCopy);
+  ASSERT_FALSE(waiting.empty());
+  const absl::Time begun = client_.context.Now();
+  const Event closed = End(client_, client_.Close());
+  EXPECT_FALSE(closed.ok());
+  EXPECT_GE(client_.context.Now() - begun, absl::Milliseconds(40));
+  EXPECT_LT(client_.context.Now() - begun, absl::Seconds(5));
+}
+
+// Rule 10.
+TEST_P(ClosingTest, AnAbortEndsEverythingWithLocalAbortAndThePeerSeesAReset) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  Memory& memory = Make(client_, 1 << 20);
+  const OpId receive = client_.Recv(memory.At(0, 100));
+  const OpId send = client_.Send(memory.All());
+  const OpId theirs = server_.Recv(Make(server_, 100).All(), RecvFlags::kNone);
+  (void)End(server_, theirs);  // some of it may arrive
+  const OpId pending = server_.Recv(Make(server_, 4 << 20).All(), RecvFlags::kWaitAll);
+  const OpId close = client_.Close(CloseMode::kAbort);
+  EXPECT_EQ(End(client_, receive).kind, ErrorKind::kLocalAbort);
+  const Event sent = End(client_, send);
+  EXPECT_TRUE(sent.ok() || sent.kind == ErrorKind::kLocalAbort) << sent.status();
+  const Event closed = End(client_, close);
+  EXPECT_EQ(closed.type, EventType::kClose);
+  EXPECT_EQ(End(server_, pending).kind, ErrorKind::kPeerReset);
+}
+
+// Rule 10.
+TEST_P(ClosingTest, AfterItsCloseASocketIsNeverHeardOfAgain) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  const SocketId id = client_.socket.id();
+  for (int i = 0; i < 5; ++i) (void)client_.Recv(Make(client_, 10).All());
+  const OpId close = client_.Close(CloseMode::kAbort);
+  bool closed = false;
+  EXPECT_TRUE(Pump([&] { return client_.Outstanding() == 0; }));
+  Settle();
+  for (const Event& event : client_.events) {
+    EXPECT_FALSE(closed) << ToString(event.type) << " came after kClose";
+    if (event.socket == id && event.op == close) closed = true;
+  }
+  EXPECT_TRUE(closed);
+  EXPECT_TRUE(Refuses(client_.socket.Send(Make(client_, 10).All(), SendFlags::kNone,
+                                          client_.Args()),
+                      ErrorKind::kBadHandle, absl::StatusCode::kNotFound));
+}
+
+// Rule 10.
+TEST_P(ClosingTest, DestroyingTheHandleIsAnAbortThatThePeerSees) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  const OpId mine = client_.Recv(Make(client_, 100).All());
+  const OpId theirs = server_.Recv(Make(server_, 100).All());
+  client_.socket = {};
+  EXPECT_EQ(End(client_, mine).kind, ErrorKind::kLocalAbort);
+  EXPECT_EQ(End(server_, theirs).kind, ErrorKind::kPeerReset);
+}
+
+// Rule 10.
+TEST_P(ClosingTest, DestroyingTheHandleAfterAGracefulCloseLetsItFinish) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  Memory& from = Make(client_, 200'000);
+  Memory& to = Make(server_, 200'000);
+  from.Fill(NewSeed());
+  const OpId send = client_.Send(from.All());
+  const OpId close = client_.Close();
+  const OpId receive = server_.Recv(to.All(), RecvFlags::kWaitAll);
+  EndWell(client_, send, 200'000);
+  EndWell(server_, receive, 200'000);
+  EXPECT_TRUE(End(server_, server_.Recv(to.At(0, 1))).eof());
+  (void)server_.Close();
+  EXPECT_TRUE(End(client_, close).ok());
+  client_.socket = {};
+  EXPECT_TRUE(SameBytes(from.bytes, to.bytes));
+}
+
+// Rule 10.
+TEST_P(ClosingTest, ASocketThatWasNeverConnectedClosesAtOnce) {
+  client_.socket = *client_.context.CreateSocket(Family::kIpv4);
+  const Event closed = End(client_, client_.Close());
+  EXPECT_EQ(closed.type, EventType::kClose);
+  EXPECT_TRUE(closed.ok()) << closed.status();
+}
+
+// Rule 10.
+TEST_P(ClosingTest, ClosingAListenerEndsItsAcceptsAndFreesItsPort) {
+  const Address address = Listen();
+  const OpId accept = server_.Accepted(listener_.Accept(0, server_.Args()));
+  const OpId close =
+      server_.Accepted(listener_.Close(CloseMode::kGraceful, server_.Args()));
+  EXPECT_FALSE(End(server_, accept).ok());
+  EXPECT_TRUE(End(server_, close).ok());
+  Socket again = *server_.context.CreateSocket(Family::kIpv4);
+  EXPECT_TRUE(again.Bind(address).ok());
+  const absl::Status listens = again.Listen(1);
+  EXPECT_TRUE(listens.ok()) << listens;
+}
+
+// Rule 10.
+TEST_P(ClosingTest, AConnectionThatIsNotTakenEndsWithItsListener) {
+  const Address address = Listen();
+  const OpId accept = server_.Accepted(listener_.Accept(1, server_.Args()));
+  client_.socket = *client_.context.CreateSocket(Family::kIpv4);
+  EXPECT_TRUE(End(client_, client_.Accepted(client_.socket.Connect(address, client_.Args()))).ok());
+  const Event accepted = End(server_, accept);
+  const OpId receive = client_.Recv(Make(client_, 10).All());
+  listener_ = {};
+  EXPECT_EQ(End(client_, receive).kind, ErrorKind::kPeerReset);
+  EXPECT_TRUE(Refuses(server_.context.TakeAccepted(accepted.accepted), ErrorKind::kBadHandle,
+                      absl::StatusCode::kNotFound));
+}
+
+// Rule 12.
+TEST_P(ClosingTest, AQueueThatOperationsNameIsNotClosed) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  EventQueue other = *server_.context.CreateQueue({.depth = 4});
+  const auto posted = server_.socket.Recv(Make(server_, 10).All(), RecvFlags::kNone,
+                                          {.queue = other});
+  ASSERT_TRUE(posted.ok()) << posted.status();
+  EXPECT_TRUE(Refuses(other.Close(), ErrorKind::kBusy, absl::StatusCode::kFailedPrecondition));
+  EXPECT_TRUE(server_.socket.Cancel(*posted).ok());
+  EXPECT_TRUE(Pump([&] { return other.Stats().waiting == 1; }));
+  const absl::Status closed = other.Close();
+  EXPECT_TRUE(closed.ok()) << closed;
+  std::array<Event, 1> none;
+  EXPECT_FALSE(other.TryDequeue(absl::MakeSpan(none)).ok());
+  EXPECT_TRUE(Refuses(server_.socket.Recv(Make(server_, 10).All(), RecvFlags::kNone,
+                                          {.queue = other}),
+                      ErrorKind::kBadHandle, absl::StatusCode::kNotFound));
+}
+
+// Rule 12.
+TEST_P(ClosingTest, DestroyingAQueueAbortsTheConnectionsThatNameIt) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  const OpId theirs = client_.Recv(Make(client_, 10).All());
+  const OpId mine = server_.Recv(Make(server_, 10).All());
+  {
+    EventQueue other = *server_.context.CreateQueue({.depth = 4});
+    ASSERT_TRUE(server_.socket
+                    .Recv(Make(server_, 10).All(), RecvFlags::kNone, {.queue = other})
+                    .ok());
+  }
+  EXPECT_EQ(End(server_, mine).kind, ErrorKind::kLocalAbort);
+  EXPECT_EQ(End(client_, theirs).kind, ErrorKind::kPeerReset);
+}
+
+}  // namespace
+}  // namespace esdp::contract
