@@ -12,7 +12,7 @@ namespace esdp::fabric::qpip {
 // How a qpip fabric behaves. The defaults suit a program that gives them no thought.
 struct QpipOptions {
   // TCP_CONGESTION of every connection, such as "cubic". Empty: the system's choice.
-  std::string congestion_control;
+  std::string congestion_control{};
   // SO_SNDBUF and SO_RCVBUF in bytes. 0: the system sizes them by itself, which is usually best.
   int send_buffer_bytes = 0;
   int receive_buffer_bytes = 0;

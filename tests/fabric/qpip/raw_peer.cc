@@ -176,6 +176,11 @@ std::optional<RawSegment> RawPeer::ReceiveSegment() {
   return segment;
 }
 
+bool RawPeer::HasMore() {
+  uint8_t byte = 0;
+  return recv(socket_, &byte, 1, MSG_DONTWAIT | MSG_PEEK) > 0;
+}
+
 bool RawPeer::ReceiveEnd() {
   Octets bytes(65536);
   const auto end = std::chrono::steady_clock::now() + kPatience;

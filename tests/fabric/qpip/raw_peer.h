@@ -27,8 +27,8 @@ struct RawStartup {
   uint8_t flags = 0x10;
   uint8_t revision = 2;
   std::optional<Octets> words = Octets{0, 4, 0, 4};  // IRD 4, ORD 4, no ready-to-receive frame
-  Octets data;
-  std::optional<uint16_t> length;  // if it is not to be the truth
+  Octets data{};
+  std::optional<uint16_t> length{};  // if it is not to be the truth
 };
 Octets Startup(const RawStartup& startup);
 
@@ -85,6 +85,7 @@ class RawPeer {
   // The next `count` bytes; fewer if the stream ends or none come for a while.
   Octets Receive(size_t count);
   std::optional<RawSegment> ReceiveSegment();
+  bool HasMore();
   // Reads to the end; true if the stream was closed in order, false if it was reset or went on.
   bool ReceiveEnd();
   void EndWrites();
