@@ -10,8 +10,9 @@ namespace esdp::provider {
 
 void Driver::Feed(Endpoint& endpoint, const sdp::Input& input) {
   RunStep(endpoint, input);
-  while (!answers_.empty()) {
-    const sdp::Input answer = answers_.TakeFront();
+  while (!expose_answers_.empty() || !answers_.empty()) {
+    const sdp::Input answer =
+        expose_answers_.empty() ? answers_.TakeFront() : expose_answers_.TakeFront();
     RunStep(endpoint, answer);
   }
   if (endpoint.core.closed() && !endpoint.ended) NoteEnd(endpoint);

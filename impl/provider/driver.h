@@ -102,6 +102,7 @@ class Driver {
   Timers timers_;
 
   sdp::Actions actions_;
+  GrowingRing<sdp::Input> expose_answers_;  // these before any other input
   GrowingRing<sdp::Input> answers_;
   std::vector<sdp::AdvertId> withdrawn_;
   WorkBatch batch_;

@@ -197,9 +197,9 @@ void Driver::Act(Endpoint& endpoint, const sdp::Expose& action) {
     shown = endpoint.exposures.Expose(fabric_, action.advert, *range, action.right);
   }
   if (shown) {
-    answers_.PushBack(sdp::Exposed{action.advert, ToCore(*shown)});
+    expose_answers_.PushBack(sdp::Exposed{action.advert, ToCore(*shown)});
   } else {
-    answers_.PushBack(sdp::ExposeFailed{action.advert});
+    expose_answers_.PushBack(sdp::ExposeFailed{action.advert});
   }
 }
 

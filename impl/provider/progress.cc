@@ -33,6 +33,7 @@ Duration Until(Time at, Time now) {
 ProgressLoop::ProgressLoop(Engine& engine, const ShardOptions& options)
     : engine_(engine),
       threaded_(options.progress == Progress::kThread),
+      virtual_(engine.fabric().limits().virtual_time),
       thread_cpu_(options.thread_cpu),
       spin_(options.spin) {}
 
@@ -128,8 +129,13 @@ void ProgressLoop::MindDeadlines() {
     if (!thread_awake_ && engine_.NextDeadline() < wakes_at_) waits_.Wake();
     return;
   }
-  if (!fd_in_use_.load()) return;
   const Time next = engine_.NextDeadline();
+  if (virtual_) {
+    if (next != wakes_at_) engine_.fabric().WakeAt(next);
+    wakes_at_ = next;
+    return;
+  }
+  if (!fd_in_use_.load()) return;
   const Time now = engine_.fabric().Now();
   // An armed time that is too early costs one look for nothing, which is cheaper than arming at
   // every change.
@@ -159,7 +165,7 @@ bool ProgressLoop::Poll() {
 }
 
 bool ProgressLoop::Wait(Time deadline) {
-  if (threaded_ || engine_.fabric().limits().virtual_time) return true;
+  if (threaded_ || virtual_) return true;
   waiters_.fetch_add(1);
   WaitSet::Result result = WaitSet::Result::kReady;
   if (!poll_due_.load()) {

@@ -72,6 +72,7 @@ class ProgressLoop {
 
   Engine& engine_;
   const bool threaded_;
+  const bool virtual_;
   const std::optional<int> thread_cpu_;
   const Duration spin_;
   Turn turn_;

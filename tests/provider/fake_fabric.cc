@@ -149,7 +149,8 @@ absl::StatusOr<fabric::RemoteRange> FakeFabric::RegionKey(fabric::RegionId regio
   if (!found->second.access.remote_read && !found->second.access.remote_write) {
     return absl::FailedPreconditionError("no remote right");
   }
-  return fabric::RemoteRange{static_cast<uint32_t>(0x10000 + static_cast<uint64_t>(region)), 0x1000};
+  return fabric::RemoteRange{static_cast<uint32_t>(0x10000 + static_cast<uint64_t>(region)),
+                             0x1000};
 }
 
 absl::StatusOr<fabric::RemoteRange> FakeFabric::Bind(fabric::QueuePairId queue_pair,
@@ -228,8 +229,8 @@ absl::StatusOr<fabric::Address> FakeFabric::ListenerAddress(fabric::ListenerId l
 
 absl::Status FakeFabric::StopListening(fabric::ListenerId) { return absl::OkStatus(); }
 
-absl::Status FakeFabric::Connect(fabric::QueuePairId, const fabric::Address&, const fabric::Address&,
-                                 ConstBytes private_data, Time deadline) {
+absl::Status FakeFabric::Connect(fabric::QueuePairId, const fabric::Address&,
+                                 const fabric::Address&, ConstBytes private_data, Time deadline) {
   const Lock lock(mutex_);
   if (const absl::Status refusal = Refusal("Connect"); !refusal.ok()) return refusal;
   private_data_.assign(private_data.begin(), private_data.end());

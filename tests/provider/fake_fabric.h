@@ -12,8 +12,9 @@
 
 namespace esdp::provider {
 
-// A fabric that carries nothing: it records what is asked of it, and answers what the test has put in. It belongs to the
-// shard; the test reaches it through the pointer it kept, and every member is safe to use from any thread.
+// A fabric that carries nothing: it records what is asked of it, and answers what the test has put
+// in. It belongs to the shard; the test reaches it through the pointer it kept, and every member is
+// safe to use from any thread.
 class FakeFabric final : public fabric::Fabric {
  public:
   struct Posted {

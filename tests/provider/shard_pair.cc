@@ -4,9 +4,9 @@
 
 #include "gtest/gtest.h"
 #include "impl/base/random.h"
-#include "impl/provider/regions.h"
 #include "impl/fabric/qpip/qpip_fabric.h"
 #include "impl/fabric/sim/sim_fabric.h"
+#include "impl/provider/regions.h"
 
 namespace esdp::provider {
 
@@ -30,8 +30,8 @@ void Recorder::OnTransferFinished(ConnectionId connection, Transfer& transfer,
     ++quiet_finished;
   } else {
     const Lock lock(mutex_);
-    finished_.push_back({connection, &transfer, result,
-                         result.failure == nullptr ? "" : result.failure->text});
+    finished_.push_back(
+        {connection, &transfer, result, result.failure == nullptr ? "" : result.failure->text});
     finished_.back().result.failure = nullptr;
   }
   if (on_finished) on_finished(transfer);
@@ -100,7 +100,8 @@ ShardPair::ShardPair(World world) : world_(world) {
   if (world == World::kSim) simulated = *fabric::sim::MakeWorld();
   for (Side* side : {&client_, &server_}) {
     absl::StatusOr<std::unique_ptr<fabric::Fabric>> made =
-        world == World::kSim ? fabric::sim::MakeSimFabric(simulated) : fabric::qpip::MakeQpipFabric();
+        world == World::kSim ? fabric::sim::MakeSimFabric(simulated)
+                             : fabric::qpip::MakeQpipFabric();
     EXPECT_TRUE(made.ok()) << made.status();
     ShardOptions options;
     options.progress = world == World::kQpipThread ? Progress::kThread : Progress::kManual;
@@ -112,24 +113,32 @@ ShardPair::ShardPair(World world) : world_(world) {
 
 ShardPair::~ShardPair() = default;
 
+// One of the two may have been destroyed by its test.
+Shard& ShardPair::clock() { return client_.shard != nullptr ? *client_.shard : *server_.shard; }
+
+bool ShardPair::PollBoth() {
+  bool moved = false;
+  for (Side* side : {&client_, &server_}) {
+    if (side->shard != nullptr) moved |= side->shard->Poll();
+  }
+  return moved;
+}
+
 bool ShardPair::MoveOnce(Time deadline) {
-  bool moved = client_.shard->Poll();
-  moved |= server_.shard->Poll();
-  if (moved) return true;
-  if (world_ == World::kSim) return client_.shard->Advance(deadline);
+  if (PollBoth()) return true;
+  if (world_ == World::kSim) return clock().Advance(deadline);
   std::this_thread::sleep_for(std::chrono::microseconds(50));
   return true;
 }
 
 bool ShardPair::RunUntil(const std::function<bool()>& done, Duration most) {
-  const Time deadline = client_.shard->Now() + most;
+  const Time deadline = clock().Now() + most;
   while (!done()) {
-    if (client_.shard->Now() >= deadline) return false;
-    if (!MoveOnce(deadline) && !done()) {
-      client_.shard->Poll();  // timers of ours that are due at the deadline
-      server_.shard->Poll();
+    if (clock().Now() >= deadline) {
+      PollBoth();  // timers of ours that are due just now
       return done();
     }
+    MoveOnce(deadline);
   }
   return true;
 }
@@ -150,8 +159,8 @@ bool ShardPair::Connect(const ConnectionOptions& options) {
   if (!address_) Listen(options);
   const size_t connected = client_.recorder.connected().size();
   const size_t incoming = server_.recorder.incoming().size();
-  const auto connection = client_.shard->Connect(
-      Loopback(0), *address_, options, client_.shard->Now() + std::chrono::seconds(5));
+  const auto connection = client_.shard->Connect(Loopback(0), *address_, options,
+                                                 client_.shard->Now() + std::chrono::seconds(5));
   EXPECT_TRUE(connection.ok()) << connection.status();
   const bool both = RunUntil([&] {
     return client_.recorder.connected().size() > connected &&
@@ -166,14 +175,10 @@ bool ShardPair::Connect(const ConnectionOptions& options) {
 
 // --- the rest ------------------------------------------------------------------------------------
 
-Memory::Memory(Side& side, size_t bytes, Exposure exposure) : side_(side), bytes_(bytes) {
+Memory::Memory(Side& side, size_t bytes, Exposure exposure) : bytes_(bytes) {
   auto region = side.shard->Register(bytes_, true, exposure);
   EXPECT_TRUE(region.ok()) << region.status();
   region_ = *std::move(region);
-}
-
-Memory::~Memory() {
-  if (side_.shard != nullptr) (void)side_.shard->Deregister(*region_);
 }
 
 void Memory::Fill(uint64_t seed) {

@@ -91,6 +91,8 @@ class ShardPair {
   World world() const { return world_; }
 
  private:
+  Shard& clock();
+  bool PollBoth();
   bool MoveOnce(Time deadline);
 
   World world_;
@@ -102,18 +104,18 @@ class ShardPair {
   ConnectionId server_connection_{};
 };
 
-// Bytes that are registered on a shard for as long as this lives.
+// Bytes that are registered on a shard until that ends: they have to outlive it.
 class Memory {
  public:
   Memory(Side& side, size_t bytes, Exposure exposure = Exposure::kPerOperation);
-  ~Memory();
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
 
   void Fill(uint64_t seed);
   std::vector<std::byte>& bytes() { return bytes_; }
   MemoryRegion& region() { return *region_; }
 
  private:
-  Side& side_;
   std::vector<std::byte> bytes_;
   std::shared_ptr<MemoryRegion> region_;
 };

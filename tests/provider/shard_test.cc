@@ -30,15 +30,14 @@ class ShardTest : public testing::TestWithParam<World> {
     });
   }
   bool BothClosed() {
-    return pair_.RunUntil([&] {
-      return !client().recorder.closed().empty() && !server().recorder.closed().empty();
-    });
+    return pair_.RunUntil(
+        [&] { return !client().recorder.closed().empty() && !server().recorder.closed().empty(); });
   }
   // Sends all of `from` in one piece and receives it whole; what the two results say.
   void Carry(Memory& from, Memory& to, bool zero_copy) {
     const uint64_t length = from.bytes().size();
-    Job send(from, true, 0, length);
-    Job receive(to, false, 0, length);
+    Job& send = NewJob(from, true, 0, length);
+    Job& receive = NewJob(to, false, 0, length);
     receive.transfer.wait_all = true;
     send.transfer.path = receive.transfer.path = zero_copy ? Path::kZeroCopy : Path::kCopy;
     Submit(server(), pair_.server_connection(), receive);
@@ -61,6 +60,16 @@ class ShardTest : public testing::TestWithParam<World> {
   Side& client() { return pair_.client(); }
   Side& server() { return pair_.server(); }
 
+  Memory& NewMemory(Side& side, size_t bytes, Exposure exposure = Exposure::kPerOperation) {
+    return memories_.emplace_back(side, bytes, exposure);
+  }
+  Job& NewJob(Memory& memory, bool is_send, uint64_t offset, uint64_t length) {
+    return jobs_.emplace_back(memory, is_send, offset, length);
+  }
+
+  // They outlive the shards, which may use them to their last moment.
+  std::deque<Memory> memories_;
+  std::deque<Job> jobs_;
   ShardPair pair_;
 };
 
@@ -72,8 +81,8 @@ TEST_P(ShardTest, ConnectsAndTellsBothSides) {
 
 TEST_P(ShardTest, CarriesCopiedBytes) {
   ASSERT_TRUE(pair_.Connect());
-  Memory from(client(), 300'000);
-  Memory to(server(), 300'000);
+  Memory& from = NewMemory(client(), 300'000);
+  Memory& to = NewMemory(server(), 300'000);
   from.Fill(1);
   Carry(from, to, false);
   const auto counters = *server().shard->Counters(pair_.server_connection());
@@ -83,8 +92,8 @@ TEST_P(ShardTest, CarriesCopiedBytes) {
 
 TEST_P(ShardTest, CarriesZeroCopyBytesWithoutCopyingThem) {
   ASSERT_TRUE(pair_.Connect());
-  Memory from(client(), 3'000'000);
-  Memory to(server(), 3'000'000);
+  Memory& from = NewMemory(client(), 3'000'000);
+  Memory& to = NewMemory(server(), 3'000'000);
   from.Fill(2);
   Carry(from, to, true);
   EXPECT_EQ(client().shard->Counters(pair_.client_connection())->payload_copy_bytes, 0u);
@@ -97,15 +106,16 @@ TEST_P(ShardTest, CarriesRandomTransfersInOrder) {
   Random random(seed);
   ASSERT_TRUE(pair_.Connect());
   constexpr size_t kBytes = 1 << 20;
-  Memory from(client(), kBytes);
-  Memory to(server(), kBytes);
+  Memory& from = NewMemory(client(), kBytes);
+  Memory& to = NewMemory(server(), kBytes);
   from.Fill(seed);
-  std::deque<Job> sends;
-  std::deque<Job> receives;
-  const auto cut = [&](std::deque<Job>& jobs, Memory& memory, bool is_send) {
+  std::vector<Job*> sends;
+  std::vector<Job*> receives;
+  const auto cut = [&](std::vector<Job*>& jobs, Memory& memory, bool is_send) {
     for (size_t at = 0; at < kBytes;) {
       const uint64_t length = std::min<uint64_t>(random.Below(100'000) + 1, kBytes - at);
-      Job& job = jobs.emplace_back(memory, is_send, at, length);
+      Job& job = NewJob(memory, is_send, at, length);
+      jobs.push_back(&job);
       job.transfer.wait_all = true;
       job.transfer.path = static_cast<Path>(random.Below(3));
       at += length;
@@ -114,8 +124,8 @@ TEST_P(ShardTest, CarriesRandomTransfersInOrder) {
   cut(sends, from, true);
   cut(receives, to, false);
   for (size_t i = 0; i < std::max(sends.size(), receives.size()); ++i) {
-    if (i < receives.size()) Submit(server(), pair_.server_connection(), receives[i]);
-    if (i < sends.size()) Submit(client(), pair_.client_connection(), sends[i]);
+    if (i < receives.size()) Submit(server(), pair_.server_connection(), *receives[i]);
+    if (i < sends.size()) Submit(client(), pair_.client_connection(), *sends[i]);
   }
   ASSERT_TRUE(pair_.RunUntil([&] {
     return client().recorder.finished().size() == sends.size() &&
@@ -123,40 +133,45 @@ TEST_P(ShardTest, CarriesRandomTransfersInOrder) {
   }));
   EXPECT_TRUE(from.bytes() == to.bytes());
   for (size_t i = 0; i < receives.size(); ++i) {
-    EXPECT_EQ(server().recorder.finished()[i].transfer, &receives[i].transfer);
+    const Recorder::Finished finished = server().recorder.finished()[i];
+    EXPECT_EQ(finished.transfer, &receives[i]->transfer);
+    EXPECT_EQ(finished.result.ending, Ending::kOk) << finished.text;
   }
 }
 
 TEST_P(ShardTest, GathersAndScattersPieces) {
   ASSERT_TRUE(pair_.Connect());
-  Memory from(client(), 200'000);
-  Memory to(server(), 200'000);
+  Memory& from = NewMemory(client(), 200'000);
+  Memory& to = NewMemory(server(), 200'000);
   from.Fill(3);
-  Job send(from, true, 0, 0);
-  send.pieces = {{&from.region(), 100'000, 100'000}, {&from.region(), 0, 0}, {&from.region(), 0, 70'000}};
+  Job& send = NewJob(from, true, 0, 0);
+  send.pieces = {
+      {&from.region(), 100'000, 100'000}, {&from.region(), 0, 0}, {&from.region(), 0, 70'000}};
   send.transfer.pieces = send.pieces;
-  Job receive(to, false, 0, 0);
+  Job& receive = NewJob(to, false, 0, 0);
   receive.pieces = {{&to.region(), 5, 90'001}, {&to.region(), 100'000, 79'999}};
   receive.transfer.pieces = receive.pieces;
   receive.transfer.wait_all = true;
   Submit(client(), pair_.client_connection(), send);
   Submit(server(), pair_.server_connection(), receive);
   ASSERT_TRUE(Finish(server(), {&receive}));
+  ASSERT_TRUE(Finish(client(), {&send}));
   std::vector<std::byte> sent(from.bytes().begin() + 100'000, from.bytes().end());
   sent.insert(sent.end(), from.bytes().begin(), from.bytes().begin() + 70'000);
   std::vector<std::byte> received(to.bytes().begin() + 5, to.bytes().begin() + 90'006);
   received.insert(received.end(), to.bytes().begin() + 100'000, to.bytes().begin() + 179'999);
+  EXPECT_EQ(server().recorder.Find(receive.transfer)->result.ending, Ending::kOk);
   EXPECT_TRUE(sent == received);
 }
 
 TEST_P(ShardTest, KRegionKeyAndKNoneCarryTheSameBytes) {
   for (const Exposure exposure : {Exposure::kRegionKey, Exposure::kNone}) {
-    Memory from(client(), 400'000, exposure);
-    Memory to(server(), 400'000);
+    Memory& from = NewMemory(client(), 400'000, exposure);
+    Memory& to = NewMemory(server(), 400'000);
     from.Fill(4);
     ASSERT_TRUE(pair_.Connect());
-    Job send(from, true, 0, 400'000);
-    Job receive(to, false, 0, 400'000);
+    Job& send = NewJob(from, true, 0, 400'000);
+    Job& receive = NewJob(to, false, 0, 400'000);
     receive.transfer.wait_all = true;
     Submit(server(), pair_.server_connection(), receive);
     Submit(client(), pair_.client_connection(), send);
@@ -170,8 +185,8 @@ TEST_P(ShardTest, KRegionKeyAndKNoneCarryTheSameBytes) {
 
 TEST_P(ShardTest, ARegionInUseIsNotDeregistered) {
   ASSERT_TRUE(pair_.Connect());
-  Memory to(server(), 1000);
-  Job receive(to, false, 0, 1000);
+  Memory& to = NewMemory(server(), 1000);
+  Job& receive = NewJob(to, false, 0, 1000);
   Submit(server(), pair_.server_connection(), receive);
   EXPECT_EQ(Shard::Describe(to.region()).operations, 1u);
   EXPECT_EQ(server().shard->Deregister(to.region()).code(), absl::StatusCode::kFailedPrecondition);
@@ -183,8 +198,8 @@ TEST_P(ShardTest, ARegionInUseIsNotDeregistered) {
 
 TEST_P(ShardTest, APassedDeadlineEndsAReceive) {
   ASSERT_TRUE(pair_.Connect());
-  Memory to(server(), 1000);
-  Job receive(to, false, 0, 1000);
+  Memory& to = NewMemory(server(), 1000);
+  Job& receive = NewJob(to, false, 0, 1000);
   const Time deadline = server().shard->Now() + milliseconds(30);
   receive.transfer.deadline = deadline;
   Submit(server(), pair_.server_connection(), receive);
@@ -198,11 +213,11 @@ TEST_P(ShardTest, APassedDeadlineEndsAReceive) {
 
 TEST_P(ShardTest, CancelEndsOneReceiveAndLeavesTheNext) {
   ASSERT_TRUE(pair_.Connect());
-  Memory from(client(), 100);
-  Memory to(server(), 200);
+  Memory& from = NewMemory(client(), 100);
+  Memory& to = NewMemory(server(), 200);
   from.Fill(5);
-  Job first(to, false, 0, 100);
-  Job second(to, false, 100, 100);
+  Job& first = NewJob(to, false, 0, 100);
+  Job& second = NewJob(to, false, 100, 100);
   Submit(server(), pair_.server_connection(), first);
   Submit(server(), pair_.server_connection(), second);
   Request cancel;
@@ -211,7 +226,7 @@ TEST_P(ShardTest, CancelEndsOneReceiveAndLeavesTheNext) {
   cancel.transfer = &first.transfer;
   server().shard->Submit(cancel);
   server().shard->Submit(cancel);  // too late is no harm
-  Job send(from, true, 0, 100);
+  Job& send = NewJob(from, true, 0, 100);
   Submit(client(), pair_.client_connection(), send);
   ASSERT_TRUE(Finish(server(), {&first, &second}));
   EXPECT_EQ(server().recorder.Find(first.transfer)->result.ending, Ending::kCancelled);
@@ -221,11 +236,11 @@ TEST_P(ShardTest, CancelEndsOneReceiveAndLeavesTheNext) {
 
 TEST_P(ShardTest, ClosesInOrderOnBothSides) {
   ASSERT_TRUE(pair_.Connect());
-  Memory from(client(), 100);
-  Memory to(server(), 100);
-  Job send(from, true, 0, 100);
-  Job receive(to, false, 0, 100);
-  Job after(to, false, 0, 100);
+  Memory& from = NewMemory(client(), 100);
+  Memory& to = NewMemory(server(), 100);
+  Job& send = NewJob(from, true, 0, 100);
+  Job& receive = NewJob(to, false, 0, 100);
+  Job& after = NewJob(to, false, 0, 100);
   Submit(client(), pair_.client_connection(), send);
   Submit(client(), pair_.client_connection(), Request::Kind::kClose);
   Submit(server(), pair_.server_connection(), receive);
@@ -241,13 +256,13 @@ TEST_P(ShardTest, ClosesInOrderOnBothSides) {
 
 TEST_P(ShardTest, ShutdownIsReportedAndReceivingGoesOn) {
   ASSERT_TRUE(pair_.Connect());
-  Memory from(server(), 100);
-  Memory to(client(), 100);
+  Memory& from = NewMemory(server(), 100);
+  Memory& to = NewMemory(client(), 100);
   Submit(client(), pair_.client_connection(), Request::Kind::kShutdown);
   ASSERT_TRUE(pair_.RunUntil([&] { return !client().recorder.shut_down().empty(); }));
   EXPECT_EQ(client().recorder.shut_down()[0].failure.ending, Ending::kOk);
-  Job send(from, true, 0, 100);
-  Job receive(to, false, 0, 100);
+  Job& send = NewJob(from, true, 0, 100);
+  Job& receive = NewJob(to, false, 0, 100);
   Submit(client(), pair_.client_connection(), receive);
   Submit(server(), pair_.server_connection(), send);
   ASSERT_TRUE(Finish(client(), {&receive}));
@@ -256,10 +271,10 @@ TEST_P(ShardTest, ShutdownIsReportedAndReceivingGoesOn) {
 
 TEST_P(ShardTest, AnAbortEndsBothSidesWithTheirRootCauses) {
   ASSERT_TRUE(pair_.Connect());
-  Memory mine(client(), 100);
-  Memory theirs(server(), 100);
-  Job receive(mine, false, 0, 100);
-  Job other(theirs, false, 0, 100);
+  Memory& mine = NewMemory(client(), 100);
+  Memory& theirs = NewMemory(server(), 100);
+  Job& receive = NewJob(mine, false, 0, 100);
+  Job& other = NewJob(theirs, false, 0, 100);
   Submit(client(), pair_.client_connection(), receive);
   Submit(server(), pair_.server_connection(), other);
   Submit(client(), pair_.client_connection(), Request::Kind::kAbort);
@@ -277,13 +292,14 @@ TEST_P(ShardTest, ATransferAfterTheEndFinishesWithTheRootCause) {
   ASSERT_TRUE(pair_.Connect());
   Submit(client(), pair_.client_connection(), Request::Kind::kAbort);
   ASSERT_TRUE(BothClosed());
-  Memory theirs(server(), 100);
-  Job late(theirs, true, 0, 100);
+  Memory& theirs = NewMemory(server(), 100);
+  Job& late = NewJob(theirs, true, 0, 100);
   Submit(server(), pair_.server_connection(), late);
   ASSERT_TRUE(Finish(server(), {&late}));
   EXPECT_EQ(server().recorder.Find(late.transfer)->result.ending, Ending::kPeerReset);
-  EXPECT_EQ(server().recorder.Find(late.transfer)->text, server().recorder.closed()[0].failure.text);
-  Job unknown(theirs, true, 0, 100);
+  EXPECT_EQ(server().recorder.Find(late.transfer)->text,
+            server().recorder.closed()[0].failure.text);
+  Job& unknown = NewJob(theirs, true, 0, 100);
   Submit(server(), ConnectionId{77}, unknown);
   ASSERT_TRUE(Finish(server(), {&unknown}));
   EXPECT_EQ(server().recorder.Find(unknown.transfer)->result.ending, Ending::kLocalAbort);
@@ -292,8 +308,8 @@ TEST_P(ShardTest, ATransferAfterTheEndFinishesWithTheRootCause) {
 TEST_P(ShardTest, AnUnheardConnectNamesTheAddress) {
   const Address address = pair_.Listen();
   ASSERT_TRUE(server().shard->StopListening(pair_.listener()).ok());
-  const auto connection = client().shard->Connect(Loopback(0), address, {},
-                                                  client().shard->Now() + seconds(5));
+  const auto connection =
+      client().shard->Connect(Loopback(0), address, {}, client().shard->Now() + seconds(5));
   ASSERT_TRUE(connection.ok()) << connection.status();
   ASSERT_TRUE(pair_.RunUntil([&] { return !client().recorder.closed().empty(); }));
   const Failure failure = client().recorder.closed()[0].failure;
@@ -304,8 +320,8 @@ TEST_P(ShardTest, AnUnheardConnectNamesTheAddress) {
 
 TEST_P(ShardTest, AConnectGivenUpEndsAtOnce) {
   const Address address = pair_.Listen();
-  const auto connection = client().shard->Connect(Loopback(0), address, {},
-                                                  client().shard->Now() + seconds(5));
+  const auto connection =
+      client().shard->Connect(Loopback(0), address, {}, client().shard->Now() + seconds(5));
   ASSERT_TRUE(connection.ok());
   Submit(client(), *connection, Request::Kind::kAbort);
   ASSERT_TRUE(pair_.RunUntil([&] { return !client().recorder.closed().empty(); }));
@@ -319,10 +335,10 @@ TEST_P(ShardTest, AConnectGivenUpEndsAtOnce) {
 
 TEST_P(ShardTest, APeerThatVanishesEndsEverythingThatWaits) {
   ASSERT_TRUE(pair_.Connect());
-  Memory to(client(), 4'000'000);
-  Memory from(client(), 4'000'000);
-  Job receive(to, false, 0, 4'000'000);
-  Job send(from, true, 0, 4'000'000);
+  Memory& to = NewMemory(client(), 4'000'000);
+  Memory& from = NewMemory(client(), 4'000'000);
+  Job& receive = NewJob(to, false, 0, 4'000'000);
+  Job& send = NewJob(from, true, 0, 4'000'000);
   Submit(client(), pair_.client_connection(), receive);
   Submit(client(), pair_.client_connection(), send);
   server().shard.reset();
@@ -334,8 +350,8 @@ TEST_P(ShardTest, APeerThatVanishesEndsEverythingThatWaits) {
 
 TEST_P(ShardTest, ADestroyedShardFinishesItsTransfersFirst) {
   ASSERT_TRUE(pair_.Connect());
-  Memory to(client(), 100);
-  Job receive(to, false, 0, 100);
+  Memory& to = NewMemory(client(), 100);
+  Job& receive = NewJob(to, false, 0, 100);
   Submit(client(), pair_.client_connection(), receive);
   const auto begin = std::chrono::steady_clock::now();
   client().shard.reset();
@@ -348,7 +364,8 @@ TEST_P(ShardTest, ADestroyedShardFinishesItsTransfersFirst) {
 TEST_P(ShardTest, TheBacklogBoundsConnectionsThatNobodyTakes) {
   const Address address = pair_.Listen({}, 2);
   for (int i = 0; i < 3; ++i) {
-    ASSERT_TRUE(client().shard->Connect(Loopback(0), address, {}, client().shard->Now() + seconds(5)).ok());
+    ASSERT_TRUE(
+        client().shard->Connect(Loopback(0), address, {}, client().shard->Now() + seconds(5)).ok());
   }
   ASSERT_TRUE(pair_.RunUntil([&] {
     return client().recorder.connected().size() + client().recorder.closed().size() == 3;
@@ -357,14 +374,15 @@ TEST_P(ShardTest, TheBacklogBoundsConnectionsThatNobodyTakes) {
   EXPECT_EQ(client().recorder.closed()[0].failure.ending, Ending::kRejected);
   ASSERT_TRUE(pair_.RunUntil([&] { return server().recorder.incoming().size() == 2; }));
   Submit(server(), server().recorder.incoming()[0], Request::Kind::kTaken);
-  ASSERT_TRUE(client().shard->Connect(Loopback(0), address, {}, client().shard->Now() + seconds(5)).ok());
+  ASSERT_TRUE(
+      client().shard->Connect(Loopback(0), address, {}, client().shard->Now() + seconds(5)).ok());
   EXPECT_TRUE(pair_.RunUntil([&] { return client().recorder.connected().size() == 3; }));
 }
 
 TEST_P(ShardTest, ATransferOutsideItsRegionIsRefused) {
   ASSERT_TRUE(pair_.Connect());
-  Memory memory(client(), 100);
-  Job beyond(memory, true, 50, 51);
+  Memory& memory = NewMemory(client(), 100);
+  Job& beyond = NewJob(memory, true, 50, 51);
   Submit(client(), pair_.client_connection(), beyond);
   ASSERT_TRUE(Finish(client(), {&beyond}));
   EXPECT_EQ(client().recorder.Find(beyond.transfer)->result.ending, Ending::kInternal);

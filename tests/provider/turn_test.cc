@@ -81,7 +81,8 @@ TEST(SubmissionsTest, WhatAVisitPushesWaitsForTheNextDrain) {
   EXPECT_TRUE(submissions.empty());
 }
 
-// The protocol of ProgressLoop: a request is either executed by its own thread or by the holder that made TryTake fail.
+// The protocol of ProgressLoop: a request is either executed by its own thread or by the holder
+// that made TryTake fail.
 TEST(SubmissionsTest, NoRequestIsStrandedBetweenTryTakeAndRelease) {
   constexpr int kThreads = 4;
   constexpr int kRequests = 20'000;
