@@ -1,0 +1,190 @@
+#include <vector>
+
+#include "esdp/socket.h"
+#include "gtest/gtest.h"
+#include "tests/sockets/harness.h"
+
+// Which way the bytes go, what is told of it, and that no copy is made that was not promised.
+
+namespace esdp::contract {
+namespace {
+
+constexpr uint64_t kMiB = 1 << 20;
+
+class PathsTest : public PairTest {
+ protected:
+  // The two events of one transfer.
+  struct Ends {
+    Event sent;
+    Event received;
+  };
+  Ends Transfer(uint64_t length, const OpArgs& sending, const OpArgs& receiving) {
+    Memory& from = Make(client_, length);
+    Memory& to = Make(server_, length);
+    from.Fill(length);
+    const OpId receive = server_.Recv(to.All(), RecvFlags::kWaitAll, receiving);
+    const OpId send = client_.Send(from.All(), sending);
+    const Ends ends{End(client_, send), End(server_, receive)};
+    EXPECT_TRUE(ends.sent.ok()) << ends.sent.status();
+    EXPECT_TRUE(ends.received.ok()) << ends.received.status();
+    EXPECT_TRUE(SameBytes(from.bytes, to.bytes));
+    return ends;
+  }
+  Ends Transfer(uint64_t length, Path path = Path::kByThreshold) {
+    OpArgs sending = client_.Args();
+    OpArgs receiving = server_.Args();
+    sending.path = receiving.path = path;
+    return Transfer(length, sending, receiving);
+  }
+  static bool WentByRdma(const Event& event) {
+    EXPECT_TRUE((event.flags & (kZeroCopy | kCopied)) != 0) << "the event tells no path";
+    EXPECT_EQ((event.flags & kZeroCopy) != 0, event.bytes_zero_copy > 0);
+    EXPECT_EQ((event.flags & kCopied) != 0, event.bytes_zero_copy < event.bytes);
+    return event.bytes_zero_copy == event.bytes;
+  }
+};
+ESDP_ON_EVERY_WORLD(PathsTest);
+
+TEST_P(PathsTest, ZeroCopyOfOneMiBCopiesNoPayloadOnEitherSide) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  for (int i = 0; i < 3; ++i) {
+    const Ends ends = Transfer(kMiB, Path::kZeroCopy);
+    EXPECT_TRUE(WentByRdma(ends.sent));
+    EXPECT_TRUE(WentByRdma(ends.received));
+  }
+  const SocketStats source = client_.socket.Stats();
+  const SocketStats sink = server_.socket.Stats();
+  EXPECT_EQ(source.payload_copies, 0u);
+  EXPECT_EQ(source.payload_copy_bytes, 0u);
+  EXPECT_EQ(sink.payload_copies, 0u);
+  EXPECT_EQ(sink.payload_copy_bytes, 0u);
+  EXPECT_EQ(source.bytes_sent_zero_copy, 3 * kMiB);
+  EXPECT_EQ(source.bytes_sent_copied, 0u);
+  EXPECT_EQ(sink.bytes_received_zero_copy, 3 * kMiB);
+  EXPECT_EQ(sink.bytes_received_copied, 0u);
+  EXPECT_EQ(source.sends_zero_copy, 3u);
+  EXPECT_EQ(source.sends_copied, 0u);
+  EXPECT_EQ(sink.receives_zero_copy, 3u);
+  EXPECT_GE(source.source_adverts_sent, 3u);
+  EXPECT_EQ(source.source_adverts_sent, sink.source_adverts_received);
+}
+
+TEST_P(PathsTest, CopiedBytesOfRegisteredMemoryCostTheSenderNoCopyAndTheReceiverOne) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  const Ends ends = Transfer(kMiB, Path::kCopy);
+  EXPECT_FALSE(WentByRdma(ends.sent));
+  EXPECT_EQ(ends.sent.bytes_zero_copy, 0u);
+  EXPECT_EQ(ends.received.bytes_zero_copy, 0u);
+  const SocketStats source = client_.socket.Stats();
+  const SocketStats sink = server_.socket.Stats();
+  EXPECT_EQ(source.payload_copy_bytes, 0u) << "gathered straight from the region";
+  EXPECT_EQ(sink.payload_copy_bytes, kMiB);
+  EXPECT_EQ(source.bytes_sent_copied, kMiB);
+  EXPECT_EQ(sink.bytes_received_copied, kMiB);
+  EXPECT_EQ(source.sends_copied, 1u);
+  EXPECT_EQ(sink.receives_copied, 1u);
+}
+
+TEST_P(PathsTest, SmallSendsCostOneCopyPerSide) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  for (int i = 0; i < 10; ++i) (void)Transfer(100);
+  EXPECT_LE(client_.socket.Stats().payload_copy_bytes, 1'000u);
+  EXPECT_EQ(server_.socket.Stats().payload_copy_bytes, 1'000u);
+}
+
+TEST_P(PathsTest, UnregisteredMemoryCostsOneCopyPerSide) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  const std::vector<std::byte> text(100'000, std::byte{3});
+  Memory& to = Make(server_, 100'000);
+  const OpId receive = server_.Recv(to.All(), RecvFlags::kWaitAll);
+  (void)client_.Accepted(client_.socket.SendCopy(text, SendFlags::kNone, client_.Args()));
+  EndWell(server_, receive, 100'000);
+  EXPECT_LE(client_.socket.Stats().payload_copy_bytes, 100'000u);
+  EXPECT_LE(server_.socket.Stats().payload_copy_bytes, 100'000u);
+}
+
+TEST_P(PathsTest, TheThresholdDecidesToTheByte) {
+  const SocketOptions options{.zcopy_send_min = 5'000, .zcopy_recv_min = 0};
+  ASSERT_NO_FATAL_FAILURE(Connect(options, options));
+  EXPECT_FALSE(WentByRdma(Transfer(4'999).sent));
+  EXPECT_TRUE(WentByRdma(Transfer(5'000).sent));
+}
+
+TEST_P(PathsTest, TheDefaultThresholdIs64KiB) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  EXPECT_FALSE(WentByRdma(Transfer(64 * 1024 - 1).sent));
+  EXPECT_TRUE(WentByRdma(Transfer(64 * 1024).sent));
+}
+
+TEST_P(PathsTest, NeverMeansNever) {
+  const SocketOptions never{.zcopy_send_min = kNever, .zcopy_recv_min = kNever};
+  ASSERT_NO_FATAL_FAILURE(Connect(never, never));
+  EXPECT_EQ(Transfer(4 * kMiB).sent.bytes_zero_copy, 0u);
+  EXPECT_EQ(client_.socket.Stats().source_adverts_sent, 0u);
+}
+
+TEST_P(PathsTest, TheOperationsOwnPathOverrulesTheThreshold) {
+  const SocketOptions never{.zcopy_send_min = kNever, .zcopy_recv_min = kNever};
+  ASSERT_NO_FATAL_FAILURE(Connect(never, never));
+  EXPECT_TRUE(WentByRdma(Transfer(20'000, Path::kZeroCopy).sent));
+  ASSERT_NO_FATAL_FAILURE(Connect({.zcopy_send_min = 0}, {.zcopy_recv_min = 0}));
+  EXPECT_EQ(Transfer(20'000, Path::kCopy).sent.bytes_zero_copy, 0u);
+}
+
+TEST_P(PathsTest, AThresholdSetLaterHoldsForLaterOperations) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  EXPECT_TRUE(WentByRdma(Transfer(kMiB).sent));
+  EXPECT_TRUE(client_.socket.SetOption({OptionName::kZcopySendMin, kNever}).ok());
+  EXPECT_EQ(Transfer(kMiB).sent.bytes_zero_copy, 0u);
+  const auto option = client_.socket.GetOption(OptionName::kZcopySendMin);
+  ASSERT_TRUE(option.ok()) << option.status();
+  EXPECT_EQ(std::get<uint64_t>(option->value), kNever);
+}
+
+TEST_P(PathsTest, AReceiverThatDoesNotWantItIsSentCopies) {
+  ASSERT_NO_FATAL_FAILURE(Connect({.zcopy_send_min = 0}, {.zcopy_recv_min = kNever}));
+  const Ends ends = Transfer(kMiB);
+  EXPECT_EQ(ends.received.bytes, kMiB);
+}
+
+TEST_P(PathsTest, StreamOffsetsCountEachDirectionFromZero) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  uint64_t offset = 0;
+  for (const uint64_t length : {100u, 100'000u, 1u, 70'000u}) {
+    const Ends ends = Transfer(length);
+    EXPECT_EQ(ends.sent.stream_offset, offset);
+    EXPECT_EQ(ends.received.stream_offset, offset);
+    offset += length;
+  }
+  Memory& back = Make(server_, 10);
+  const OpId receive = client_.Recv(Make(client_, 10).All(), RecvFlags::kWaitAll);
+  EXPECT_EQ(End(server_, server_.Send(back.All())).stream_offset, 0u);
+  EXPECT_EQ(End(client_, receive).stream_offset, 0u);
+}
+
+TEST_P(PathsTest, TheSocketTellsItsTransportAndItsAddresses) {
+  EXPECT_EQ(Socket().transport(), Transport::kNone);
+  Socket unused = *client_.context.CreateSocket(Family::kIpv4);
+  EXPECT_EQ(unused.transport(), Transport::kNone);
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  const Transport expected = world() == World::kSim ? Transport::kSim : Transport::kQpip;
+  EXPECT_EQ(client_.socket.transport(), expected);
+  EXPECT_EQ(server_.socket.transport(), expected);
+  EXPECT_EQ(client_.socket.peer(), listener_.local());
+  EXPECT_EQ(client_.socket.local(), server_.socket.peer());
+  EXPECT_EQ(server_.socket.local().port(), listener_.local().port());
+  EXPECT_NE(client_.socket.local().port(), 0u);
+}
+
+TEST_P(PathsTest, SmallSendsShareMessages) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  Memory& from = Make(client_, 64);
+  Memory& to = Make(server_, 64 * 200);
+  for (int i = 0; i < 200; ++i) (void)client_.Send(from.All());
+  EndWell(server_, server_.Recv(to.All(), RecvFlags::kWaitAll), to.size());
+  EXPECT_TRUE(Pump([&] { return client_.Outstanding() == 0; }));
+  EXPECT_LT(client_.socket.Stats().messages_sent, 200u);
+}
+
+}  // namespace
+}  // namespace esdp::contract
