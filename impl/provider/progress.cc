@@ -212,6 +212,7 @@ void ProgressLoop::Run() {
     const Duration sleep = Until(wakes_at_, now);
     Leave(false);
     if (tired) {
+      if (stopping_.load()) break;  // its wake-up may have been drained above
       (void)waits_.Wait(sleep);
       idle_since = engine_.fabric().Now();
     } else if (!moved) {
