@@ -1,0 +1,56 @@
+#include <sys/resource.h>
+
+#include <string>
+
+#include "esdp/context.h"
+#include "impl/assembly/fabric_name.h"
+#include "impl/base/status.h"
+
+namespace esdp {
+namespace {
+
+uint64_t ToBytes(rlim_t limit) { return limit == RLIM_INFINITY ? ~uint64_t{0} : uint64_t{limit}; }
+
+std::string LimitText(uint64_t bytes) {
+  return bytes == ~uint64_t{0} ? "unlimited" : std::to_string(bytes) + " bytes";
+}
+
+}  // namespace
+
+DiagnosticsReport Context::Diagnose(const ContextOptions& options) {
+  DiagnosticsReport report;
+  report.fabrics = {
+      {"qpip", true, "queue pairs over TCP, IPv4 and IPv6; needs no device and no privilege"},
+      {"sim", true, "any number of contexts in one process, in virtual time from one seed"},
+      {"verbs", false, "not in this build: use qpip"},
+      {"local", false, "not in this build: use qpip"},
+  };
+  const auto name = assembly::ParseFabricName(options.fabric);
+  if (!name.ok()) {
+    report.reason = std::string(FromAbsl(name.status().message()));
+  } else {
+    report.chosen = ToString(name->transport);
+    report.reason = options.fabric == "auto" ? assembly::ChooseFabric().reason
+                                             : "the options name it: nothing else is tried";
+  }
+  rlimit limit{};
+  if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0) {
+    report.memlock_soft = ToBytes(limit.rlim_cur);
+    report.memlock_hard = ToBytes(limit.rlim_max);
+  }
+  return report;
+}
+
+std::string DiagnosticsReport::ToString() const {
+  std::string text;
+  for (const FabricReport& fabric : fabrics) {
+    text += fabric.name + (fabric.available ? ": available, " : ": not available, ") + fabric.text +
+            "\n";
+  }
+  text += "chosen: " + (chosen.empty() ? std::string("none") : chosen) + " (" + reason + ")\n";
+  text += "locked memory: " + LimitText(memlock_soft) + " now, at most " + LimitText(memlock_hard) +
+          "; qpip and sim lock none\n";
+  return text;
+}
+
+}  // namespace esdp

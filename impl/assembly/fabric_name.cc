@@ -1,0 +1,43 @@
+#include "impl/assembly/fabric_name.h"
+
+#include <charconv>
+
+#include "impl/sockets/errors.h"
+
+namespace esdp::assembly {
+namespace {
+
+constexpr char kKnown[] = "\"auto\", \"qpip\", \"sim\" and \"sim:SEED\"";
+
+absl::StatusOr<FabricName> ParseSim(const std::string& text) {
+  FabricName name{Transport::kSim};
+  if (text == "sim") return name;
+  const char* const begin = text.data() + 4;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(begin, end, name.seed);
+  if (error == std::errc() && stop == end) return name;
+  return sockets::MakeError(ErrorKind::kInvalidArgument,
+                            "the seed in \"" + text + "\" is no number: write \"sim:42\"");
+}
+
+}  // namespace
+
+Choice ChooseFabric() {
+  return {Transport::kQpip,
+          "qpip: queue pairs over TCP, the one fabric of this build that carries data between "
+          "processes; it needs no device"};
+}
+
+absl::StatusOr<FabricName> ParseFabricName(const std::string& text) {
+  if (text == "auto") return FabricName{ChooseFabric().transport};
+  if (text == "qpip") return FabricName{Transport::kQpip};
+  if (text == "sim" || text.starts_with("sim:")) return ParseSim(text);
+  if (text == "verbs" || text == "local") {
+    return sockets::MakeError(ErrorKind::kUnsupported, "this build has no fabric \"" + text +
+                                                           "\": use \"qpip\" or \"auto\"");
+  }
+  return sockets::MakeError(ErrorKind::kInvalidArgument,
+                            "there is no fabric \"" + text + "\": known are " + kKnown);
+}
+
+}  // namespace esdp::assembly

@@ -1,0 +1,32 @@
+#ifndef ESDP_IMPL_ASSEMBLY_FABRIC_NAME_H_
+#define ESDP_IMPL_ASSEMBLY_FABRIC_NAME_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "esdp/socket.h"
+
+namespace esdp::assembly {
+
+// What ContextOptions::fabric names: one fabric, and for "sim:42" its seed.
+struct FabricName {
+  Transport transport = Transport::kNone;
+  uint64_t seed = 1;
+};
+
+// "auto" becomes what is chosen. InvalidArgument lists the known names; Unimplemented names a
+// fabric that this build has not.
+absl::StatusOr<FabricName> ParseFabricName(const std::string& text);
+
+// Which fabric "auto" takes here, and why.
+struct Choice {
+  Transport transport = Transport::kQpip;
+  std::string reason;
+};
+Choice ChooseFabric();
+
+}  // namespace esdp::assembly
+
+#endif  // ESDP_IMPL_ASSEMBLY_FABRIC_NAME_H_

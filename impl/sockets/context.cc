@@ -1,0 +1,151 @@
+#include "esdp/context.h"
+
+#include <algorithm>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "impl/base/bytes.h"
+#include "impl/sockets/context_state.h"
+#include "impl/sockets/convert.h"
+#include "impl/sockets/errors.h"
+#include "impl/sockets/event_queue_state.h"
+#include "impl/sockets/region_state.h"
+#include "impl/sockets/socket_state.h"
+
+namespace esdp {
+namespace {
+
+using sockets::ContextState;
+using sockets::MakeError;
+
+absl::Status Check(const std::shared_ptr<ContextState>& state) {
+  if (state == nullptr) return MakeError(ErrorKind::kBadHandle, "the Context handle is empty");
+  return state->Usable();
+}
+
+absl::StatusOr<Region> RegisterWith(const std::shared_ptr<ContextState>& context,
+                                    absl::Span<std::byte> memory, const RegisterOptions& options,
+                                    sockets::OwnedMemory owned) {
+  if (absl::Status usable = Check(context); !usable.ok()) return usable;
+  if (memory.data() == nullptr || memory.empty()) {
+    return MakeError(ErrorKind::kInvalidArgument, "a region needs at least one byte of memory");
+  }
+  auto registered = context->shard().Register({memory.data(), memory.size()}, options.local_write,
+                                              static_cast<provider::Exposure>(options.exposure));
+  if (!registered.ok()) return sockets::Adopt(registered.status());
+  return sockets::SliceAccess::Make(std::make_shared<sockets::RegionState>(
+      context, *std::move(registered), options, memory.size(), std::move(owned)));
+}
+
+static_assert(static_cast<int>(Exposure::kNone) == static_cast<int>(provider::Exposure::kNone));
+static_assert(static_cast<int>(Exposure::kRegionKey) ==
+              static_cast<int>(provider::Exposure::kRegionKey));
+
+}  // namespace
+
+Context& Context::operator=(Context&& other) noexcept {
+  if (this != &other) {
+    if (state_ != nullptr) state_->Stop();
+    state_ = std::move(other.state_);
+  }
+  return *this;
+}
+
+Context::~Context() {
+  if (state_ != nullptr) state_->Stop();
+}
+
+absl::StatusOr<Region> Context::Register(absl::Span<std::byte> memory,
+                                         const RegisterOptions& options) {
+  return RegisterWith(state_, memory, options, nullptr);
+}
+
+absl::StatusOr<Region> Context::RegisterReadOnly(absl::Span<const std::byte> memory,
+                                                 RegisterOptions options) {
+  options.local_write = false;
+  // Nothing writes to a region without local_write.
+  auto* const bytes = const_cast<std::byte*>(memory.data());
+  return RegisterWith(state_, absl::MakeSpan(bytes, memory.size()), options, nullptr);
+}
+
+absl::StatusOr<Region> Context::Allocate(size_t bytes, const AllocateOptions& options) {
+  if (absl::Status usable = Check(state_); !usable.ok()) return usable;
+  sockets::OwnedMemory owned(static_cast<std::byte*>(
+      ::operator new (bytes, std::align_val_t{ContextState::kPageBytes}, std::nothrow)));
+  if (owned == nullptr) {
+    return MakeError(ErrorKind::kMemory,
+                     "no memory for " + std::to_string(bytes) + " bytes: ask for less");
+  }
+  std::fill_n(owned.get(), bytes, std::byte{0});
+  const auto memory = absl::MakeSpan(owned.get(), bytes);
+  return RegisterWith(state_, memory, options.registration, std::move(owned));
+}
+
+absl::StatusOr<EventQueue> Context::CreateQueue(const QueueOptions& options) {
+  if (absl::Status usable = Check(state_); !usable.ok()) return usable;
+  auto queue = sockets::QueueState::Create(state_, options);
+  if (!queue.ok()) return queue.status();
+  return sockets::QueueAccess::Make(*std::move(queue));
+}
+
+absl::StatusOr<Socket> Context::CreateSocket(Family family, SocketType,
+                                             const SocketOptions& options) {
+  if (absl::Status usable = Check(state_); !usable.ok()) return usable;
+  if (absl::Status status = sockets::SocketState::CheckOptions(options); !status.ok()) {
+    return status;
+  }
+  auto socket = std::make_shared<sockets::SocketState>(state_, family, options);
+  state_->Add(socket);
+  return sockets::SocketAccess::Make(std::move(socket));
+}
+
+absl::StatusOr<Socket> Context::TakeAccepted(SocketId accepted) {
+  if (absl::Status usable = Check(state_); !usable.ok()) return usable;
+  auto socket = state_->TakeUntaken(accepted);
+  if (socket == nullptr) {
+    return MakeError(ErrorKind::kBadHandle,
+                     "no accepted connection of this name waits: it was taken or aborted");
+  }
+  socket->AnnounceTaken();
+  return sockets::SocketAccess::Make(std::move(socket));
+}
+
+absl::Time Context::Now() const { return state_ == nullptr ? absl::InfinitePast() : state_->Now(); }
+
+absl::StatusOr<int> Context::Progress(absl::Duration max) {
+  if (absl::Status usable = Check(state_); !usable.ok()) return usable;
+  if (!state_->manual()) {
+    return MakeError(ErrorKind::kWrongState,
+                     "the Context's own thread makes progress: open it with Progress::kManual");
+  }
+  provider::Shard& shard = state_->shard();
+  const Time deadline = AddSaturating(shard.Now(), sockets::ToDuration(max));
+  int rounds = 0;
+  for (;;) {
+    if (shard.Poll()) {
+      ++rounds;
+    } else if (shard.virtual_time()) {
+      if (max <= absl::ZeroDuration() || !shard.Advance(deadline)) break;
+      continue;
+    }
+    if (shard.Now() >= deadline) break;
+  }
+  state_->Reap();
+  return rounds;
+}
+
+ContextStats Context::Stats() const { return state_ == nullptr ? ContextStats{} : state_->Stats(); }
+
+absl::Status Context::Close(absl::Time deadline) {
+  if (absl::Status usable = Check(state_); !usable.ok()) return usable;
+  for (const auto& socket : state_->Sockets()) socket->CloseQuietly();
+  bool late = false;
+  while (!late && state_->Stats().sockets > 0) late = !state_->Pause(deadline);
+  state_->Stop();
+  if (!late) return absl::OkStatus();
+  return MakeError(ErrorKind::kDeadlineExceeded,
+                   "connections were still open at the deadline and have been aborted");
+}
+
+}  // namespace esdp

@@ -1,0 +1,196 @@
+#include <utility>
+
+#include "impl/base/bytes.h"
+#include "impl/sockets/context_state.h"
+#include "impl/sockets/convert.h"
+#include "impl/sockets/errors.h"
+#include "impl/sockets/event_queue_state.h"
+#include "impl/sockets/shard_turn.h"
+#include "impl/sockets/socket_state.h"
+
+// Sockets by name, and what the shard says about them.
+
+namespace esdp::sockets {
+namespace {
+
+template <typename Map, typename Key>
+std::shared_ptr<SocketState> Look(const Map& map, Key key) {
+  const auto found = map.find(key);
+  return found == map.end() ? nullptr : found->second;
+}
+
+}  // namespace
+
+SocketId ContextState::Add(const std::shared_ptr<SocketState>& socket) {
+  const std::lock_guard lock(mutex_);
+  const SocketId id{++last_socket_};
+  socket->set_id(id);
+  sockets_.emplace(id, socket);
+  return id;
+}
+
+void ContextState::Remove(SocketId socket) {
+  std::shared_ptr<SocketState> removed;  // dropped after the lock
+  const std::lock_guard lock(mutex_);
+  if (const auto found = sockets_.find(socket); found != sockets_.end()) {
+    removed = std::move(found->second);
+    sockets_.erase(found);
+  }
+}
+
+std::shared_ptr<SocketState> ContextState::Find(SocketId socket) const {
+  const std::lock_guard lock(mutex_);
+  return Look(sockets_, socket);
+}
+
+std::shared_ptr<SocketState> ContextState::FindConnection(provider::ConnectionId connection) const {
+  const std::lock_guard lock(mutex_);
+  return Look(connections_, connection);
+}
+
+void ContextState::Bind(provider::ConnectionId connection,
+                        const std::shared_ptr<SocketState>& socket) {
+  const std::lock_guard lock(mutex_);
+  connections_[connection] = socket;
+}
+
+void ContextState::Bind(provider::ListenerId listener, const std::shared_ptr<SocketState>& socket) {
+  const std::lock_guard lock(mutex_);
+  listeners_[listener] = socket;
+}
+
+void ContextState::Unbind(provider::ListenerId listener) {
+  const std::lock_guard lock(mutex_);
+  listeners_.erase(listener);
+}
+
+void ContextState::AddUntaken(const std::shared_ptr<SocketState>& socket) {
+  const std::lock_guard lock(mutex_);
+  untaken_.emplace(socket->id(), socket);
+}
+
+std::shared_ptr<SocketState> ContextState::TakeUntaken(SocketId socket) {
+  const std::lock_guard lock(mutex_);
+  const auto found = untaken_.find(socket);
+  if (found == untaken_.end()) return nullptr;
+  std::shared_ptr<SocketState> taken = std::move(found->second);
+  untaken_.erase(found);
+  return taken;
+}
+
+void ContextState::MatchAllListeners() {
+  std::vector<std::shared_ptr<SocketState>> listeners;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, socket] : listeners_) listeners.push_back(socket);
+  }
+  for (const auto& socket : listeners) socket->Match();
+}
+
+std::vector<std::shared_ptr<SocketState>> ContextState::Sockets() const {
+  std::vector<std::shared_ptr<SocketState>> all;
+  const std::lock_guard lock(mutex_);
+  all.reserve(sockets_.size());
+  for (const auto& [id, socket] : sockets_) all.push_back(socket);
+  return all;
+}
+
+// --- provider::Observer --------------------------------------------------------------------------
+
+void ContextState::OnIncoming(provider::ListenerId listener, provider::ConnectionId connection,
+                              const provider::Address& local, const provider::Address& peer) {
+  const ShardTurn turn;
+  std::shared_ptr<SocketState> listening;
+  {
+    const std::lock_guard lock(mutex_);
+    listening = Look(listeners_, listener);
+  }
+  if (listening == nullptr) {
+    provider::Request abort;
+    abort.kind = provider::Request::Kind::kAbort;
+    abort.connection = connection;
+    return shard_->Submit(abort);
+  }
+  const auto option = [&](OptionName name) {
+    return std::get<uint64_t>(listening->GetOption(name)->value);
+  };
+  SocketOptions options;
+  options.zcopy_send_min = option(OptionName::kZcopySendMin);
+  options.zcopy_recv_min = option(OptionName::kZcopyRecvMin);
+  options.deadline_policy =
+      DeadlinePolicy{static_cast<uint8_t>(option(OptionName::kDeadlinePolicy))};
+  const auto accepted =
+      std::make_shared<SocketState>(shared_from_this(), FromProvider(peer).family(), options);
+  Add(accepted);
+  Bind(connection, accepted);
+  accepted->BecomeAccepted(connection, FromProvider(local), FromProvider(peer));
+  listening->OnIncoming(accepted);
+}
+
+void ContextState::OnConnected(provider::ConnectionId connection, const provider::Address& local,
+                               const provider::Address& peer) {
+  const ShardTurn turn;
+  if (const auto socket = FindConnection(connection)) {
+    socket->OnConnected(FromProvider(local), FromProvider(peer));
+  }
+}
+
+void ContextState::OnTransferFinished(provider::ConnectionId, provider::Transfer& transfer,
+                                      const provider::TransferResult& result) {
+  const ShardTurn turn;
+  auto& operation = static_cast<Operation&>(transfer);
+  Event event;
+  event.bytes = result.bytes;
+  event.bytes_zero_copy = result.bytes_zero_copy;
+  event.stream_offset = result.stream_offset;
+  if (result.bytes_zero_copy > 0) event.flags |= kZeroCopy;
+  if (result.bytes > result.bytes_zero_copy) event.flags |= kCopied;
+  if (result.end_of_stream) event.flags |= kEof;
+  if (transfer.wait_all) event.flags |= kWaitAll;
+  if (result.ending != provider::Ending::kOk) [[unlikely]] {
+    event.kind = KindOfEnding(result.ending);
+    event.code = CodeOf(event.kind);
+    event.sys_errno = ErrnoOf(event.kind);
+    if (result.failure != nullptr) event.detail = InternText(result.failure->text);
+    if (event.kind == ErrorKind::kCancelled || event.kind == ErrorKind::kDeadlineExceeded) {
+      event.flags |= kCancelled;
+    }
+    if (event.kind == ErrorKind::kPeerReset) event.flags |= kPeerReset;
+  }
+  if (!operation.copy_to.empty()) {
+    CopyBytes(operation.copy_to, ConstBytes(operation.copy_from, result.bytes));
+  }
+  Finish(operation, event);
+}
+
+void ContextState::OnShutDown(provider::ConnectionId connection, const provider::Failure& failure) {
+  const ShardTurn turn;
+  if (const auto socket = FindConnection(connection)) socket->OnShutDown(failure);
+}
+
+void ContextState::OnClosed(provider::ConnectionId connection, const provider::Failure& cause) {
+  const ShardTurn turn;
+  std::shared_ptr<SocketState> socket;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = connections_.find(connection);
+    if (found == connections_.end()) return;
+    socket = std::move(found->second);
+    connections_.erase(found);
+  }
+  socket->OnClosed(cause);
+}
+
+void ContextState::OnAlarm(uint64_t key) {
+  const ShardTurn turn;
+  SocketId socket = SocketId::kNone;
+  EventType type = EventType::kNone;
+  operations_.With(OpId{key}, [&](Operation& operation) {
+    operation.has_alarm = false;
+    socket = operation.socket;
+    type = operation.type;
+  });
+  if (const auto found = Find(socket)) found->OnDeadline(OpId{key}, type);
+}
+
+}  // namespace esdp::sockets

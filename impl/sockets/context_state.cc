@@ -1,0 +1,233 @@
+#include "impl/sockets/context_state.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "impl/sockets/convert.h"
+#include "impl/sockets/errors.h"
+#include "impl/sockets/event_queue_state.h"
+#include "impl/sockets/fork_epoch.h"
+#include "impl/sockets/shard_turn.h"
+#include "impl/sockets/socket_state.h"
+
+namespace esdp::sockets {
+namespace {
+
+constexpr absl::Duration kStopWait = absl::Milliseconds(500);
+constexpr auto kPause = std::chrono::microseconds(200);
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<ContextState>> ContextState::Open(const ContextOptions& options,
+                                                                 Transport transport,
+                                                                 const MakeShard& make_shard) {
+  std::shared_ptr<ContextState> state(new ContextState(options, transport));
+  provider::ShardOptions wanted;
+  wanted.progress = options.progress == Progress::kManual ? provider::Progress::kManual
+                                                          : provider::Progress::kThread;
+  wanted.thread_cpu = options.progress_cpu;
+  wanted.spin = ToDuration(options.progress_spin);
+  if (options.log) wanted.log = [log = options.log](const std::string& line) { log(line); };
+  auto shard = make_shard(*state, wanted);
+  if (!shard.ok()) return Adopt(shard.status());
+  state->shard_ = *std::move(shard);
+  state->manual_ = options.progress == Progress::kManual || state->shard_->virtual_time();
+  return state;
+}
+
+ContextState::ContextState(const ContextOptions& options, Transport transport)
+    : options_(options),
+      transport_(transport),
+      fork_epoch_(ForkEpoch()),
+      operations_(options.operations_max),
+      bounce_pool_(options.bounce_pool_bytes) {}
+
+ContextState::~ContextState() = default;
+
+absl::Status ContextState::Usable() const {
+  if (ForkEpoch() != fork_epoch_) {
+    return MakeError(ErrorKind::kAfterFork, "the Context was opened before fork()");
+  }
+  if (stopped_.load(std::memory_order_acquire)) {
+    return MakeError(ErrorKind::kBadHandle, "the Context has been closed");
+  }
+  return absl::OkStatus();
+}
+
+// --- time ----------------------------------------------------------------------------------------
+
+absl::Time ContextState::Now() const {
+  if (stopped_ || !shard_->virtual_time()) return clock_.WallNow();
+  return absl::UnixEpoch() + absl::Nanoseconds(shard_->Now().time_since_epoch().count());
+}
+
+Time ContextState::ToShardTime(absl::Time deadline) const {
+  if (deadline == absl::InfiniteFuture()) return kTimeInfinite;
+  return AddSaturating(shard_->Now(), std::max(ToDuration(deadline - Now()), Duration(0)));
+}
+
+bool ContextState::Pause(absl::Time deadline) {
+  if (Now() >= deadline || stopped_) return false;
+  if (!manual_) {
+    std::this_thread::sleep_for(kPause);
+    return true;
+  }
+  if (shard_->Poll()) return true;
+  if (shard_->virtual_time()) return shard_->Advance(ToShardTime(deadline));
+  (void)shard_->WaitForWork(std::min(ToShardTime(deadline), AddSaturating(shard_->Now(), kPause)));
+  return true;
+}
+
+// --- operations ----------------------------------------------------------------------------------
+
+absl::StatusOr<Operation*> ContextState::NewOperation(EventType type, SocketId socket,
+                                                      const OpArgs& args) {
+  const std::shared_ptr<QueueState>& queue = QueueAccess::StateOf(args.queue);
+  if (queue == nullptr || &queue->context() != this) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "the event queue is empty, closed or of another Context");
+  }
+  if (!queue->Reserve()) {
+    return MakeError(ErrorKind::kQueueFull, "every slot of the event queue is taken or promised");
+  }
+  Operation* operation = operations_.New();
+  if (operation == nullptr) {
+    queue->Unreserve();
+    return MakeError(ErrorKind::kMemory, std::to_string(options_.operations_max) +
+                                             " operations are outstanding, the Context's limit: "
+                                             "dequeue events, or raise operations_max");
+  }
+  operation->type = type;
+  operation->socket = socket;
+  operation->cookie = args.cookie;
+  operation->queue = queue;
+  return operation;
+}
+
+void ContextState::Discard(Operation& operation) {
+  operation.queue->Unreserve();
+  if (operation.bounce.has_value()) bounce_pool_.Give(*operation.bounce);
+  operations_.Free(operation);
+}
+
+void ContextState::Finish(Operation& operation, Event event) {
+  event.type = operation.type;
+  event.flags |= kTerminal;
+  event.cookie = operation.cookie;
+  event.op = operation.id;
+  event.socket = operation.socket;
+  if (operation.has_alarm) {
+    provider::Request request;
+    request.kind = provider::Request::Kind::kAlarm;
+    request.tag = static_cast<uint64_t>(operation.id);
+    request.at = kTimeInfinite;
+    shard_->Submit(request);
+  }
+  if (operation.bounce.has_value()) bounce_pool_.Give(*operation.bounce);
+  const std::shared_ptr<QueueState> queue = std::move(operation.queue);
+  operations_.Free(operation);  // before the event: what it used is the application's with it
+  queue->Deliver(event);
+}
+
+void ContextState::Finish(Operation& operation, const absl::Status& status) {
+  Event event;
+  event.code = status.code();
+  event.kind = KindOf(status);
+  event.sys_errno = DetailOf(status).sys_errno;
+  if (event.kind == ErrorKind::kCancelled || event.kind == ErrorKind::kDeadlineExceeded) {
+    event.flags |= kCancelled;
+  }
+  if (event.kind == ErrorKind::kPeerReset) event.flags |= kPeerReset;
+  Finish(operation, event);
+}
+
+void ContextState::SetAlarm(Operation& operation, absl::Time deadline) {
+  if (deadline == absl::InfiniteFuture()) return;
+  operation.has_alarm = true;
+  provider::Request request;
+  request.kind = provider::Request::Kind::kAlarm;
+  request.tag = static_cast<uint64_t>(operation.id);
+  request.at = ToShardTime(deadline);
+  shard_->Submit(request);
+}
+
+// --- memory --------------------------------------------------------------------------------------
+
+void ContextState::Bury(Grave grave) {
+  {
+    const std::lock_guard lock(graves_mutex_);
+    graves_.push_back(std::move(grave));
+    has_graves_.store(true, std::memory_order_release);
+  }
+  if (!ShardTurn::HeldByThisThread()) Reap();
+}
+
+void ContextState::Reap() {
+  if (!has_graves_.load(std::memory_order_acquire)) return;
+  std::vector<Grave> graves;
+  {
+    const std::lock_guard lock(graves_mutex_);
+    graves.swap(graves_);
+    has_graves_.store(false, std::memory_order_release);
+  }
+  for (Grave& grave : graves) {
+    if (Usable().ok()) (void)shard_->Deregister(*grave.memory);
+  }
+}
+
+void ContextState::CountRegion(int count, int64_t bytes) {
+  regions_.fetch_add(count, std::memory_order_relaxed);
+  region_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+ContextStats ContextState::Stats() const {
+  ContextStats stats;
+  stats.regions = static_cast<uint32_t>(regions_.load(std::memory_order_relaxed));
+  stats.region_bytes = static_cast<uint64_t>(region_bytes_.load(std::memory_order_relaxed));
+  stats.queues = static_cast<uint32_t>(queues_.load(std::memory_order_relaxed));
+  stats.operations = operations_.live();
+  stats.operations_posted = operations_.posted();
+  stats.bounce_bytes = bounce_pool_.in_use();
+  const std::lock_guard lock(mutex_);
+  stats.sockets = static_cast<uint32_t>(sockets_.size());
+  return stats;
+}
+
+// --- the end -------------------------------------------------------------------------------------
+
+void ContextState::Stop() {
+  if (!Usable().ok()) {
+    // After a fork the shard is the parent's: leave everything as it is.
+    if (!stopped_ && shard_ != nullptr) (void)shard_.release();
+    return;
+  }
+  for (const auto& socket : Sockets()) socket->Abort();
+  const absl::Time deadline = Now() + kStopWait;
+  while (operations_.live() > 0 && Pause(deadline)) {
+  }
+  Reap();
+  stopped_.store(true, std::memory_order_release);
+  shard_.reset();
+  FinishLeftovers();
+  const std::lock_guard lock(mutex_);
+  sockets_.clear();
+  connections_.clear();
+  listeners_.clear();
+  untaken_.clear();
+}
+
+void ContextState::FinishLeftovers() {
+  const absl::Status status = MakeError(ErrorKind::kLocalAbort, "the Context has been closed");
+  for (const OpId id : operations_.List([](const Operation&) { return true; })) {
+    Operation* left = nullptr;
+    operations_.With(id, [&](Operation& operation) { left = &operation; });
+    if (left == nullptr) continue;
+    left->has_alarm = false;
+    Finish(*left, status);
+  }
+}
+
+}  // namespace esdp::sockets

@@ -1,0 +1,162 @@
+#ifndef ESDP_IMPL_SOCKETS_CONTEXT_STATE_H_
+#define ESDP_IMPL_SOCKETS_CONTEXT_STATE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "esdp/context.h"
+#include "impl/base/clock.h"
+#include "impl/provider/shard.h"
+#include "impl/sockets/bounce_pool.h"
+#include "impl/sockets/operation.h"
+#include "impl/sockets/region_state.h"
+
+namespace esdp::sockets {
+
+class SocketState;
+
+// What stands behind a Context: its shard, its operations, and its sockets by name.
+//
+//   Owns:     the shard; sockets until they have closed.
+//   Threads:  any. Observer calls come under the shard's turn: they take locks of this room, but no
+//   lock of this room is
+//             held while the shard is called.
+//   Blocks:   Stop, at most a second; Pause.
+//   Units:    –
+//   Errors:   Usable tells whether calls are still possible.
+class ContextState : public provider::Observer, public std::enable_shared_from_this<ContextState> {
+ public:
+  static constexpr size_t kPageBytes = 4096;
+
+  using MakeShard = std::function<absl::StatusOr<std::unique_ptr<provider::Shard>>(
+      provider::Observer&, const provider::ShardOptions&)>;
+  static absl::StatusOr<std::shared_ptr<ContextState>> Open(const ContextOptions& options,
+                                                            Transport transport,
+                                                            const MakeShard& make_shard);
+  ~ContextState() override;
+
+  const ContextOptions& options() const { return options_; }
+  // What whoever opened the Context wants to find again; kept as long as it.
+  void set_companion(std::shared_ptr<void> companion) { companion_ = std::move(companion); }
+  const std::shared_ptr<void>& companion() const { return companion_; }
+  Transport transport() const { return transport_; }
+  provider::Shard& shard() { return *shard_; }
+  bool manual() const { return manual_; }
+  // OK unless the Context is closed or this is the child of a fork.
+  absl::Status Usable() const;
+
+  absl::Time Now() const;
+  Time ToShardTime(absl::Time deadline) const;
+  // Lets some time pass, or moves the protocol; false once `deadline` has come.
+  bool Pause(absl::Time deadline);
+
+  OperationTable& operations() { return operations_; }
+  BouncePool& bounce_pool() { return bounce_pool_; }
+
+  // Reserves a slot, then makes an operation of this type. `queue` belongs to this Context.
+  absl::StatusOr<Operation*> NewOperation(EventType type, SocketId socket, const OpArgs& args);
+  // Takes back an operation that was never accepted.
+  void Discard(Operation& operation);
+  // Ends an operation with its terminal event. `event` has everything but what the operation knows
+  // itself.
+  void Finish(Operation& operation, Event event);
+  void Finish(Operation& operation, const absl::Status& status);
+  void SetAlarm(Operation& operation, absl::Time deadline);
+
+  // Sockets. A connection's socket is found by the shard's name for it, too.
+  SocketId Add(const std::shared_ptr<SocketState>& socket);
+  void Remove(SocketId socket);
+  std::shared_ptr<SocketState> Find(SocketId socket) const;
+  void Bind(provider::ConnectionId connection, const std::shared_ptr<SocketState>& socket);
+  void Bind(provider::ListenerId listener, const std::shared_ptr<SocketState>& socket);
+  void Unbind(provider::ListenerId listener);
+  void AddUntaken(const std::shared_ptr<SocketState>& socket);
+  std::shared_ptr<SocketState> TakeUntaken(SocketId socket);
+  // Multi-shot Accepts that waited for a slot in their queue.
+  void MatchAllListeners();
+
+  // Memory whose last holder has gone. Deregistered at once, or by Reap when this thread has the
+  // shard's turn.
+  struct Grave {
+    std::shared_ptr<provider::MemoryRegion> memory;
+    OwnedMemory owned;
+  };
+  void Bury(Grave grave);
+  void Reap();
+
+  void CountRegion(int count, int64_t bytes);
+  void CountQueue(int count) { queues_.fetch_add(count, std::memory_order_relaxed); }
+  ContextStats Stats() const;
+
+  // Every socket, to close them.
+  std::vector<std::shared_ptr<SocketState>> Sockets() const;
+  // Aborts what is open and ends the shard. The Context is not usable any more.
+  void Stop();
+
+  // provider::Observer
+  void OnIncoming(provider::ListenerId listener, provider::ConnectionId connection,
+                  const provider::Address& local, const provider::Address& peer) override;
+  void OnConnected(provider::ConnectionId connection, const provider::Address& local,
+                   const provider::Address& peer) override;
+  void OnTransferFinished(provider::ConnectionId connection, provider::Transfer& transfer,
+                          const provider::TransferResult& result) override;
+  void OnShutDown(provider::ConnectionId connection, const provider::Failure& failure) override;
+  void OnClosed(provider::ConnectionId connection, const provider::Failure& cause) override;
+  void OnAlarm(uint64_t key) override;
+
+ private:
+  explicit ContextState(const ContextOptions& options, Transport transport);
+  std::shared_ptr<SocketState> FindConnection(provider::ConnectionId connection) const;
+  void FinishLeftovers();
+
+  const ContextOptions options_;
+  const Transport transport_;
+  std::shared_ptr<void> companion_;
+  bool manual_ = false;
+  const uint32_t fork_epoch_;
+  SystemClock clock_;
+  std::atomic<bool> stopped_{false};
+
+  OperationTable operations_;
+  BouncePool bounce_pool_;
+
+  mutable std::mutex mutex_;
+  uint64_t last_socket_ = 0;
+  std::unordered_map<SocketId, std::shared_ptr<SocketState>> sockets_;
+  std::unordered_map<provider::ConnectionId, std::shared_ptr<SocketState>> connections_;
+  std::unordered_map<provider::ListenerId, std::shared_ptr<SocketState>> listeners_;
+  std::unordered_map<SocketId, std::shared_ptr<SocketState>> untaken_;
+
+  std::mutex graves_mutex_;
+  std::vector<Grave> graves_;
+  std::atomic<bool> has_graves_{false};
+
+  std::atomic<int> regions_{0};
+  std::atomic<int64_t> region_bytes_{0};
+  std::atomic<int> queues_{0};
+
+  std::unique_ptr<provider::Shard> shard_;
+};
+
+// The door of this room into the public handles.
+class ContextAccess {
+ public:
+  static Context Make(std::shared_ptr<ContextState> state) {
+    Context context;
+    context.state_ = std::move(state);
+    return context;
+  }
+  static ContextState* StateOf(const Context& context) { return context.state_.get(); }
+};
+
+}  // namespace esdp::sockets
+
+#endif  // ESDP_IMPL_SOCKETS_CONTEXT_STATE_H_

@@ -1,0 +1,223 @@
+#include "impl/sockets/errors.h"
+
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/strings/cord.h"
+#include "absl/types/optional.h"
+#include "impl/base/status.h"
+
+namespace esdp {
+namespace sockets {
+namespace {
+
+constexpr char kDetailType[] = "esdp.Detail";
+
+struct Row {
+  ErrorKind kind;
+  absl::StatusCode code;
+  int32_t sys_errno;
+  const char* name;
+  const char* advice;  // empty where the text alone says it
+};
+
+using absl::StatusCode;
+
+constexpr Row kRows[] = {
+    {ErrorKind::kNone, StatusCode::kOk, 0, "none", ""},
+    {ErrorKind::kInvalidArgument, StatusCode::kInvalidArgument, EINVAL, "invalid argument", ""},
+    {ErrorKind::kBadHandle, StatusCode::kNotFound, EBADF, "bad handle",
+     "use a handle that is open"},
+    {ErrorKind::kBadRange, StatusCode::kOutOfRange, EFAULT, "bad range",
+     "take a slice inside the region"},
+    {ErrorKind::kWrongState, StatusCode::kFailedPrecondition, ENOTCONN, "wrong state", ""},
+    {ErrorKind::kShutDown, StatusCode::kFailedPrecondition, EPIPE, "shut down",
+     "open a new socket to go on"},
+    {ErrorKind::kBusy, StatusCode::kFailedPrecondition, EBUSY, "busy",
+     "wait for the events of the operations that use it"},
+    {ErrorKind::kAfterFork, StatusCode::kFailedPrecondition, EPERM, "used after fork",
+     "open a Context in the child"},
+    {ErrorKind::kUnsupported, StatusCode::kUnimplemented, EOPNOTSUPP, "unsupported", ""},
+    {ErrorKind::kQueueFull, StatusCode::kResourceExhausted, EAGAIN, "queue full",
+     "dequeue events and post again, or make the queue deeper"},
+    {ErrorKind::kSocketWindow, StatusCode::kResourceExhausted, EAGAIN, "socket window full",
+     "dequeue events and post again, or enlarge bounce_pool_bytes"},
+    {ErrorKind::kMemory, StatusCode::kResourceExhausted, ENOMEM, "out of memory", ""},
+    {ErrorKind::kCancelled, StatusCode::kCancelled, ECANCELED, "cancelled", ""},
+    {ErrorKind::kSignal, StatusCode::kCancelled, EINTR, "interrupted by a signal", "call again"},
+    {ErrorKind::kDeadlineExceeded, StatusCode::kDeadlineExceeded, ETIMEDOUT, "deadline exceeded",
+     ""},
+    {ErrorKind::kLocalAbort, StatusCode::kAborted, ECONNABORTED, "aborted by this side",
+     "open a new socket to go on"},
+    {ErrorKind::kAddressInUse, StatusCode::kAlreadyExists, EADDRINUSE, "address in use",
+     "choose another port, or 0 for any free one"},
+    {ErrorKind::kRefused, StatusCode::kUnavailable, ECONNREFUSED, "connection refused",
+     "check that the server listens at this address"},
+    {ErrorKind::kRejected, StatusCode::kUnavailable, ECONNREFUSED, "connection rejected",
+     "the server is there but takes no connection now: check its log"},
+    {ErrorKind::kUnreachable, StatusCode::kUnavailable, EHOSTUNREACH, "unreachable",
+     "check the address and the route"},
+    {ErrorKind::kHandshakeRefused, StatusCode::kDataLoss, EPROTO, "handshake refused",
+     "check that the peer speaks SDP version 2"},
+    {ErrorKind::kPeerReset, StatusCode::kAborted, ECONNRESET, "reset by the peer",
+     "connect again if the peer is still there"},
+    {ErrorKind::kPeerSilent, StatusCode::kUnavailable, ETIMEDOUT, "peer silent",
+     "check the peer and the network"},
+    {ErrorKind::kPeerProtocol, StatusCode::kDataLoss, EPROTO, "protocol error of the peer",
+     "the connection has ended; check the peer's implementation"},
+    {ErrorKind::kRemoteAccess, StatusCode::kPermissionDenied, EACCES, "remote access refused",
+     "the connection has ended; no memory was touched"},
+    {ErrorKind::kFabric, StatusCode::kUnavailable, ENODEV, "fabric failed",
+     "open a new socket, or a new Context if that fails too"},
+    {ErrorKind::kInternal, StatusCode::kInternal, EIO, "internal fault", "please report this"},
+};
+
+const Row& RowOf(ErrorKind kind) {
+  const auto index = static_cast<size_t>(kind);
+  return kRows[index < std::size(kRows) ? index : std::size(kRows) - 1];
+}
+
+constexpr bool RowsAreInOrder() {
+  for (size_t i = 0; i < std::size(kRows); ++i) {
+    if (static_cast<size_t>(kRows[i].kind) != i) return false;
+  }
+  return std::size(kRows) == static_cast<size_t>(ErrorKind::kInternal) + 1;
+}
+static_assert(RowsAreInOrder());
+
+constexpr size_t kTextsMax = 4096;
+
+struct Texts {
+  std::mutex mutex;
+  std::unordered_map<std::string, uint32_t> numbers;
+  std::vector<std::string> texts;  // text n is at n - 1
+};
+
+// Never destroyed: an Event may be asked for its text while the process ends.
+Texts& AllTexts() {
+  static Texts* const texts = new Texts;
+  return *texts;
+}
+
+}  // namespace
+
+absl::Status MakeError(ErrorKind kind, const std::string& text) {
+  const Row& row = RowOf(kind);
+  std::string whole = text.empty() ? std::string(row.name) : text;
+  if (row.advice[0] != '\0') whole += std::string(": ") + row.advice;
+  absl::Status status(row.code, whole);
+  int32_t fields[2] = {static_cast<int32_t>(kind), row.sys_errno};
+  status.SetPayload(kDetailType,
+                    absl::Cord(std::string(reinterpret_cast<const char*>(fields), sizeof(fields))));
+  return status;
+}
+
+absl::StatusCode CodeOf(ErrorKind kind) { return RowOf(kind).code; }
+int32_t ErrnoOf(ErrorKind kind) { return RowOf(kind).sys_errno; }
+
+ErrorKind KindOfEnding(provider::Ending ending) {
+  switch (ending) {
+    case provider::Ending::kOk:
+      return ErrorKind::kNone;
+    case provider::Ending::kCancelled:
+      return ErrorKind::kCancelled;
+    case provider::Ending::kDeadlineExceeded:
+    case provider::Ending::kConnectTimedOut:
+      return ErrorKind::kDeadlineExceeded;
+    case provider::Ending::kShutDown:
+      return ErrorKind::kShutDown;
+    case provider::Ending::kLocalAbort:
+      return ErrorKind::kLocalAbort;
+    case provider::Ending::kRefused:
+      return ErrorKind::kRefused;
+    case provider::Ending::kRejected:
+      return ErrorKind::kRejected;
+    case provider::Ending::kUnreachable:
+      return ErrorKind::kUnreachable;
+    case provider::Ending::kHandshakeRefused:
+      return ErrorKind::kHandshakeRefused;
+    case provider::Ending::kPeerReset:
+      return ErrorKind::kPeerReset;
+    case provider::Ending::kPeerSilent:
+      return ErrorKind::kPeerSilent;
+    case provider::Ending::kPeerProtocol:
+      return ErrorKind::kPeerProtocol;
+    case provider::Ending::kRemoteAccess:
+      return ErrorKind::kRemoteAccess;
+    case provider::Ending::kFabricFailed:
+      return ErrorKind::kFabric;
+    case provider::Ending::kInternal:
+      return ErrorKind::kInternal;
+  }
+  return ErrorKind::kInternal;
+}
+
+absl::Status StatusOf(const provider::Failure& failure) {
+  const ErrorKind kind = KindOfEnding(failure.ending);
+  return kind == ErrorKind::kNone ? absl::OkStatus() : MakeError(kind, failure.text);
+}
+
+absl::Status Adopt(const absl::Status& status) {
+  if (status.ok() || DetailOf(status).kind != ErrorKind::kNone) return status;
+  const auto kind = [&] {
+    switch (status.code()) {
+      case StatusCode::kInvalidArgument:
+        return ErrorKind::kInvalidArgument;
+      case StatusCode::kNotFound:
+        return ErrorKind::kBadHandle;
+      case StatusCode::kOutOfRange:
+        return ErrorKind::kBadRange;
+      case StatusCode::kAlreadyExists:
+        return ErrorKind::kAddressInUse;
+      case StatusCode::kResourceExhausted:
+        return ErrorKind::kMemory;
+      case StatusCode::kFailedPrecondition:
+        return ErrorKind::kBusy;
+      case StatusCode::kUnimplemented:
+        return ErrorKind::kUnsupported;
+      case StatusCode::kPermissionDenied:
+        return ErrorKind::kRemoteAccess;
+      case StatusCode::kUnavailable:
+        return ErrorKind::kFabric;
+      default:
+        return ErrorKind::kInternal;
+    }
+  }();
+  return MakeError(kind, std::string(FromAbsl(status.message())));
+}
+
+uint32_t InternText(const std::string& text) {
+  if (text.empty()) return 0;
+  Texts& all = AllTexts();
+  const std::lock_guard lock(all.mutex);
+  if (const auto found = all.numbers.find(text); found != all.numbers.end()) return found->second;
+  if (all.texts.size() >= kTextsMax) return 0;
+  all.texts.push_back(text);
+  const auto number = static_cast<uint32_t>(all.texts.size());
+  all.numbers.emplace(text, number);
+  return number;
+}
+
+std::string TextOf(uint32_t number) {
+  Texts& all = AllTexts();
+  const std::lock_guard lock(all.mutex);
+  return number == 0 || number > all.texts.size() ? std::string() : all.texts[number - 1];
+}
+
+}  // namespace sockets
+
+ErrorDetail DetailOf(const absl::Status& status) {
+  const auto payload = status.GetPayload(sockets::kDetailType);
+  int32_t fields[2] = {};
+  if (!payload.has_value() || payload->size() != sizeof(fields)) return {};
+  const std::string bytes(*payload);
+  bytes.copy(reinterpret_cast<char*>(fields), sizeof(fields));
+  return {static_cast<ErrorKind>(fields[0]), fields[1]};
+}
+
+const char* ToString(ErrorKind kind) { return sockets::RowOf(kind).name; }
+
+}  // namespace esdp

@@ -1,0 +1,34 @@
+#ifndef ESDP_IMPL_SOCKETS_ERRORS_H_
+#define ESDP_IMPL_SOCKETS_ERRORS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "esdp/status.h"
+#include "impl/provider/types.h"
+
+// One table for every error of the library: kind, code, errno and what to do.
+
+namespace esdp::sockets {
+
+// A status of this kind. `text` says what happened; what to do is added from the table.
+absl::Status MakeError(ErrorKind kind, const std::string& text);
+absl::StatusCode CodeOf(ErrorKind kind);
+int32_t ErrnoOf(ErrorKind kind);
+
+ErrorKind KindOfEnding(provider::Ending ending);
+absl::Status StatusOf(const provider::Failure& failure);
+
+// A status that came from below the front end, given its kind and errno.
+absl::Status Adopt(const absl::Status& status);
+
+// Texts of failures, kept for the life of the process under small numbers, so that an Event can
+// name one and stay a plain value. 0 is "no text". The table is bounded: beyond 4096 different
+// texts it answers 0, and status() gives the kind's own.
+uint32_t InternText(const std::string& text);
+std::string TextOf(uint32_t number);
+
+}  // namespace esdp::sockets
+
+#endif  // ESDP_IMPL_SOCKETS_ERRORS_H_

@@ -1,0 +1,193 @@
+#include "impl/sockets/event_queue_state.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "impl/sockets/context_state.h"
+#include "impl/sockets/errors.h"
+
+namespace esdp::sockets {
+namespace {
+
+constexpr uint32_t kDepthMax = 1u << 20;
+
+void WriteSignal(int fd) {
+  const uint64_t one = 1;
+  (void)!write(fd, &one, sizeof(one));
+}
+
+absl::Status BadDepth() {
+  return MakeError(ErrorKind::kInvalidArgument,
+                   "the depth of an event queue is 1 to " + std::to_string(kDepthMax) + " events");
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<QueueState>> QueueState::Create(
+    std::shared_ptr<ContextState> context, const QueueOptions& options) {
+  if (options.depth == 0 || options.depth > kDepthMax) return BadDepth();
+  std::shared_ptr<QueueState> state(new QueueState(std::move(context), options));
+  if (state->ready_fd_ < 0 || state->sleep_fd_ < 0) {
+    return MakeError(ErrorKind::kMemory,
+                     "no descriptor is left for an event queue: raise the limit (ulimit -n)");
+  }
+  return state;
+}
+
+QueueState::QueueState(std::shared_ptr<ContextState> context, const QueueOptions& options)
+    : context_(std::move(context)),
+      options_(options),
+      ring_(options.depth),
+      ready_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      sleep_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  context_->CountQueue(1);
+}
+
+QueueState::~QueueState() {
+  for (const int fd : {ready_fd_, sleep_fd_, epoll_fd_}) {
+    if (fd >= 0) close(fd);
+  }
+  context_->CountQueue(-1);
+}
+
+// --- slots and events ----------------------------------------------------------------------------
+
+bool QueueState::Reserve(bool counted) {
+  const std::lock_guard lock(mutex_);
+  if (closed_ || waiting_ + reserved_ >= ring_.size()) {
+    if (counted) ++full_;
+    return false;
+  }
+  ++reserved_;
+  return true;
+}
+
+void QueueState::Unreserve() {
+  const std::lock_guard lock(mutex_);
+  --reserved_;
+}
+
+void QueueState::Deliver(const Event& event) {
+  const std::lock_guard lock(mutex_);
+  --reserved_;
+  ring_[(head_ + waiting_) % ring_.size()] = event;
+  ++waiting_;
+  ++delivered_;
+  waiting_max_ = std::max(waiting_max_, waiting_);
+  count_.store(waiting_, std::memory_order_release);
+  if (exposed_) SetSignal();
+  if (sleepers_ > 0 && waiting_ >= wanted_) WriteSignal(sleep_fd_);
+}
+
+// Takes up to out.size() events if there are `at_least`.
+size_t QueueState::Take(std::span<Event> out, size_t at_least) {
+  if (count_.load(std::memory_order_acquire) < std::max<size_t>(at_least, 1)) return 0;
+  const std::lock_guard lock(mutex_);
+  if (waiting_ < at_least) return 0;
+  const size_t taken = std::min<size_t>(out.size(), waiting_);
+  for (size_t i = 0; i < taken; ++i) {
+    out[i] = ring_[head_];
+    head_ = head_ + 1 == ring_.size() ? 0 : head_ + 1;
+  }
+  waiting_ -= static_cast<uint32_t>(taken);
+  count_.store(waiting_, std::memory_order_release);
+  if (waiting_ == 0) ClearSignal();
+  // Another sleeper may have been passed over by the signal that woke this thread.
+  if (sleepers_ > 0 && waiting_ > 0 && waiting_ >= wanted_) WriteSignal(sleep_fd_);
+  return taken;
+}
+
+void QueueState::AfterTaking(size_t taken) {
+  if (taken > 0 && starved_.load(std::memory_order_relaxed) && starved_.exchange(false)) {
+    context_->MatchAllListeners();
+  }
+  context_->Reap();
+}
+
+void QueueState::SetSignal() {
+  if (!std::exchange(signalled_, true)) WriteSignal(ready_fd_);
+}
+
+void QueueState::ClearSignal() {
+  uint64_t count = 0;
+  if (std::exchange(signalled_, false)) (void)!read(ready_fd_, &count, sizeof(count));
+}
+
+// --- descriptors and attributes ------------------------------------------------------------------
+
+int QueueState::fd() {
+  const std::lock_guard lock(mutex_);
+  if (!std::exchange(exposed_, true) && waiting_ > 0) SetSignal();
+  if (!context_->manual()) return ready_fd_;
+  if (epoll_fd_ < 0) {
+    epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
+    for (const int fd : {ready_fd_, context_->shard().fd()}) {
+      epoll_event wanted{};
+      wanted.events = EPOLLIN;
+      if (fd >= 0) epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &wanted);
+    }
+  }
+  return epoll_fd_;
+}
+
+void QueueState::Wake() {
+  {
+    const std::lock_guard lock(mutex_);
+    ++wakes_;
+    alerts_.store(wakes_, std::memory_order_release);
+    WriteSignal(sleep_fd_);
+  }
+  if (context_->manual() && context_->Usable().ok()) context_->shard().Wake();
+}
+
+bool QueueState::TakeWake() {
+  if (alerts_.load(std::memory_order_acquire) == 0) return false;
+  const std::lock_guard lock(mutex_);
+  if (wakes_ == 0) return false;
+  --wakes_;
+  alerts_.store(wakes_, std::memory_order_release);
+  return true;
+}
+
+absl::Status QueueState::Resize(size_t depth) {
+  if (depth == 0 || depth > kDepthMax) return BadDepth();
+  const std::lock_guard lock(mutex_);
+  if (depth < waiting_ + reserved_) {
+    return MakeError(ErrorKind::kBusy, std::to_string(waiting_ + reserved_) +
+                                           " slots are taken or promised, more than the new depth");
+  }
+  std::vector<Event> ring(depth);
+  for (size_t i = 0; i < waiting_; ++i) ring[i] = ring_[(head_ + i) % ring_.size()];
+  ring_ = std::move(ring);
+  head_ = 0;
+  return absl::OkStatus();
+}
+
+QueueStats QueueState::Stats() const {
+  const std::lock_guard lock(mutex_);
+  return {.depth = static_cast<uint32_t>(ring_.size()),
+          .waiting = waiting_,
+          .reserved = reserved_,
+          .waiting_max = waiting_max_,
+          .events = delivered_,
+          .full = full_};
+}
+
+uint32_t QueueState::reserved() const {
+  const std::lock_guard lock(mutex_);
+  return reserved_;
+}
+
+bool QueueState::Close() {
+  const std::lock_guard lock(mutex_);
+  if (reserved_ > 0) return false;
+  closed_ = true;
+  return true;
+}
+
+}  // namespace esdp::sockets

@@ -1,0 +1,152 @@
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <ctime>
+#include <string>
+
+#include "impl/sockets/context_state.h"
+#include "impl/sockets/convert.h"
+#include "impl/sockets/errors.h"
+#include "impl/sockets/event_queue_state.h"
+
+// How threads wait for events: by moving the protocol themselves, by looking, by sleeping on a
+// descriptor. A sleep is a ppoll, so that a signal ends it.
+
+namespace esdp::sockets {
+namespace {
+
+absl::Status Interrupted() { return MakeError(ErrorKind::kSignal, "a signal ended the wait"); }
+absl::Status Woken() { return MakeError(ErrorKind::kCancelled, "Wake ended the wait"); }
+absl::Status TooLate() {
+  return MakeError(ErrorKind::kDeadlineExceeded,
+                   "fewer events than asked for were there at the deadline; none was consumed");
+}
+
+timespec ToTimespec(Duration duration) {
+  const auto bounded = std::clamp<Duration>(duration, Duration(0), std::chrono::hours(24));
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(bounded);
+  timespec out{};
+  out.tv_sec = seconds.count();
+  out.tv_nsec = (bounded - seconds).count();
+  return out;
+}
+
+}  // namespace
+
+absl::Status QueueState::CheckWait(std::span<Event> out, const WaitArgs& wait) const {
+  if (absl::Status usable = context_->Usable(); !usable.ok()) return usable;
+  const std::lock_guard lock(mutex_);
+  if (wait.min_events > out.size() || wait.min_events > ring_.size()) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "min_events is " + std::to_string(wait.min_events) + ", the span holds " +
+                         std::to_string(out.size()) + " and the queue " +
+                         std::to_string(ring_.size()));
+  }
+#ifndef NDEBUG
+  if (wait.min_events > waiting_ + reserved_ && wait.deadline == absl::InfiniteFuture() &&
+      open_ended_.load(std::memory_order_relaxed) == 0) {
+    return MakeError(ErrorKind::kWrongState,
+                     "min_events is " + std::to_string(wait.min_events) + ", but only " +
+                         std::to_string(waiting_ + reserved_) +
+                         " events are waiting or outstanding: the wait could never end");
+  }
+#endif
+  return absl::OkStatus();
+}
+
+absl::StatusOr<size_t> QueueState::TryDequeue(std::span<Event> out) {
+  if (absl::Status usable = context_->Usable(); !usable.ok()) return usable;
+  if (context_->manual()) context_->shard().Poll();
+  const size_t taken = Take(out, 0);
+  AfterTaking(taken);
+  return taken;
+}
+
+absl::StatusOr<size_t> QueueState::Dequeue(std::span<Event> out, const WaitArgs& wait) {
+  if (wait.min_events == 0) return TryDequeue(out);
+  if (absl::Status status = CheckWait(out, wait); !status.ok()) return status;
+  const Time deadline = context_->ToShardTime(wait.deadline);
+  const absl::StatusOr<size_t> taken =
+      context_->manual() ? WaitManual(out, wait, deadline) : WaitThreaded(out, wait, deadline);
+  AfterTaking(taken.ok() ? *taken : 0);
+  return taken;
+}
+
+absl::StatusOr<size_t> QueueState::WaitManual(std::span<Event> out, const WaitArgs& wait,
+                                              Time deadline) {
+  provider::Shard& shard = context_->shard();
+  const bool sleeps = options_.wait != WaitMode::kBusyPoll;
+  Duration spin = options_.wait == WaitMode::kAdaptive ? ToDuration(options_.spin) : Duration(0);
+  Time idle_since = kTimeInfinite;
+  for (;;) {
+    const bool moved = shard.Poll();
+    if (const size_t taken = Take(out, wait.min_events); taken > 0) return taken;
+    if (TakeWake()) return Woken();
+    if (moved) {
+      idle_since = kTimeInfinite;
+      continue;
+    }
+    if (shard.virtual_time()) {
+      if (!shard.Advance(deadline) && !shard.Poll()) return TooLate();
+      continue;
+    }
+    const Time now = shard.Now();
+    if (now >= deadline) return TooLate();
+    if (idle_since == kTimeInfinite) idle_since = now;
+    if (!sleeps || now - idle_since < spin) continue;
+    if (!shard.WaitForWork(deadline) && shard.Now() < deadline && !options_.restart_on_signal) {
+      if (TakeWake()) return Woken();
+      if (const size_t taken = Take(out, wait.min_events); taken > 0) return taken;
+      return Interrupted();
+    }
+  }
+}
+
+absl::StatusOr<size_t> QueueState::WaitThreaded(std::span<Event> out, const WaitArgs& wait,
+                                                Time deadline) {
+  const provider::Shard& shard = context_->shard();
+  if (const size_t taken = Take(out, wait.min_events); taken > 0) return taken;
+  const Time spin_end = options_.wait == WaitMode::kAdaptive
+                            ? AddSaturating(shard.Now(), ToDuration(options_.spin))
+                            : shard.Now();
+  for (;;) {
+    if (const size_t taken = Take(out, wait.min_events); taken > 0) return taken;
+    if (TakeWake()) return Woken();
+    const Time now = shard.Now();
+    if (now >= deadline) return TooLate();
+    if (options_.wait == WaitMode::kBusyPoll || now < spin_end) continue;
+    if (SleepUntil(wait.min_events, deadline) == Slept::kSignal && !options_.restart_on_signal) {
+      if (const size_t taken = Take(out, wait.min_events); taken > 0) return taken;
+      return Interrupted();
+    }
+  }
+}
+
+QueueState::Slept QueueState::SleepUntil(size_t at_least, Time deadline) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiting_ >= at_least || wakes_ > 0) return Slept::kReady;
+    wanted_ = sleepers_ == 0 ? at_least : std::min(wanted_, at_least);
+    ++sleepers_;
+  }
+  pollfd waited{sleep_fd_, POLLIN, 0};
+  const timespec timeout = ToTimespec(deadline - context_->shard().Now());
+  const int ready = ppoll(&waited, 1, deadline == kTimeInfinite ? nullptr : &timeout, nullptr);
+  const bool interrupted = ready < 0 && errno == EINTR;
+  const std::lock_guard lock(mutex_);
+  --sleepers_;
+  uint64_t count = 0;
+  if (ready > 0) (void)!read(sleep_fd_, &count, sizeof(count));
+  // A wake meant for another sleeper must not be lost with the read.
+  if (ready > 0 && sleepers_ > 0 && (wakes_ > 1 || waiting_ > at_least)) {
+    const uint64_t one = 1;
+    (void)!write(sleep_fd_, &one, sizeof(one));
+  }
+  if (interrupted) return Slept::kSignal;
+  return ready > 0 ? Slept::kReady : Slept::kDeadline;
+}
+
+}  // namespace esdp::sockets

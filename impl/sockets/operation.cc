@@ -1,0 +1,77 @@
+#include "impl/sockets/operation.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace esdp::sockets {
+
+Operation* OperationTable::New() {
+  const std::lock_guard lock(mutex_);
+  if (live_ >= max_) return nullptr;
+  if (first_free_ == kNoSlot) {
+    const auto base = static_cast<uint32_t>(blocks_.size()) * kBlock;
+    blocks_.push_back(std::make_unique<Slot[]>(kBlock));
+    for (uint32_t i = kBlock; i-- > 0;) {
+      Slot& slot = blocks_.back()[i];
+      slot.index = base + i;
+      slot.next_free = std::exchange(first_free_, slot.index);
+    }
+  }
+  Slot& slot = At(first_free_);
+  first_free_ = slot.next_free;
+  slot.used = true;
+  slot.generation = (slot.generation + 1) & 0x7fffffff;
+  slot.number = ++posted_;
+  ++live_;
+  const uint64_t id = (uint64_t{slot.generation} << 32) | (slot.index + 1);
+  slot.operation.id = OpId{id};
+  slot.operation.tag.store(id, std::memory_order_relaxed);
+  return &slot.operation;
+}
+
+void OperationTable::Free(Operation& operation) {
+  // What it holds is let go of outside the lock: the last holder of a region has work to do.
+  operation.regions.clear();
+  operation.memory.clear();
+  operation.queue.reset();
+  operation.bounce.reset();
+  operation.copy_to = {};
+  operation.copy_from = nullptr;
+  operation.has_alarm = false;
+  operation.type = EventType::kNone;
+  const std::lock_guard lock(mutex_);
+  const auto index = static_cast<uint32_t>(static_cast<uint64_t>(operation.id) & 0xffffffff) - 1;
+  Slot& slot = At(index);
+  operation.id = OpId::kNone;
+  slot.used = false;
+  slot.next_free = std::exchange(first_free_, index);
+  --live_;
+}
+
+Operation* OperationTable::FindLocked(OpId id) {
+  const auto value = static_cast<uint64_t>(id);
+  const auto index = static_cast<uint32_t>(value & 0xffffffff);
+  if (index == 0 || index > blocks_.size() * kBlock) return nullptr;
+  Slot& slot = At(index - 1);
+  return slot.used && slot.operation.id == id ? &slot.operation : nullptr;
+}
+
+std::vector<OpId> OperationTable::InOrder(std::vector<std::pair<uint64_t, OpId>> found) {
+  std::ranges::sort(found);
+  std::vector<OpId> ids;
+  ids.reserve(found.size());
+  for (const auto& [number, id] : found) ids.push_back(id);
+  return ids;
+}
+
+uint32_t OperationTable::live() const {
+  const std::lock_guard lock(mutex_);
+  return live_;
+}
+
+uint64_t OperationTable::posted() const {
+  const std::lock_guard lock(mutex_);
+  return posted_;
+}
+
+}  // namespace esdp::sockets

@@ -1,0 +1,109 @@
+#ifndef ESDP_IMPL_SOCKETS_OPERATION_H_
+#define ESDP_IMPL_SOCKETS_OPERATION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "esdp/event.h"
+#include "impl/provider/types.h"
+
+namespace esdp::sockets {
+
+class QueueState;
+class RegionState;
+
+// One accepted operation, from its post to its terminal event. For sends and receives it is the
+// provider's Transfer.
+struct Operation : provider::Transfer {
+  EventType type = EventType::kNone;
+  OpId id = OpId::kNone;
+  SocketId socket = SocketId::kNone;
+  uint64_t cookie = 0;
+  std::shared_ptr<QueueState> queue;  // holds a reserved slot there
+
+  // Sends and receives. The vectors keep their room from one operation to the next.
+  std::vector<provider::Piece> memory;
+  std::vector<std::shared_ptr<RegionState>> regions;
+  std::optional<uint32_t> bounce;  // block of the bounce pool, of SendCopy and RecvCopy
+  std::span<std::byte> copy_to;    // RecvCopy: where its bytes belong
+  const std::byte* copy_from = nullptr;
+
+  // Accept.
+  int accepts_left = 0;  // 0: until cancelled
+
+  bool has_alarm = false;
+};
+
+// The operations of a Context. Slots keep their place in memory; a slot's generation is in the
+// OpId, so that an old name never means a new operation.
+//
+//   Owns:     the operations.
+//   Threads:  any.
+//   Blocks:   never beyond its own short lock. Allocates only while more operations live than ever
+//   before. Units:    – Errors:   New answers null when `max` operations live.
+class OperationTable {
+ public:
+  explicit OperationTable(uint32_t max) : max_(max) {}
+
+  Operation* New();
+  void Free(Operation& operation);
+  // Calls `use` with the operation if it still lives, under the table's lock: it must be short and
+  // call nobody.
+  template <typename Use>
+  bool With(OpId id, Use use) {
+    const std::lock_guard lock(mutex_);
+    Operation* operation = FindLocked(id);
+    if (operation == nullptr) return false;
+    use(*operation);
+    return true;
+  }
+  // The names of the live operations that `wanted` picks, oldest first.
+  template <typename Wanted>
+  std::vector<OpId> List(Wanted wanted) {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::pair<uint64_t, OpId>> found;
+    for (auto& block : blocks_) {
+      for (size_t i = 0; i < kBlock; ++i) {
+        Slot& slot = block[i];
+        if (slot.used && wanted(slot.operation)) found.emplace_back(slot.number, slot.operation.id);
+      }
+    }
+    return InOrder(std::move(found));
+  }
+
+  uint32_t live() const;
+  uint64_t posted() const;
+
+ private:
+  static constexpr uint32_t kBlock = 64;
+  static constexpr uint32_t kNoSlot = ~0u;
+
+  struct Slot {
+    Operation operation;
+    uint64_t number = 0;  // of the post, to list in order
+    uint32_t index = 0;
+    uint32_t generation = 0;
+    uint32_t next_free = kNoSlot;
+    bool used = false;
+  };
+
+  Slot& At(uint32_t index) { return blocks_[index / kBlock][index % kBlock]; }
+  Operation* FindLocked(OpId id);
+  static std::vector<OpId> InOrder(std::vector<std::pair<uint64_t, OpId>> found);
+
+  const uint32_t max_;
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<Slot[]>> blocks_;
+  uint32_t first_free_ = kNoSlot;
+  uint32_t live_ = 0;
+  uint64_t posted_ = 0;
+};
+
+}  // namespace esdp::sockets
+
+#endif  // ESDP_IMPL_SOCKETS_OPERATION_H_

@@ -1,0 +1,135 @@
+#include "esdp/socket.h"
+
+#include <utility>
+
+#include "impl/sockets/context_state.h"
+#include "impl/sockets/errors.h"
+#include "impl/sockets/socket_state.h"
+
+namespace esdp {
+namespace {
+
+absl::Status EmptyHandle() {
+  return sockets::MakeError(ErrorKind::kBadHandle, "the socket handle is empty");
+}
+
+}  // namespace
+
+const char* ToString(Transport transport) {
+  switch (transport) {
+    case Transport::kNone:
+      return "none";
+    case Transport::kQpip:
+      return "qpip";
+    case Transport::kSim:
+      return "sim";
+    case Transport::kLocal:
+      return "local";
+    case Transport::kVerbs:
+      return "verbs";
+  }
+  return "unknown";
+}
+
+Socket& Socket::operator=(Socket&& other) noexcept {
+  if (this != &other) {
+    if (state_ != nullptr) state_->Drop();
+    state_ = std::move(other.state_);
+  }
+  return *this;
+}
+
+Socket::~Socket() {
+  if (state_ != nullptr) state_->Drop();
+}
+
+SocketId Socket::id() const { return state_ == nullptr ? SocketId::kNone : state_->id(); }
+
+absl::Status Socket::Bind(const Address& address) {
+  return state_ == nullptr ? EmptyHandle() : state_->Bind(address);
+}
+
+absl::Status Socket::Listen(int backlog) {
+  return state_ == nullptr ? EmptyHandle() : state_->Listen(backlog);
+}
+
+absl::StatusOr<OpId> Socket::Connect(const Address& address, const OpArgs& args) {
+  if (state_ == nullptr) return EmptyHandle();
+  return state_->Connect(address, args);
+}
+
+absl::StatusOr<OpId> Socket::Accept(int count, const OpArgs& args) {
+  if (state_ == nullptr) return EmptyHandle();
+  return state_->Accept(count, args);
+}
+
+absl::StatusOr<OpId> Socket::Send(const Slice& slice, SendFlags, const OpArgs& args) {
+  if (state_ == nullptr) return EmptyHandle();
+  return state_->Post(EventType::kSend, absl::MakeConstSpan(&slice, 1), RecvFlags::kNone, args);
+}
+
+absl::StatusOr<OpId> Socket::SendV(absl::Span<const Slice> slices, SendFlags, const OpArgs& args) {
+  if (state_ == nullptr) return EmptyHandle();
+  return state_->Post(EventType::kSendV, slices, RecvFlags::kNone, args);
+}
+
+absl::StatusOr<OpId> Socket::SendCopy(absl::Span<const std::byte> bytes, SendFlags,
+                                      const OpArgs& args) {
+  if (state_ == nullptr) return EmptyHandle();
+  return state_->PostSendCopy({bytes.data(), bytes.size()}, args);
+}
+
+absl::StatusOr<OpId> Socket::Recv(const Slice& slice, RecvFlags flags, const OpArgs& args) {
+  if (state_ == nullptr) return EmptyHandle();
+  return state_->Post(EventType::kRecv, absl::MakeConstSpan(&slice, 1), flags, args);
+}
+
+absl::StatusOr<OpId> Socket::RecvV(absl::Span<const Slice> slices, RecvFlags flags,
+                                   const OpArgs& args) {
+  if (state_ == nullptr) return EmptyHandle();
+  return state_->Post(EventType::kRecvV, slices, flags, args);
+}
+
+absl::StatusOr<OpId> Socket::RecvCopy(absl::Span<std::byte> bytes, RecvFlags flags,
+                                      const OpArgs& args) {
+  if (state_ == nullptr) return EmptyHandle();
+  return state_->PostRecvCopy({bytes.data(), bytes.size()}, flags, args);
+}
+
+absl::StatusOr<OpId> Socket::Shutdown(const OpArgs& args) {
+  if (state_ == nullptr) return EmptyHandle();
+  return state_->Shutdown(args);
+}
+
+absl::StatusOr<OpId> Socket::Close(CloseMode mode, const OpArgs& args) {
+  if (state_ == nullptr) return EmptyHandle();
+  return state_->Close(mode, args);
+}
+
+absl::Status Socket::Cancel(OpId op, CancelMode mode) {
+  return state_ == nullptr ? EmptyHandle() : state_->Cancel(op, mode);
+}
+
+absl::StatusOr<int> Socket::CancelAll(Direction direction) {
+  if (state_ == nullptr) return EmptyHandle();
+  if (absl::Status usable = state_->context().Usable(); !usable.ok()) return usable;
+  return state_->CancelAll(direction);
+}
+
+absl::Status Socket::SetOption(const Option& option) {
+  return state_ == nullptr ? EmptyHandle() : state_->SetOption(option);
+}
+
+absl::StatusOr<Option> Socket::GetOption(OptionName name) const {
+  if (state_ == nullptr) return EmptyHandle();
+  return state_->GetOption(name);
+}
+
+Transport Socket::transport() const {
+  return state_ == nullptr ? Transport::kNone : state_->transport();
+}
+SocketStats Socket::Stats() const { return state_ == nullptr ? SocketStats{} : state_->Stats(); }
+Address Socket::local() const { return state_ == nullptr ? Address() : state_->local(); }
+Address Socket::peer() const { return state_ == nullptr ? Address() : state_->peer(); }
+
+}  // namespace esdp

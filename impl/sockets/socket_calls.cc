@@ -1,0 +1,338 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "impl/sockets/context_state.h"
+#include "impl/sockets/convert.h"
+#include "impl/sockets/errors.h"
+#include "impl/sockets/event_queue_state.h"
+#include "impl/sockets/socket_state.h"
+
+// Making and ending connections, and cancelling.
+
+namespace esdp::sockets {
+namespace {
+
+using Kind = provider::Request::Kind;
+
+constexpr absl::Duration kConnectWait = absl::Seconds(30);
+
+absl::Status ClosedHandle() {
+  return MakeError(ErrorKind::kShutDown, "Close was called on this socket");
+}
+
+}  // namespace
+
+absl::Status SocketState::Bind(const Address& address) {
+  if (absl::Status usable = context_->Usable(); !usable.ok()) return usable;
+  const std::lock_guard lock(mutex_);
+  if (closing_) return ClosedHandle();
+  if (phase_ != Phase::kNew) {
+    return MakeError(ErrorKind::kWrongState, "Bind must come before Connect and Listen");
+  }
+  if (address.family() != family_) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     address.ToString() + " is not of the socket's address family");
+  }
+  local_ = address;
+  bound_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status SocketState::Listen(int backlog) {
+  if (absl::Status usable = context_->Usable(); !usable.ok()) return usable;
+  if (backlog < 1) {
+    return MakeError(ErrorKind::kInvalidArgument, "the backlog of a listener is at least 1");
+  }
+  Address address;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closing_) return ClosedHandle();
+    if (phase_ != Phase::kNew) {
+      return MakeError(ErrorKind::kWrongState, "this socket listens already, or is connected");
+    }
+    phase_ = Phase::kListening;
+    address = bound_ ? local_ : Address::Any(family_, 0);
+  }
+  provider::Shard& shard = context_->shard();
+  const auto self = shared_from_this();
+  const auto listener =
+      shard.Listen(ToProvider(address), backlog, ToConnectionOptions(),
+                   [&](provider::ListenerId name) { context_->Bind(name, self); });
+  if (!listener.ok()) {
+    phase_ = Phase::kNew;
+    return Adopt(listener.status());
+  }
+  const auto where = shard.ListenerAddress(*listener);
+  const std::lock_guard lock(mutex_);
+  listener_ = *listener;
+  local_ = where.ok() ? FromProvider(*where) : address;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<OpId> SocketState::Connect(const Address& address, const OpArgs& args) {
+  if (absl::Status usable = context_->Usable(); !usable.ok()) return usable;
+  if (address.family() != family_ || address.port() == 0) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     address.ToString() +
+                         " cannot be connected to: a port and an address of the "
+                         "socket's family are needed");
+  }
+  absl::StatusOr<Operation*> operation = context_->NewOperation(EventType::kConnect, id_, args);
+  if (!operation.ok()) return operation.status();
+  const OpId op = (*operation)->id;
+  Address local = Address::Any(family_, 0);
+  {
+    std::unique_lock lock(mutex_);
+    if (closing_ || phase_ != Phase::kNew) {
+      lock.unlock();
+      context_->Discard(**operation);
+      if (closing_) return ClosedHandle();
+      return MakeError(ErrorKind::kWrongState, "this socket is connected, connecting or listening");
+    }
+    phase_ = Phase::kConnecting;
+    peer_ = address;
+    connect_ = *operation;
+    if (bound_) local = local_;
+  }
+  const absl::Time deadline =
+      args.deadline == absl::InfiniteFuture() ? context_->Now() + kConnectWait : args.deadline;
+  const auto self = shared_from_this();
+  const auto connection =
+      context_->shard().Connect(ToProvider(local), ToProvider(address), ToConnectionOptions(),
+                                context_->ToShardTime(deadline), [&](provider::ConnectionId name) {
+                                  connection_ = name;
+                                  context_->Bind(name, self);
+                                });
+  if (connection.ok()) return op;
+  {
+    const std::lock_guard lock(mutex_);
+    connect_ = nullptr;
+    phase_ = Phase::kNew;
+  }
+  context_->Discard(**operation);
+  return Adopt(connection.status());
+}
+
+absl::StatusOr<OpId> SocketState::Accept(int count, const OpArgs& args) {
+  if (absl::Status usable = context_->Usable(); !usable.ok()) return usable;
+  if (count < 0) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "the count of Accept is 0 (until cancelled) or a number of connections");
+  }
+  if (closing_) return ClosedHandle();
+  if (phase_ != Phase::kListening) {
+    return MakeError(ErrorKind::kWrongState, "this socket does not listen: call Listen first");
+  }
+  absl::StatusOr<Operation*> operation = context_->NewOperation(EventType::kAccept, id_, args);
+  if (!operation.ok()) return operation.status();
+  const OpId op = (*operation)->id;
+  (*operation)->accepts_left = count;
+  if (count != 1) (*operation)->queue->AddOpenEnded(1);
+  context_->SetAlarm(**operation, args.deadline);
+  {
+    const std::lock_guard lock(mutex_);
+    accepts_.push_back(*operation);
+  }
+  Match();
+  return op;
+}
+
+absl::StatusOr<OpId> SocketState::Shutdown(const OpArgs& args) {
+  if (absl::Status usable = context_->Usable(); !usable.ok()) return usable;
+  if (absl::Status can = CanTransfer(true); !can.ok()) return can;
+  absl::StatusOr<Operation*> operation = context_->NewOperation(EventType::kShutdown, id_, args);
+  if (!operation.ok()) return operation.status();
+  const OpId op = (*operation)->id;
+  {
+    std::unique_lock lock(mutex_);
+    if (write_shut_ || phase_ != Phase::kConnected) {
+      lock.unlock();
+      context_->Discard(**operation);
+      return CanTransfer(true);
+    }
+    write_shut_ = true;
+    shutdowns_.push_back(*operation);
+  }
+  SubmitToConnection({.kind = Kind::kShutdown});
+  return op;
+}
+
+absl::StatusOr<OpId> SocketState::Close(CloseMode mode, const OpArgs& args) {
+  if (absl::Status usable = context_->Usable(); !usable.ok()) return usable;
+  absl::StatusOr<Operation*> operation = context_->NewOperation(EventType::kClose, id_, args);
+  if (!operation.ok()) return operation.status();
+  const OpId op = (*operation)->id;
+  Phase phase;
+  {
+    std::unique_lock lock(mutex_);
+    if (closing_.exchange(true)) {
+      lock.unlock();
+      context_->Discard(**operation);
+      return ClosedHandle();
+    }
+    phase = phase_;
+    close_mode_ = phase == Phase::kConnected ? mode : CloseMode::kAbort;
+    if (phase == Phase::kConnected || phase == Phase::kConnecting) close_ = *operation;
+  }
+  if (phase == Phase::kListening) StopListening();
+  if (phase != Phase::kConnected && phase != Phase::kConnecting) return CloseAtOnce(**operation);
+  if (close_mode_ == CloseMode::kAbort) {
+    SubmitToConnection({.kind = Kind::kAbort});
+  } else {
+    context_->SetAlarm(**operation, args.deadline);
+    SubmitToConnection({.kind = Kind::kClose});
+  }
+  return op;
+}
+
+absl::StatusOr<OpId> SocketState::CloseAtOnce(Operation& operation) {
+  const OpId op = operation.id;
+  phase_ = Phase::kEnded;
+  context_->Finish(operation, absl::OkStatus());
+  context_->Remove(id_);
+  return op;
+}
+
+void SocketState::SubmitToConnection(provider::Request request) {
+  request.connection = connection_;
+  context_->shard().Submit(request);
+}
+
+void SocketState::StopListening() {
+  std::deque<Operation*> accepts;
+  std::deque<std::shared_ptr<SocketState>> arrived;
+  std::vector<std::weak_ptr<SocketState>> announced;
+  provider::ListenerId listener;
+  {
+    const std::lock_guard lock(mutex_);
+    accepts.swap(accepts_);
+    arrived.swap(arrived_);
+    announced.swap(announced_);
+    listener = listener_;
+  }
+  context_->Unbind(listener);
+  (void)context_->shard().StopListening(listener);
+  for (Operation* operation : accepts) {
+    if (operation->accepts_left != 1) operation->queue->AddOpenEnded(-1);
+    context_->Finish(*operation, MakeError(ErrorKind::kShutDown, "the listener was closed"));
+  }
+  for (const auto& socket : arrived) socket->Drop();
+  for (const auto& weak : announced) {
+    const auto socket = weak.lock();
+    if (socket != nullptr && context_->TakeUntaken(socket->id()) != nullptr) socket->Drop();
+  }
+}
+
+void SocketState::Abort() {
+  const Phase phase = phase_;
+  if (phase == Phase::kListening) StopListening();
+  if (phase == Phase::kConnected || phase == Phase::kConnecting) {
+    SubmitToConnection({.kind = Kind::kAbort});
+  }
+}
+
+void SocketState::CloseQuietly() {
+  if (phase_ != Phase::kConnected) return Drop();
+  {
+    const std::lock_guard lock(mutex_);
+    if (closing_.exchange(true)) return;
+  }
+  SubmitToConnection({.kind = Kind::kClose});
+}
+
+void SocketState::AnnounceTaken() { SubmitToConnection({.kind = Kind::kTaken}); }
+
+void SocketState::Drop() {
+  if (!context_->Usable().ok()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    dropped_ = true;
+    if (closing_.exchange(true)) return;
+    close_mode_ = CloseMode::kAbort;
+  }
+  const Phase phase = phase_;
+  Abort();
+  if (phase != Phase::kConnected && phase != Phase::kConnecting) {
+    phase_ = Phase::kEnded;
+    context_->Remove(id_);
+  }
+}
+
+// --- cancelling ----------------------------------------------------------------------------------
+
+absl::Status SocketState::Cancel(OpId op, CancelMode mode) {
+  if (absl::Status usable = context_->Usable(); !usable.ok()) return usable;
+  EventType type = EventType::kNone;
+  Operation* operation = nullptr;
+  context_->operations().With(op, [&](Operation& found) {
+    if (found.socket != id_) return;
+    type = found.type;
+    operation = &found;
+  });
+  switch (type) {
+    case EventType::kNone:
+      return MakeError(ErrorKind::kBadHandle, "no such operation on this socket, or it has ended");
+    case EventType::kConnect: {
+      {
+        const std::lock_guard lock(mutex_);
+        connect_cancelled_ = connect_ != nullptr;
+      }
+      SubmitToConnection({.kind = Kind::kAbort});
+      return absl::OkStatus();
+    }
+    case EventType::kAccept:
+      FinishAccept(op, MakeError(ErrorKind::kCancelled, "Cancel was called"));
+      return absl::OkStatus();
+    case EventType::kShutdown:
+    case EventType::kClose:
+      return absl::OkStatus();  // has been told to the peer: it ends as it would
+    default:
+      SubmitToConnection({.kind = Kind::kCancel,
+                          .transfer = operation,
+                          .cancel_mode = mode == CancelMode::kAbortConnection
+                                             ? provider::CancelMode::kAbortConnection
+                                             : provider::CancelMode::kIfNotStarted,
+                          .tag = static_cast<uint64_t>(op)});
+      return absl::OkStatus();
+  }
+}
+
+int SocketState::CancelAll(Direction direction) {
+  const auto wanted = [&](const Operation& operation) {
+    if (operation.socket != id_) return false;
+    switch (operation.type) {
+      case EventType::kSend:
+      case EventType::kSendV:
+        return direction != Direction::kReceive;
+      case EventType::kRecv:
+      case EventType::kRecvV:
+      case EventType::kAccept:
+        return direction != Direction::kSend;
+      default:
+        return false;
+    }
+  };
+  // The newest first, so that none begins because an older one has made way.
+  std::vector<OpId> ids = context_->operations().List(wanted);
+  std::ranges::reverse(ids);
+  return static_cast<int>(std::ranges::count_if(
+      ids, [&](OpId op) { return Cancel(op, CancelMode::kIfNotStarted).ok(); }));
+}
+
+bool SocketState::FinishAccept(OpId op, const absl::Status& status) {
+  Operation* operation = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found =
+        std::ranges::find_if(accepts_, [&](Operation* accept) { return accept->id == op; });
+    if (found == accepts_.end()) return false;
+    operation = *found;
+    accepts_.erase(found);
+  }
+  if (operation->accepts_left != 1) operation->queue->AddOpenEnded(-1);
+  context_->Finish(*operation, status);
+  return true;
+}
+
+}  // namespace esdp::sockets

@@ -1,0 +1,195 @@
+#include <string>
+#include <utility>
+
+#include "impl/sockets/context_state.h"
+#include "impl/sockets/convert.h"
+#include "impl/sockets/errors.h"
+#include "impl/sockets/socket_state.h"
+
+// Options and counters.
+
+namespace esdp::sockets {
+namespace {
+
+struct Bounds {
+  const char* name;
+  uint64_t min;
+  uint64_t max;
+};
+
+constexpr Bounds kReceiveBuffersBounds{"receive_buffers", 3, 1024};
+constexpr Bounds kReceiveBufferBytesBounds{"receive_buffer_bytes", 1024, 1u << 20};
+constexpr Bounds kSendBuffersBounds{"send_buffers", 1, 64};
+constexpr Bounds kCoalesceMaxBounds{"coalesce_max", 0, 1u << 20};
+constexpr Bounds kDeadlinePolicyBounds{"deadline_policy", 0, 1};
+constexpr uint32_t kHeaderBytes = 16;  // of the message in a private buffer, beside its payload
+
+absl::Status Check(const Bounds& bounds, uint64_t value) {
+  if (value >= bounds.min && value <= bounds.max) return absl::OkStatus();
+  return MakeError(ErrorKind::kInvalidArgument,
+                   std::string(bounds.name) + " is " + std::to_string(value) + ": it must be " +
+                       std::to_string(bounds.min) + " to " + std::to_string(bounds.max));
+}
+
+absl::Status CheckDuration(const char* name, absl::Duration value) {
+  if (value > absl::ZeroDuration()) return absl::OkStatus();
+  return MakeError(ErrorKind::kInvalidArgument,
+                   std::string(name) + " must be longer than 0; InfiniteDuration is for ever");
+}
+
+bool IsDuration(OptionName name) {
+  return name == OptionName::kLinger || name == OptionName::kKeepAliveIdle;
+}
+
+// Writes a value whose type fits the name into a set of options.
+absl::Status Apply(const Option& option, SocketOptions& options) {
+  const auto number = [&] { return std::get<uint64_t>(option.value); };
+  const auto duration = [&] { return std::get<absl::Duration>(option.value); };
+  switch (option.name) {
+    case OptionName::kZcopySendMin:
+    case OptionName::kZcopyRecvMin:
+      return absl::OkStatus();
+    case OptionName::kReceiveBuffers:
+      options.receive_buffers = static_cast<uint16_t>(number());
+      return Check(kReceiveBuffersBounds, number());
+    case OptionName::kReceiveBufferBytes:
+      options.receive_buffer_bytes = static_cast<uint32_t>(number());
+      return Check(kReceiveBufferBytesBounds, number());
+    case OptionName::kSendBuffers:
+      options.send_buffers = static_cast<uint16_t>(number());
+      return Check(kSendBuffersBounds, number());
+    case OptionName::kCoalesceMax:
+      options.coalesce_max = static_cast<uint32_t>(number());
+      return Check(kCoalesceMaxBounds, number());
+    case OptionName::kLinger:
+      options.linger = duration();
+      return CheckDuration("linger", duration());
+    case OptionName::kKeepAliveIdle:
+      options.keep_alive_idle = duration();
+      return CheckDuration("keep_alive_idle", duration());
+    case OptionName::kDeadlinePolicy:
+      options.deadline_policy = static_cast<DeadlinePolicy>(number());
+      return Check(kDeadlinePolicyBounds, number());
+  }
+  return MakeError(ErrorKind::kInvalidArgument, "no such option");
+}
+
+}  // namespace
+
+absl::Status SocketState::CheckOptions(const SocketOptions& options) {
+  for (const auto& [bounds, value] : {
+           std::pair<Bounds, uint64_t>{kReceiveBuffersBounds, options.receive_buffers},
+           {kReceiveBufferBytesBounds, options.receive_buffer_bytes},
+           {kSendBuffersBounds, options.send_buffers},
+           {kCoalesceMaxBounds, options.coalesce_max},
+           {kDeadlinePolicyBounds, static_cast<uint64_t>(options.deadline_policy)},
+       }) {
+    if (absl::Status status = Check(bounds, value); !status.ok()) return status;
+  }
+  if (absl::Status status = CheckDuration("linger", options.linger); !status.ok()) return status;
+  return CheckDuration("keep_alive_idle", options.keep_alive_idle);
+}
+
+absl::Status SocketState::SetOption(const Option& option) {
+  if (absl::Status usable = context_->Usable(); !usable.ok()) return usable;
+  if (IsDuration(option.name) != std::holds_alternative<absl::Duration>(option.value)) {
+    return MakeError(ErrorKind::kInvalidArgument, IsDuration(option.name)
+                                                      ? "this option takes an absl::Duration"
+                                                      : "this option takes a uint64_t");
+  }
+  if (option.name == OptionName::kZcopySendMin) zcopy_send_min_ = std::get<uint64_t>(option.value);
+  if (option.name == OptionName::kZcopyRecvMin) zcopy_recv_min_ = std::get<uint64_t>(option.value);
+  const std::lock_guard lock(mutex_);
+  SocketOptions changed = options_;
+  if (absl::Status status = Apply(option, changed); !status.ok()) return status;
+  const bool any_time =
+      option.name == OptionName::kZcopySendMin || option.name == OptionName::kZcopyRecvMin;
+  if (!any_time && phase_ != Phase::kNew) {
+    return MakeError(ErrorKind::kWrongState, "this option is fixed by Connect and Listen");
+  }
+  options_ = changed;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Option> SocketState::GetOption(OptionName name) const {
+  const std::lock_guard lock(mutex_);
+  switch (name) {
+    case OptionName::kZcopySendMin:
+      return Option{name, zcopy_send_min_.load()};
+    case OptionName::kZcopyRecvMin:
+      return Option{name, zcopy_recv_min_.load()};
+    case OptionName::kReceiveBuffers:
+      return Option{name, uint64_t{options_.receive_buffers}};
+    case OptionName::kReceiveBufferBytes:
+      return Option{name, uint64_t{options_.receive_buffer_bytes}};
+    case OptionName::kSendBuffers:
+      return Option{name, uint64_t{options_.send_buffers}};
+    case OptionName::kCoalesceMax:
+      return Option{name, uint64_t{options_.coalesce_max}};
+    case OptionName::kLinger:
+      return Option{name, options_.linger};
+    case OptionName::kKeepAliveIdle:
+      return Option{name, options_.keep_alive_idle};
+    case OptionName::kDeadlinePolicy:
+      return Option{name, static_cast<uint64_t>(options_.deadline_policy)};
+  }
+  return MakeError(ErrorKind::kInvalidArgument, "no such option");
+}
+
+provider::ConnectionOptions SocketState::ToConnectionOptions() const {
+  const std::lock_guard lock(mutex_);
+  provider::ConnectionOptions options;
+  options.receive_buffers = options_.receive_buffers;
+  options.receive_buffer_bytes = options_.receive_buffer_bytes + kHeaderBytes;
+  options.send_buffers = options_.send_buffers;
+  options.coalesce_max = options_.coalesce_max;
+  options.checksum = context_->options().checksum;
+  options.keep_alive_idle = ToDuration(options_.keep_alive_idle);
+  options.linger = ToDuration(options_.linger);
+  return options;
+}
+
+Transport SocketState::transport() const {
+  return phase_ == Phase::kNew ? Transport::kNone : context_->transport();
+}
+
+SocketStats SocketState::Stats() const {
+  SocketStats stats;
+  const provider::ConnectionId connection = connection_;
+  if (connection == provider::ConnectionId::kNone || !context_->Usable().ok()) return stats;
+  const auto found = context_->shard().Counters(connection);
+  if (!found.ok()) return stats;
+  const provider::ConnectionCounters& from = *found;
+  stats.bytes_sent_copied = from.bytes_sent_copied;
+  stats.bytes_sent_zero_copy = from.bytes_sent_zero_copy;
+  stats.bytes_received_copied = from.bytes_received_copied;
+  stats.bytes_received_zero_copy = from.bytes_received_zero_copy;
+  stats.sends_copied = from.sends_copied;
+  stats.sends_zero_copy = from.sends_zero_copy;
+  stats.receives_copied = from.receives_copied;
+  stats.receives_zero_copy = from.receives_zero_copy;
+  stats.payload_copies = from.payload_copies;
+  stats.payload_copy_bytes = from.payload_copy_bytes;
+  stats.messages_sent = from.messages_sent;
+  stats.messages_received = from.messages_received;
+  stats.source_adverts_sent = from.source_adverts_sent;
+  stats.source_adverts_received = from.source_adverts_received;
+  stats.send_sm_sent = from.send_sm_sent;
+  stats.send_sm_received = from.send_sm_received;
+  stats.credit_stalls = from.credit_stalls;
+  stats.credit_updates_sent = from.credit_updates_sent;
+  stats.expose_failures = from.expose_failures;
+  return stats;
+}
+
+Address SocketState::local() const {
+  const std::lock_guard lock(mutex_);
+  return local_;
+}
+
+Address SocketState::peer() const {
+  const std::lock_guard lock(mutex_);
+  return peer_;
+}
+
+}  // namespace esdp::sockets

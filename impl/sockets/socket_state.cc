@@ -1,0 +1,166 @@
+#include "impl/sockets/socket_state.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "impl/sockets/context_state.h"
+#include "impl/sockets/errors.h"
+#include "impl/sockets/event_queue_state.h"
+
+// What happens to a socket: news from the shard, under its turn.
+
+namespace esdp::sockets {
+
+SocketState::SocketState(std::shared_ptr<ContextState> context, Family family,
+                         const SocketOptions& options)
+    : context_(std::move(context)),
+      family_(family),
+      zcopy_send_min_(options.zcopy_send_min.value_or(context_->options().zcopy_send_min)),
+      zcopy_recv_min_(options.zcopy_recv_min.value_or(context_->options().zcopy_recv_min)),
+      options_(options),
+      local_(Address::Any(family, 0)),
+      peer_(Address::Any(family, 0)) {}
+
+void SocketState::BecomeAccepted(provider::ConnectionId connection, const Address& local,
+                                 const Address& peer) {
+  const std::lock_guard lock(mutex_);
+  connection_ = connection;
+  local_ = local;
+  peer_ = peer;
+  phase_ = Phase::kConnected;
+}
+
+void SocketState::OnIncoming(const std::shared_ptr<SocketState>& accepted) {
+  bool unwanted = false;
+  {
+    const std::lock_guard lock(mutex_);
+    unwanted = closing_;
+    if (!unwanted) arrived_.push_back(accepted);
+  }
+  if (unwanted) return accepted->Drop();
+  Match();
+}
+
+void SocketState::Match() {
+  for (;;) {
+    Operation* last = nullptr;
+    Event event;
+    std::shared_ptr<QueueState> queue;
+    {
+      const std::lock_guard lock(mutex_);
+      if (arrived_.empty() || accepts_.empty()) return;
+      Operation* operation = accepts_.front();
+      queue = operation->queue;
+      if (operation->accepts_left == 1) {
+        last = operation;
+        accepts_.pop_front();
+      } else if (!queue->Reserve(false)) {
+        queue->SetStarved();
+        if (!queue->Reserve(false)) return;  // Dequeue matches again
+      }
+      if (operation->accepts_left > 1 && --operation->accepts_left == 1) queue->AddOpenEnded(-1);
+      const std::shared_ptr<SocketState> accepted = std::move(arrived_.front());
+      arrived_.pop_front();
+      std::erase_if(announced_, [](const auto& weak) { return weak.expired(); });
+      announced_.push_back(accepted);
+      context_->AddUntaken(accepted);
+      event.type = EventType::kAccept;
+      event.flags = kMore;
+      event.cookie = operation->cookie;
+      event.op = operation->id;
+      event.socket = id_;
+      event.accepted = accepted->id();
+      event.accepted_peer = accepted->peer();
+    }
+    if (last == nullptr) {
+      queue->Deliver(event);
+    } else {
+      event.flags = 0;
+      context_->Finish(*last, event);
+    }
+  }
+}
+
+void SocketState::OnConnected(const Address& local, const Address& peer) {
+  Operation* operation = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    local_ = local;
+    peer_ = peer;
+    phase_ = Phase::kConnected;
+    if (!connect_cancelled_) operation = std::exchange(connect_, nullptr);
+  }
+  if (operation != nullptr) context_->Finish(*operation, absl::OkStatus());
+}
+
+void SocketState::OnShutDown(const provider::Failure& failure) {
+  std::vector<Operation*> shutdowns;
+  {
+    const std::lock_guard lock(mutex_);
+    shutdowns.swap(shutdowns_);
+  }
+  for (Operation* operation : shutdowns) context_->Finish(*operation, StatusOf(failure));
+}
+
+absl::Status SocketState::CloseStatus(const provider::Failure& cause) const {
+  if (close_mode_ == CloseMode::kAbort || cause.ending == provider::Ending::kOk) {
+    return absl::OkStatus();
+  }
+  if (close_late_) {
+    return MakeError(ErrorKind::kDeadlineExceeded,
+                     "the deadline of Close came before everything had been sent");
+  }
+  return StatusOf(cause);
+}
+
+void SocketState::OnClosed(const provider::Failure& cause) {
+  Operation* connecting = nullptr;
+  Operation* closing = nullptr;
+  std::vector<Operation*> shutdowns;
+  absl::Status connect_status = StatusOf(cause);
+  absl::Status close_status;
+  {
+    const std::lock_guard lock(mutex_);
+    cause_ = cause;
+    phase_ = Phase::kEnded;
+    connecting = std::exchange(connect_, nullptr);
+    closing = std::exchange(close_, nullptr);
+    shutdowns.swap(shutdowns_);
+    if (connect_cancelled_) connect_status = MakeError(ErrorKind::kCancelled, "Cancel was called");
+    close_status = CloseStatus(cause);
+  }
+  if (connecting != nullptr) {
+    if (connect_status.ok()) {
+      connect_status = MakeError(ErrorKind::kLocalAbort, "closed while connecting");
+    }
+    context_->Finish(*connecting, connect_status);
+  }
+  for (Operation* operation : shutdowns) context_->Finish(*operation, StatusOf(cause));
+  if (closing != nullptr) context_->Finish(*closing, close_status);
+  context_->Remove(id_);
+}
+
+void SocketState::OnDeadline(OpId op, EventType type) {
+  const auto late = [](const char* what) { return MakeError(ErrorKind::kDeadlineExceeded, what); };
+  if (type == EventType::kAccept) {
+    FinishAccept(op, late("no connection came before the deadline"));
+  } else if (type == EventType::kClose) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (close_ == nullptr) return;
+      close_late_ = true;
+    }
+    SubmitToConnection({.kind = provider::Request::Kind::kAbort});
+  }
+}
+
+absl::Status SocketState::EndedStatus() const {
+  const std::lock_guard lock(mutex_);
+  if (cause_.ending == provider::Ending::kOk) {
+    return MakeError(ErrorKind::kShutDown, "both directions of the connection have ended");
+  }
+  return StatusOf(cause_);
+}
+
+}  // namespace esdp::sockets

@@ -1,0 +1,143 @@
+#ifndef ESDP_IMPL_SOCKETS_SOCKET_STATE_H_
+#define ESDP_IMPL_SOCKETS_SOCKET_STATE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "esdp/socket.h"
+#include "impl/provider/observer.h"
+#include "impl/provider/types.h"
+#include "impl/sockets/operation.h"
+
+namespace esdp::sockets {
+
+class ContextState;
+
+// What stands behind a Socket: a connection, or a listener with the connections that nobody has
+// taken yet.
+//
+//   Owns:     nothing but its own lists; operations belong to the Context.
+//   Threads:  any. Its lock is never held while the shard is called.
+//   Blocks:   never.
+//   Units:    bytes.
+//   Errors:   those of socket.h.
+class SocketState : public std::enable_shared_from_this<SocketState> {
+ public:
+  SocketState(std::shared_ptr<ContextState> context, Family family, const SocketOptions& options);
+  static absl::Status CheckOptions(const SocketOptions& options);
+
+  SocketId id() const { return id_; }
+  void set_id(SocketId id) { id_ = id; }
+  ContextState& context() { return *context_; }
+
+  // socket.cc: the calls of the public class.
+  absl::Status Bind(const Address& address);
+  absl::Status Listen(int backlog);
+  absl::StatusOr<OpId> Connect(const Address& address, const OpArgs& args);
+  absl::StatusOr<OpId> Accept(int count, const OpArgs& args);
+  absl::StatusOr<OpId> Shutdown(const OpArgs& args);
+  absl::StatusOr<OpId> Close(CloseMode mode, const OpArgs& args);
+  absl::Status Cancel(OpId op, CancelMode mode);
+  int CancelAll(Direction direction);
+  // The handle is gone.
+  void Drop();
+
+  // transfer.cc
+  absl::StatusOr<OpId> Post(EventType type, absl::Span<const Slice> slices, RecvFlags flags,
+                            const OpArgs& args);
+  absl::StatusOr<OpId> PostSendCopy(std::span<const std::byte> bytes, const OpArgs& args);
+  absl::StatusOr<OpId> PostRecvCopy(std::span<std::byte> bytes, RecvFlags flags,
+                                    const OpArgs& args);
+
+  // socket_options.cc
+  absl::Status SetOption(const Option& option);
+  absl::StatusOr<Option> GetOption(OptionName name) const;
+  Transport transport() const;
+  SocketStats Stats() const;
+  Address local() const;
+  Address peer() const;
+
+  // From the shard, under its turn.
+  void BecomeAccepted(provider::ConnectionId connection, const Address& local, const Address& peer);
+  void OnIncoming(const std::shared_ptr<SocketState>& accepted);
+  void OnConnected(const Address& local, const Address& peer);
+  void OnShutDown(const provider::Failure& failure);
+  void OnClosed(const provider::Failure& cause);
+  void OnDeadline(OpId op, EventType type);
+  // Pairs waiting Accepts with waiting connections, as far as event slots are free.
+  void Match();
+
+  void Abort();
+  // Closes in order, without an event.
+  void CloseQuietly();
+  // The application has taken this accepted connection.
+  void AnnounceTaken();
+
+ private:
+  enum class Phase : uint8_t { kNew, kListening, kConnecting, kConnected, kEnded };
+
+  provider::ConnectionOptions ToConnectionOptions() const;
+  absl::Status CanTransfer(bool is_send) const;
+  bool AtEndOfStream(bool is_send) const;
+  absl::Status EndedStatus() const;
+  absl::StatusOr<Operation*> NewTransfer(EventType type, bool is_send, RecvFlags flags,
+                                         const OpArgs& args);
+  OpId Launch(Operation& operation);
+  OpId FinishAtEndOfStream(Operation& operation);
+  absl::Status AddPiece(Operation& operation, const Slice& slice, bool is_send) const;
+  void SubmitToConnection(provider::Request request);
+  void StopListening();
+  bool FinishAccept(OpId op, const absl::Status& status);
+  absl::StatusOr<OpId> CloseAtOnce(Operation& operation);
+  absl::Status CloseStatus(const provider::Failure& cause) const;
+
+  const std::shared_ptr<ContextState> context_;
+  const Family family_;
+  SocketId id_ = SocketId::kNone;
+
+  std::atomic<Phase> phase_{Phase::kNew};
+  std::atomic<bool> write_shut_{false};
+  std::atomic<bool> closing_{false};
+  std::atomic<uint64_t> zcopy_send_min_;
+  std::atomic<uint64_t> zcopy_recv_min_;
+  std::atomic<provider::ConnectionId> connection_{provider::ConnectionId::kNone};
+
+  mutable std::mutex mutex_;
+  SocketOptions options_;
+  provider::ListenerId listener_ = provider::ListenerId::kNone;
+  Address local_;
+  Address peer_;
+  bool bound_ = false;
+  provider::Failure cause_;  // of the end
+  bool dropped_ = false;
+  bool connect_cancelled_ = false;
+  CloseMode close_mode_ = CloseMode::kGraceful;
+  bool close_late_ = false;
+  Operation* connect_ = nullptr;
+  Operation* close_ = nullptr;
+  std::vector<Operation*> shutdowns_;
+  std::deque<Operation*> accepts_;
+  std::deque<std::shared_ptr<SocketState>> arrived_;   // no Accept has seen them
+  std::vector<std::weak_ptr<SocketState>> announced_;  // their event was delivered
+};
+
+class SocketAccess {
+ public:
+  static Socket Make(std::shared_ptr<SocketState> state) {
+    Socket socket;
+    socket.state_ = std::move(state);
+    return socket;
+  }
+};
+
+}  // namespace esdp::sockets
+
+#endif  // ESDP_IMPL_SOCKETS_SOCKET_STATE_H_

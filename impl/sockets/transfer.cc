@@ -1,0 +1,156 @@
+#include <algorithm>
+#include <string>
+
+#include "impl/base/bytes.h"
+#include "impl/sockets/context_state.h"
+#include "impl/sockets/errors.h"
+#include "impl/sockets/event_queue_state.h"
+#include "impl/sockets/socket_state.h"
+
+// Sends and receives: arguments checked, a slot reserved, the transfer handed to the shard.
+
+namespace esdp::sockets {
+
+absl::Status SocketState::CanTransfer(bool is_send) const {
+  if (closing_.load(std::memory_order_relaxed)) {
+    return MakeError(ErrorKind::kShutDown, "Close was called on this socket");
+  }
+  switch (phase_.load(std::memory_order_acquire)) {
+    case Phase::kConnected:
+      if (is_send && write_shut_.load(std::memory_order_relaxed)) {
+        return MakeError(ErrorKind::kShutDown, "Shutdown has ended the sending direction");
+      }
+      return absl::OkStatus();
+    case Phase::kEnded:
+      return EndedStatus();
+    case Phase::kListening:
+      return MakeError(ErrorKind::kWrongState, "a listener carries no data: take a connection");
+    case Phase::kNew:
+    case Phase::kConnecting:
+      break;
+  }
+  return MakeError(ErrorKind::kWrongState, "not connected yet: wait for the event of Connect");
+}
+
+// The connection has ended in order: a receive finds the end of the stream, as often as it asks.
+bool SocketState::AtEndOfStream(bool is_send) const {
+  if (is_send || closing_ || phase_ != Phase::kEnded) return false;
+  const std::lock_guard lock(mutex_);
+  return cause_.ending == provider::Ending::kOk;
+}
+
+absl::StatusOr<Operation*> SocketState::NewTransfer(EventType type, bool is_send, RecvFlags flags,
+                                                    const OpArgs& args) {
+  if (absl::Status usable = context_->Usable(); !usable.ok()) return usable;
+  if (absl::Status can = CanTransfer(is_send); !can.ok() && !AtEndOfStream(is_send)) return can;
+  absl::StatusOr<Operation*> made = context_->NewOperation(type, id_, args);
+  if (!made.ok()) return made;
+  Operation& operation = **made;
+  operation.is_send = is_send;
+  operation.wait_all = flags == RecvFlags::kWaitAll;
+  operation.path = static_cast<provider::Path>(args.path);
+  operation.complete_at = static_cast<provider::CompleteAt>(args.complete_at);
+  operation.at_deadline = options_.deadline_policy == DeadlinePolicy::kAbortConnection
+                              ? provider::CancelMode::kAbortConnection
+                              : provider::CancelMode::kIfNotStarted;
+  operation.zcopy_min =
+      (is_send ? zcopy_send_min_ : zcopy_recv_min_).load(std::memory_order_relaxed);
+  operation.deadline = context_->ToShardTime(args.deadline);
+  return made;
+}
+
+static_assert(static_cast<int>(Path::kZeroCopy) == static_cast<int>(provider::Path::kZeroCopy));
+static_assert(static_cast<int>(CompleteAt::kDelivered) ==
+              static_cast<int>(provider::CompleteAt::kDelivered));
+
+absl::Status SocketState::AddPiece(Operation& operation, const Slice& slice, bool is_send) const {
+  RegionState* region = SliceAccess::StateOf(slice);
+  if (region == nullptr) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "a slice is empty: take it from a Region that is open");
+  }
+  if (region->context() != context_.get()) {
+    return MakeError(ErrorKind::kInvalidArgument, "a slice belongs to another Context");
+  }
+  if (!region->open()) {
+    return MakeError(ErrorKind::kInvalidArgument, "the region of a slice has been closed");
+  }
+  if (!is_send && !region->local_write()) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "the region of a slice was registered without local_write");
+  }
+  operation.memory.push_back({region->memory(), slice.offset(), slice.length()});
+  if (operation.regions.empty() || operation.regions.back().get() != region) {
+    operation.regions.push_back(region->shared_from_this());
+  }
+  return absl::OkStatus();
+}
+
+OpId SocketState::Launch(Operation& operation) {
+  const OpId op = operation.id;  // the operation may have ended before Submit returns
+  operation.pieces = operation.memory;
+  if (AtEndOfStream(operation.is_send)) return FinishAtEndOfStream(operation);
+  SubmitToConnection({.kind = provider::Request::Kind::kTransfer, .transfer = &operation});
+  return op;
+}
+
+OpId SocketState::FinishAtEndOfStream(Operation& operation) {
+  const OpId op = operation.id;
+  const SocketStats stats = Stats();
+  Event event;
+  event.flags = kEof | (operation.wait_all ? kWaitAll : 0u);
+  event.stream_offset = stats.bytes_received_copied + stats.bytes_received_zero_copy;
+  context_->Finish(operation, event);
+  return op;
+}
+
+absl::StatusOr<OpId> SocketState::Post(EventType type, absl::Span<const Slice> slices,
+                                       RecvFlags flags, const OpArgs& args) {
+  const bool is_send = type == EventType::kSend || type == EventType::kSendV;
+  if (slices.empty()) {
+    return MakeError(ErrorKind::kInvalidArgument, "a list of slices is empty");
+  }
+  absl::StatusOr<Operation*> operation = NewTransfer(type, is_send, flags, args);
+  if (!operation.ok()) return operation.status();
+  for (const Slice& slice : slices) {
+    if (absl::Status added = AddPiece(**operation, slice, is_send); !added.ok()) {
+      context_->Discard(**operation);
+      return added;
+    }
+  }
+  return Launch(**operation);
+}
+
+absl::StatusOr<OpId> SocketState::PostSendCopy(std::span<const std::byte> bytes,
+                                               const OpArgs& args) {
+  absl::StatusOr<Operation*> operation =
+      NewTransfer(EventType::kSend, true, RecvFlags::kNone, args);
+  if (!operation.ok()) return operation.status();
+  const auto range = context_->bounce_pool().Take(*context_, bytes.size());
+  if (!range.ok()) {
+    context_->Discard(**operation);
+    return range.status();
+  }
+  CopyBytes(range->memory, bytes);
+  (*operation)->bounce = range->block;
+  (*operation)->memory.push_back(range->piece);
+  return Launch(**operation);
+}
+
+absl::StatusOr<OpId> SocketState::PostRecvCopy(std::span<std::byte> bytes, RecvFlags flags,
+                                               const OpArgs& args) {
+  absl::StatusOr<Operation*> operation = NewTransfer(EventType::kRecv, false, flags, args);
+  if (!operation.ok()) return operation.status();
+  const auto range = context_->bounce_pool().Take(*context_, bytes.size());
+  if (!range.ok()) {
+    context_->Discard(**operation);
+    return range.status();
+  }
+  (*operation)->bounce = range->block;
+  (*operation)->memory.push_back(range->piece);
+  (*operation)->copy_to = bytes;
+  (*operation)->copy_from = range->memory.data();
+  return Launch(**operation);
+}
+
+}  // namespace esdp::sockets
