@@ -6,9 +6,11 @@
 
 namespace esdp::sdp {
 
-void Credits::Start(uint16_t peer_buffers) {
+void Credits::Start(uint16_t peer_buffers, uint32_t hello_sequence) {
   peer_buffers_ = peer_buffers;
   posted_told_ = posted_;
+  last_sent_ = peer_credit_base_ = peer_acknowledged_ = hello_sequence;
+  last_received_ = acknowledged_told_ = hello_sequence;
 }
 
 const char* Credits::OnHeader(const wire::BaseHeader& header, bool bare) {

@@ -19,7 +19,9 @@ class Credits {
   uint16_t posted() const { return posted_; }
 
   // The Hello pair has been exchanged: both sides know the other's first count.
-  void Start(uint16_t peer_buffers);
+  // `hello_sequence` is the number that both of them count as: 0 [4.1]; tests of the wrap start
+  // elsewhere.
+  void Start(uint16_t peer_buffers, uint32_t hello_sequence = 0);
 
   // The header of an arrived message, `bare` for a Data of 16 bytes. The caller has called
   // OnReceiveTaken. Returns what is wrong with it, or nullptr.

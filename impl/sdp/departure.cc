@@ -169,6 +169,7 @@ void Connection::SendPayload(Actions& actions) {
       source_.Offer(send_.AdvertCandidate(), actions);
       break;
     }
+    stalled_ = false;
     PostPayload(next, actions);
     send_.CopyWaiting(actions, counters_);
   }

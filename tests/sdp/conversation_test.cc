@@ -12,7 +12,7 @@
 namespace esdp::sdp::testing {
 namespace {
 
-constexpr uint64_t kConversations = 1500;
+constexpr uint64_t kConversations = 400;
 
 struct Seeds {
   uint64_t first = 1;
