@@ -40,8 +40,8 @@ bool DecodeDdp(ConstBytes bytes, DdpHeader& header) {
 }
 
 size_t EncodeDdp(const DdpHeader& header, Bytes out) {
-  const int control = (header.tagged ? kTagged : 0) | (header.last ? kLast : 0) |
-                      (header.version & kVersionMask);
+  const int control =
+      (header.tagged ? kTagged : 0) | (header.last ? kLast : 0) | (header.version & kVersionMask);
   StoreBigEndian(out, 0, static_cast<uint8_t>(control));
   StoreBigEndian(out, kUlpControlAt, header.ulp_control);
   if (header.tagged) {

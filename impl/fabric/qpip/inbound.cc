@@ -87,8 +87,8 @@ Inbound::Refusal Inbound::BeginWrite() {
   kind_ = Kind::kWrite;
   // A tag under which nothing is placed is not looked at (RFC 5040 section 5.2).
   if (payload_bytes_ == 0) return std::nullopt;
-  const TagAccess access = regions_.Resolve(queue_pair_, header_.tag, header_.offset,
-                                            payload_bytes_, TagRight::kWrite);
+  const TagAccess access =
+      regions_.Resolve(queue_pair_, header_.tag, header_.offset, payload_bytes_, TagRight::kWrite);
   if (access.error != TagError::kNone) return TaggedReason(access.error);
   return std::nullopt;
 }
@@ -147,8 +147,8 @@ void Inbound::OnPlaced(size_t bytes) {
 Inbound::Refusal Inbound::OnSegment() {
   const RdmapOpcode opcode = *RdmapOpcodeOf(header_.ulp_control);
   const bool empty_write = kind_ == Kind::kWrite && payload_bytes_ == 0;
-  const bool empty_read = opcode == RdmapOpcode::kReadRequest &&
-                          DecodeReadRequest(control_).length == 0;
+  const bool empty_read =
+      opcode == RdmapOpcode::kReadRequest && DecodeReadRequest(control_).length == 0;
   if (const Refusal refusal = events_.OnReadySign(empty_write || empty_read)) return refusal;
   switch (kind_) {
     case Kind::kSend:

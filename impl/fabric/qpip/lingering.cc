@@ -7,8 +7,8 @@ namespace esdp::fabric::qpip {
 
 void Lingering::Add(TcpStream stream, std::vector<std::byte> last_words, Time deadline) {
   while (order_.size() >= kSocketsMax) Erase(order_.front());
-  const uint64_t owner = sockets_.Insert(
-      Socket{.stream = std::move(stream), .last_words = std::move(last_words)});
+  const uint64_t owner =
+      sockets_.Insert(Socket{.stream = std::move(stream), .last_words = std::move(last_words)});
   Socket* socket = sockets_.Find(owner);
   if (socket == nullptr) return;
   order_.push_back(owner);

@@ -103,8 +103,7 @@ size_t EncodeMpa(const MpaStartup& startup, Bytes out) {
                       (startup.ready_by_empty_frame ? kLower : 0) |
                       (startup.inbound_reads & kDepthMask);
   const int outbound = (startup.ready_by_write ? kUpper : 0) |
-                       (startup.ready_by_read ? kLower : 0) |
-                       (startup.outbound_reads & kDepthMask);
+                       (startup.ready_by_read ? kLower : 0) | (startup.outbound_reads & kDepthMask);
   StoreBigEndian(out, kMpaHeaderBytes, static_cast<uint16_t>(inbound));
   StoreBigEndian(out, kMpaHeaderBytes + 2, static_cast<uint16_t>(outbound));
   return kMpaHeaderBytes + kMpaWordsBytes;

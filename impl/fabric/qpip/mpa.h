@@ -14,10 +14,10 @@ namespace esdp::fabric::qpip {
 // --- start-up frames: 20 bytes, then private data (RFC 5044 section 7.1.1) ---
 
 inline constexpr size_t kMpaHeaderBytes = 20;
-inline constexpr size_t kMpaWordsBytes = 4;           // IRD and ORD, in front of the private data
-inline constexpr size_t kMpaPrivateDataMax = 512;     // on the wire, the words included
-inline constexpr uint16_t kMpaDepthMax = 0x3ffe;      // 14 bits, without "not negotiated"
-inline constexpr uint16_t kMpaDepthUnsaid = 0x3fff;   // RFC 6581 section 9: not negotiated here
+inline constexpr size_t kMpaWordsBytes = 4;          // IRD and ORD, in front of the private data
+inline constexpr size_t kMpaPrivateDataMax = 512;    // on the wire, the words included
+inline constexpr uint16_t kMpaDepthMax = 0x3ffe;     // 14 bits, without "not negotiated"
+inline constexpr uint16_t kMpaDepthUnsaid = 0x3fff;  // RFC 6581 section 9: not negotiated here
 
 enum class MpaKind : uint8_t { kRequest, kReply };
 
@@ -45,11 +45,11 @@ struct MpaStartup {
 
 enum class MpaError : uint8_t {
   kNone,
-  kShort,            // more bytes are needed
-  kWrongKey,         // no MPA frame of this kind
-  kWrongRevision,    // neither 1 nor 2
-  kDataTooLong,      // more private data than 512 bytes
-  kWordsMissing,     // enhanced, but no room for the words
+  kShort,          // more bytes are needed
+  kWrongKey,       // no MPA frame of this kind
+  kWrongRevision,  // neither 1 nor 2
+  kDataTooLong,    // more private data than 512 bytes
+  kWordsMissing,   // enhanced, but no room for the words
 };
 const char* ToString(MpaError error);
 

@@ -91,11 +91,11 @@ size_t Poller::Ready(absl::Span<Readiness> ready) {
     const epoll_event& event = events[static_cast<size_t>(i)];
     const Entry* entry = watches_.Find(event.data.u64);
     if (entry == nullptr) continue;
-    ready[count++] = Readiness{
-        .kind = entry->kind,
-        .owner = entry->owner,
-        .readable = (event.events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0,
-        .writable = (event.events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0};
+    ready[count++] =
+        Readiness{.kind = entry->kind,
+                  .owner = entry->owner,
+                  .readable = (event.events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0,
+                  .writable = (event.events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0};
   }
   return count;
 }
@@ -116,8 +116,8 @@ void Poller::Signal(bool on) {
   if (on == signalled_) return;
   signalled_ = on;
   uint64_t count = 1;
-  const ssize_t moved = on ? write(event_, &count, sizeof(count))
-                           : read(event_, &count, sizeof(count));
+  const ssize_t moved =
+      on ? write(event_, &count, sizeof(count)) : read(event_, &count, sizeof(count));
   static_cast<void>(moved);  // a counter of 0 or 1 neither blocks nor overflows
 }
 

@@ -222,8 +222,8 @@ void QpipFabric::Progress() {
   bool stuck = false;
   const bool moved = TryHot(stuck);
   idle_polls_ = moved ? 0 : idle_polls_ + 1;
-  const bool look = hot_.empty() || stuck || idle_polls_ % kIdlePollsPerLook == 1 ||
-                    (moved && hot_.TimeToLook());
+  const bool look =
+      hot_.empty() || stuck || idle_polls_ % kIdlePollsPerLook == 1 || (moved && hot_.TimeToLook());
   if (look && Look()) idle_polls_ = 0;
   if (commons_.poller.HasDeadlines()) RunDeadlines();
 }

@@ -156,9 +156,8 @@ bool QueuePair::Transmit() {
   for (int i = 0; i < kWritesPerTurn && may_send_ && !full_; ++i) {
     PullMessages();
     if (transmitter_.empty()) break;
-    const Transmitter::Outcome outcome =
-        transmitter_.WriteOnce(stream_, commons_.transmit_scratch,
-                               [this](const OutMessage& message) { OnSent(message); });
+    const Transmitter::Outcome outcome = transmitter_.WriteOnce(
+        stream_, commons_.transmit_scratch, [this](const OutMessage& message) { OnSent(message); });
     if (outcome == Transmitter::Outcome::kRefused) {
       RefusePeerRead();
       return true;

@@ -113,9 +113,9 @@ class QueuePair final : private InboundEvents {
   Commons& commons_;
   Phase phase_ = Phase::kUnused;
   bool announced_ = false;
-  bool may_send_ = false;   // RFC 5044 section 7.1.2: a responder waits for the first frame
-  bool full_ = false;       // the socket
-  bool peers_turn_ = false; // the next message answers the peer's read, if there is one
+  bool may_send_ = false;    // RFC 5044 section 7.1.2: a responder waits for the first frame
+  bool full_ = false;        // the socket
+  bool peers_turn_ = false;  // the next message answers the peer's read, if there is one
   bool fin_sent_ = false;
   bool peer_ended_ = false;
   Negotiated negotiated_;

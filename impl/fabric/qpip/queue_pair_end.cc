@@ -59,8 +59,8 @@ void QueuePair::BeginClosing() {
   }
   reads_.clear();
   peer_reads_.clear();
-  commons_.poller.SetDeadline(
-      watch_, AddSaturating(commons_.clock->Now(), commons_.options.close_timeout));
+  commons_.poller.SetDeadline(watch_,
+                              AddSaturating(commons_.clock->Now(), commons_.options.close_timeout));
   Transmit();
 }
 
@@ -136,12 +136,10 @@ void QueuePair::RefusePeerRead() {
 // Tells the peer what it did, and ends. A responder may: a frame has come, if a faulty one
 // (RFC 5044 section 7.1.2).
 void QueuePair::Refuse(const Terminate& terminate) {
-  std::vector<std::byte> farewell =
-      transmitter_.Farewell(terminate, commons_.transmit_scratch);
+  std::vector<std::byte> farewell = transmitter_.Farewell(terminate, commons_.transmit_scratch);
   commons_.poller.Forget(std::exchange(watch_, WatchId::kNone));
-  commons_.lingering.Add(
-      std::move(stream_), std::move(farewell),
-      AddSaturating(commons_.clock->Now(), commons_.options.close_timeout));
+  commons_.lingering.Add(std::move(stream_), std::move(farewell),
+                         AddSaturating(commons_.clock->Now(), commons_.options.close_timeout));
   const bool access = IsAccessError(terminate.reason);
   End(access ? Cause::kLocalAccess : Cause::kProtocol,
       "the peer was refused: " + ToString(terminate.reason));

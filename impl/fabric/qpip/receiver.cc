@@ -65,8 +65,7 @@ Receiver::Outcome Receiver::ReadOnce(TcpStream& stream, SegmentHandler& handler,
 }
 
 size_t Receiver::StagingBytes() const {
-  const size_t next_header =
-      kFpduLengthBytes + (header_ ? header_->bytes() : kUntaggedHeaderBytes);
+  const size_t next_header = kFpduLengthBytes + (header_ ? header_->bytes() : kUntaggedHeaderBytes);
   if (stage_ == Stage::kHeader) {
     return std::max<size_t>(window_, std::max(HeaderBytesNeeded(), next_header) - filled_);
   }

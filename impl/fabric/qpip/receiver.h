@@ -56,11 +56,11 @@ class Receiver {
   static constexpr size_t kDirectBytes = 2048;
 
   enum class Outcome : uint8_t {
-    kDrained,   // the socket has nothing more for now
-    kMore,      // the budget is used up
-    kEnd,       // the peer closed; see InsideFrame
-    kFailed,    // the socket failed with error()
-    kRefused,   // the stream must end with refusal()
+    kDrained,  // the socket has nothing more for now
+    kMore,     // the budget is used up
+    kEnd,      // the peer closed; see InsideFrame
+    kFailed,   // the socket failed with error()
+    kRefused,  // the stream must end with refusal()
   };
 
   void set_checksum(bool checksum) { checksum_ = checksum; }

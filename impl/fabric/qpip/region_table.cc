@@ -147,7 +147,8 @@ TagAccess RegionTable::Resolve(QueuePairId queue_pair, uint32_t key, uint64_t of
   if (tag.queue_pair != QueuePairId::kNone && tag.queue_pair != queue_pair) {
     return {TagError::kOtherStream, nullptr};
   }
-  if (!(right == TagRight::kRead ? tag.readable : tag.writable)) return {TagError::kRights, nullptr};
+  if (!(right == TagRight::kRead ? tag.readable : tag.writable))
+    return {TagError::kRights, nullptr};
   if (offset + length < offset) return {TagError::kWraps, nullptr};
   if (offset + length > tag.length) return {TagError::kBounds, nullptr};
   return {TagError::kNone, tag.base + offset};

@@ -123,10 +123,10 @@ void Rendezvous::AddRequest(ListenerId listener, TcpStream stream) {
       requests_.Insert(Request{.listener = listener, .stream = std::move(stream)});
   Request* request = requests_.Find(owner);
   if (request == nullptr) return;
-  request->watch = commons_.poller.Watch(request->stream.descriptor(), Watched::kRequest, owner,
-                                         true, false);
-  commons_.poller.SetDeadline(request->watch, AddSaturating(commons_.clock->Now(),
-                                                            commons_.options.startup_timeout));
+  request->watch =
+      commons_.poller.Watch(request->stream.descriptor(), Watched::kRequest, owner, true, false);
+  commons_.poller.SetDeadline(
+      request->watch, AddSaturating(commons_.clock->Now(), commons_.options.startup_timeout));
   silent_requests_.push_back(owner);
   OnRequestReady(owner);
 }
@@ -202,9 +202,8 @@ absl::Status Rendezvous::Reject(RequestId id, ConstBytes private_data) {
 void Rendezvous::RejectStream(Request& request, ConstBytes private_data) {
   commons_.poller.Forget(std::exchange(request.watch, WatchId::kNone));
   const MpaStartup rejection = MakeRejection(request.reader.startup(), private_data.size());
-  commons_.lingering.Add(
-      std::move(request.stream), EncodeStartup(rejection, private_data),
-      AddSaturating(commons_.clock->Now(), commons_.options.close_timeout));
+  commons_.lingering.Add(std::move(request.stream), EncodeStartup(rejection, private_data),
+                         AddSaturating(commons_.clock->Now(), commons_.options.close_timeout));
 }
 
 void Rendezvous::Drop(uint64_t owner) {
@@ -224,13 +223,13 @@ absl::Status Rendezvous::Connect(QueuePairId id, const Address& local, const Add
   if (absl::Status status = CheckPrivateData(private_data); !status.ok()) return status;
   absl::StatusOr<TcpStream> stream = TcpStream::Connect(local, peer, commons_.options);
   if (!stream.ok()) return stream.status();
-  const uint64_t owner = initiators_.Insert(
-      Initiator{.queue_pair = id,
-                .stream = *std::move(stream),
-                .private_data = {private_data.begin(), private_data.end()}});
+  const uint64_t owner =
+      initiators_.Insert(Initiator{.queue_pair = id,
+                                   .stream = *std::move(stream),
+                                   .private_data = {private_data.begin(), private_data.end()}});
   Initiator& initiator = *initiators_.Find(owner);
-  initiator.watch = commons_.poller.Watch(initiator.stream.descriptor(), Watched::kInitiator, owner,
-                                          false, true);
+  initiator.watch =
+      commons_.poller.Watch(initiator.stream.descriptor(), Watched::kInitiator, owner, false, true);
   if (initiator.watch == WatchId::kNone) {
     initiators_.Erase(owner);
     return absl::ResourceExhaustedError("the system cannot watch one more socket");

@@ -60,8 +60,8 @@ MpaStartup MakeReply(const MpaStartup& request, const Negotiated& negotiated,
   if (!request.peer_to_peer) return reply;
   // One kind is picked; a write if the initiator left it open, as others do.
   reply.peer_to_peer = true;
-  reply.ready_by_write = request.ready_by_write ||
-                         (!request.ready_by_read && !request.ready_by_empty_frame);
+  reply.ready_by_write =
+      request.ready_by_write || (!request.ready_by_read && !request.ready_by_empty_frame);
   reply.ready_by_read = !reply.ready_by_write && request.ready_by_read;
   reply.ready_by_empty_frame = !reply.ready_by_write && !reply.ready_by_read;
   return reply;

@@ -18,10 +18,10 @@ namespace esdp::fabric::qpip {
 struct Negotiated {
   bool initiator = false;
   bool checksum = false;
-  bool sends_ready_sign = false;    // initiator: a zero-length RDMA Write goes first (RFC 6581)
-  bool awaits_ready_sign = false;   // responder
-  uint32_t initiator_depth = 0;     // RDMA Reads this side may have in flight
-  uint32_t responder_resources = 0; // and the peer
+  bool sends_ready_sign = false;     // initiator: a zero-length RDMA Write goes first (RFC 6581)
+  bool awaits_ready_sign = false;    // responder
+  uint32_t initiator_depth = 0;      // RDMA Reads this side may have in flight
+  uint32_t responder_resources = 0;  // and the peer
 };
 
 // What this side brings along.

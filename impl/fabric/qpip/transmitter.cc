@@ -126,9 +126,9 @@ bool Transmitter::BuildMessage(OutMessage message, TransmitScratch& scratch) {
 
 Transmitter::Base Transmitter::BaseOf(const OutMessage& message) const {
   if (message.source != OutMessage::Source::kPeerRead || message.length == 0) return {};
-  const TagAccess access = regions_.Resolve(
-      queue_pair_, message.request.source_tag, message.request.source_offset + message.framed,
-      message.length - message.framed, TagRight::kRead);
+  const TagAccess access = regions_.Resolve(queue_pair_, message.request.source_tag,
+                                            message.request.source_offset + message.framed,
+                                            message.length - message.framed, TagRight::kRead);
   return {access.error, access.data};
 }
 

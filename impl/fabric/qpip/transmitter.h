@@ -28,11 +28,11 @@ struct OutMessage {
 
   RdmapOpcode opcode = RdmapOpcode::kSend;
   Source source = Source::kEntries;
-  DdpHeader header;      // of the first segment
-  uint32_t length = 0;   // payload
-  uint32_t framed = 0;   // payload in frames that have wholly left
-  Place place;           // kEntries: of the next frame
-  ReadRequest request;   // kReadRequest, kPeerRead
+  DdpHeader header;              // of the first segment
+  uint32_t length = 0;           // payload
+  uint32_t framed = 0;           // payload in frames that have wholly left
+  Place place;                   // kEntries: of the next frame
+  ReadRequest request;           // kReadRequest, kPeerRead
   std::optional<uint64_t> slot;  // in the send queue
 };
 
@@ -124,8 +124,8 @@ class Transmitter {
   const EntryList& entries_;
   GrowingRing<OutMessage> messages_;
   bool checksum_ = false;
-  uint32_t sent_ = 0;            // messages at the front that have wholly left
-  uint32_t partly_sent_ = 0;     // bytes of the first frame that have left
+  uint32_t sent_ = 0;         // messages at the front that have wholly left
+  uint32_t partly_sent_ = 0;  // bytes of the first frame that have left
   uint32_t partly_sent_crc_ = 0;
   int error_ = 0;
   TerminateReason refusal_ = TerminateReason::kCatastrophic;

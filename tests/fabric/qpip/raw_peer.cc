@@ -126,8 +126,8 @@ bool RawPeer::Accept() {
 bool RawPeer::Send(const Octets& bytes) {
   const auto end = std::chrono::steady_clock::now() + kPatience;
   for (size_t sent = 0; sent < bytes.size();) {
-    const ssize_t gone = send(socket_, bytes.data() + sent, bytes.size() - sent,
-                              MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t gone =
+        send(socket_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (gone > 0) sent += static_cast<size_t>(gone);
     if (gone < 0 && errno != EAGAIN) return false;
     if (std::chrono::steady_clock::now() > end) return false;

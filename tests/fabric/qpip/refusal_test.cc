@@ -80,8 +80,7 @@ TEST_F(RefusalTest, ASendWithoutAReceiveIsToldThatThereIsNoBuffer) {
   Establish();
   ASSERT_TRUE(peer_->Send(Frame(Untagged({}, Text("nobody waits")))));
   ExpectTerminate(0x1202, Cause::kProtocol);
-  const Octets expected = Octets{0x12, 0x02, 0xc0, 0x00} + Number(18 + 12, 2) +
-                          Untagged({}, {});
+  const Octets expected = Octets{0x12, 0x02, 0xc0, 0x00} + Number(18 + 12, 2) + Untagged({}, {});
   EXPECT_EQ(terminate_, expected) << "the length and header of the segment come along";
 }
 
@@ -104,12 +103,11 @@ TEST_F(RefusalTest, AWindowRefusesWhatItDoesNotShow) {
                                     << " of " << access.length);
     Establish();
     const uint32_t key = BindWindow(64, 32, access.rights);
-    const Octets ulpdu =
-        access.opcode == 0
-            ? Tagged(0, key, access.offset, Octets(access.length, 'x'))
-            : Untagged({.opcode = 1, .queue = 1},
-                       ReadRequestOf(5, 0, static_cast<uint32_t>(access.length), key,
-                                     access.offset));
+    const Octets ulpdu = access.opcode == 0
+                             ? Tagged(0, key, access.offset, Octets(access.length, 'x'))
+                             : Untagged({.opcode = 1, .queue = 1},
+                                        ReadRequestOf(5, 0, static_cast<uint32_t>(access.length),
+                                                      key, access.offset));
     ASSERT_TRUE(peer_->Send(Frame(ulpdu)));
     ExpectTerminate(access.reason, Cause::kLocalAccess);
     EXPECT_EQ(MemoryAt(0, 256), Octets(256, 0));

@@ -41,9 +41,8 @@ TEST_F(StartupTest, AsksInRevisionTwoForAReadyToReceiveWrite) {
 
 TEST_F(StartupTest, SendsTheReadyToReceiveWriteThatThePeerChose) {
   ConnectToPeer();
-  ASSERT_TRUE(peer_->Send(Startup({.key = "MPA ID Rep Frame",
-                                   .words = Octets{0x80, 4, 0x80, 6},
-                                   .data = Text("welcome")})));
+  ASSERT_TRUE(peer_->Send(Startup(
+      {.key = "MPA ID Rep Frame", .words = Octets{0x80, 4, 0x80, 6}, .data = Text("welcome")})));
   const auto established = NextEvent(RendezvousType::kEstablished);
   ASSERT_TRUE(established.has_value());
   EXPECT_EQ(established->initiator_depth, 4u);
@@ -73,7 +72,7 @@ TEST_F(StartupTest, ABadReplyFailsTheConnect) {
   const std::vector<std::pair<RawStartup, Cause>> replies = {
       {{.key = "MPA ID Req Frame"}, Cause::kProtocol},
       {{.key = "GET / HTTP/1.1\r\n"}, Cause::kProtocol},
-      {{.key = "MPA ID Rep Frame", .flags = 0x90}, Cause::kProtocol},          // markers
+      {{.key = "MPA ID Rep Frame", .flags = 0x90}, Cause::kProtocol},  // markers
       {{.key = "MPA ID Rep Frame", .revision = 3}, Cause::kProtocol},
       {{.key = "MPA ID Rep Frame", .length = 513}, Cause::kProtocol},
       {{.key = "MPA ID Rep Frame", .words = Octets{0, 1}}, Cause::kProtocol},  // words cut
@@ -130,14 +129,15 @@ TEST_F(StartupTest, ReadyToReceiveFramesOfEveryKindEstablish) {
     Octets answered;  // without the depths
     Octets frame;
   };
-  const Octets empty_read = Frame(Untagged({.opcode = 1, .queue = 1}, ReadRequestOf(1, 0, 0, 0, 0)));
+  const Octets empty_read =
+      Frame(Untagged({.opcode = 1, .queue = 1}, ReadRequestOf(1, 0, 0, 0, 0)));
   std::vector<std::unique_ptr<RawPeer>> earlier;
-  for (const Kind& kind : std::vector<Kind>{
-           {{0xc0, 4, 0xc0, 4}, {0x80, 0x80}, Frame(Tagged(0, 0, 0, {}))},
-           {{0x80, 4, 0x80, 4}, {0x80, 0x80}, Frame(Tagged(0, 0, 0, {}))},
-           {{0x80, 4, 0x40, 4}, {0x80, 0x40}, empty_read},
-           {{0xc0, 4, 0x00, 4}, {0xc0, 0x00}, Frame({})},
-           {{0x80, 4, 0x00, 4}, {0x80, 0x80}, Frame(Tagged(0, 0, 0, {}))}}) {
+  for (const Kind& kind :
+       std::vector<Kind>{{{0xc0, 4, 0xc0, 4}, {0x80, 0x80}, Frame(Tagged(0, 0, 0, {}))},
+                         {{0x80, 4, 0x80, 4}, {0x80, 0x80}, Frame(Tagged(0, 0, 0, {}))},
+                         {{0x80, 4, 0x40, 4}, {0x80, 0x40}, empty_read},
+                         {{0xc0, 4, 0x00, 4}, {0xc0, 0x00}, Frame({})},
+                         {{0x80, 4, 0x00, 4}, {0x80, 0x80}, Frame(Tagged(0, 0, 0, {}))}}) {
     SCOPED_TRACE(testing::PrintToString(kind.offered));
     peer_ = MakePeer();
     ASSERT_TRUE(peer_->Connect(Port()));
@@ -192,14 +192,10 @@ TEST_F(StartupTest, MarkersAreRejectedWithoutAskingTheProgram) {
 
 TEST_F(StartupTest, GarbageInPlaceOfARequestCostsOnlyItsConnection) {
   const std::vector<Octets> garbage = {
-      Text("GET / HTTP/1.1\r\n\r\n"),
-      Startup({.key = "MPA ID Rep Frame"}),
-      Startup({.revision = 0}),
-      Startup({.revision = 9}),
-      Startup({.flags = 0x30}),
-      Startup({.length = 513}),
-      Startup({.length = 65535}),
-      Startup({.words = Octets{1, 2}}),
+      Text("GET / HTTP/1.1\r\n\r\n"), Startup({.key = "MPA ID Rep Frame"}),
+      Startup({.revision = 0}),       Startup({.revision = 9}),
+      Startup({.flags = 0x30}),       Startup({.length = 513}),
+      Startup({.length = 65535}),     Startup({.words = Octets{1, 2}}),
   };
   for (const Octets& bytes : garbage) {
     peer_ = MakePeer();

@@ -187,8 +187,8 @@ TEST_F(StreamTest, AMessageInManySegmentsFillsOneReceive) {
     const auto begin = content.begin() + static_cast<ptrdiff_t>(at);
     const Octets piece(begin, begin + static_cast<ptrdiff_t>(length));
     const bool last = at + length == content.size();
-    ASSERT_TRUE(peer_->Send(
-        Frame(Untagged({.offset = static_cast<uint32_t>(at), .last = last}, piece))));
+    ASSERT_TRUE(
+        peer_->Send(Frame(Untagged({.offset = static_cast<uint32_t>(at), .last = last}, piece))));
     at += length;
   }
   EXPECT_EQ(NextCompletion().byte_length, content.size());
