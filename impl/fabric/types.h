@@ -9,7 +9,8 @@
 #include "impl/base/bytes.h"
 #include "impl/base/time.h"
 
-// The vocabulary of the port: what a queue pair is asked to do and what it answers. Plain values; sizes in bytes.
+// The vocabulary of the port: what a queue pair is asked to do and what it answers. Plain values;
+// sizes in bytes.
 
 namespace esdp::fabric {
 
@@ -25,13 +26,17 @@ struct Address {
 };
 std::string ToString(const Address& address);  // "127.0.0.1:5001", "[::1]:5001"
 
-// Handles. 0 is never a valid one; stale ones are detected by generation and answered with NotFound.
+// Handles. 0 is never a valid one; stale ones are detected by generation and answered with
+// NotFound.
 enum class RegionId : uint64_t { kNone = 0 };
 enum class QueuePairId : uint64_t { kNone = 0 };
 enum class ListenerId : uint64_t { kNone = 0 };
-enum class RequestId : uint64_t { kNone = 0 };  // an incoming connection request, until accepted or rejected
+enum class RequestId : uint64_t {
+  kNone = 0
+};  // an incoming connection request, until accepted or rejected
 
-// What a peer names in an RDMA operation: `key` from a region or a window, `address` a number in the key's own space.
+// What a peer names in an RDMA operation: `key` from a region or a window, `address` a number in
+// the key's own space.
 struct RemoteRange {
   uint32_t key = 0;
   uint64_t address = 0;
@@ -47,18 +52,20 @@ struct Access {
 
 // What a fabric can do. Fixed for the life of the fabric.
 struct Limits {
-  uint64_t region_bytes_max = 0;      // longest single registration
-  uint64_t message_bytes_max = 0;     // longest send or RDMA transfer of one work request
-  uint32_t send_work_max = 0;         // posted and not completed, per queue pair
-  uint32_t receive_work_max = 0;      // the same for receives
-  uint32_t scatter_gather_max = 0;    // entries of a send or receive
+  uint64_t region_bytes_max = 0;         // longest single registration
+  uint64_t message_bytes_max = 0;        // longest send or RDMA transfer of one work request
+  uint32_t send_work_max = 0;            // posted and not completed, per queue pair
+  uint32_t receive_work_max = 0;         // the same for receives
+  uint32_t scatter_gather_max = 0;       // entries of a send or receive
   uint32_t read_scatter_gather_max = 0;  // entries of an RDMA read's target
-  uint32_t reads_in_flight_max = 0;   // most RDMA reads a queue pair can negotiate, either way
-  uint32_t private_data_max = 0;      // bytes an application of the port may pass in a rendezvous message
-  bool windows = false;               // Bind and PostInvalidate work
-  bool remote_invalidate = false;     // Send with Invalidate is sent and delivered
-  bool initiator_speaks_first = false;  // the accepting side must not send before a message has arrived
-  bool virtual_time = false;          // Advance moves time; nothing happens by itself
+  uint32_t reads_in_flight_max = 0;      // most RDMA reads a queue pair can negotiate, either way
+  uint32_t private_data_max =
+      0;                 // bytes an application of the port may pass in a rendezvous message
+  bool windows = false;  // Bind and PostInvalidate work
+  bool remote_invalidate = false;  // Send with Invalidate is sent and delivered
+  bool initiator_speaks_first =
+      false;                  // the accepting side must not send before a message has arrived
+  bool virtual_time = false;  // Advance moves time; nothing happens by itself
 };
 
 // A piece of local memory inside one registration.
@@ -72,12 +79,13 @@ enum class Opcode : uint8_t { kSend, kReceive, kRead, kWrite, kInvalidate };
 
 // One element of a batch for PostSend. The scatter list is copied at post.
 struct SendWork {
-  uint64_t work_id = 0;  // comes back in the Completion
-  Opcode opcode = Opcode::kSend;  // kSend, kRead, kWrite or kInvalidate
+  uint64_t work_id = 0;                   // comes back in the Completion
+  Opcode opcode = Opcode::kSend;          // kSend, kRead, kWrite or kInvalidate
   const ScatterEntry* entries = nullptr;  // source of a send or write, target of a read
   uint32_t entry_count = 0;
-  RemoteRange remote;           // of a read or write
-  uint32_t invalidate_key = 0;  // kSend: the peer's key to invalidate, if has_invalidate; kInvalidate: our own key
+  RemoteRange remote;  // of a read or write
+  uint32_t invalidate_key =
+      0;  // kSend: the peer's key to invalidate, if has_invalidate; kInvalidate: our own key
   bool has_invalidate = false;
   bool solicited = false;
 };
@@ -90,12 +98,12 @@ struct ReceiveWork {
 
 enum class WorkStatus : uint8_t {
   kSuccess,
-  kFlushed,             // the queue pair left the ready state; the cause is in its kDisconnected event
-  kLocalProtection,     // a bad region, range or right of ours
-  kRemoteAccess,        // the peer refused the key, range or right
-  kRemoteOperation,     // the peer could not carry it out
-  kReceiverNotReady,    // the peer had no receive posted
-  kTransport,           // lost connection, malformed frames
+  kFlushed,          // the queue pair left the ready state; the cause is in its kDisconnected event
+  kLocalProtection,  // a bad region, range or right of ours
+  kRemoteAccess,     // the peer refused the key, range or right
+  kRemoteOperation,  // the peer could not carry it out
+  kReceiverNotReady,  // the peer had no receive posted
+  kTransport,         // lost connection, malformed frames
 };
 const char* ToString(WorkStatus status);
 
@@ -104,37 +112,44 @@ struct Completion {
   uint64_t work_id = 0;
   Opcode opcode = Opcode::kSend;
   WorkStatus status = WorkStatus::kSuccess;
-  uint32_t byte_length = 0;      // kReceive: bytes of the message
-  uint32_t invalidated_key = 0;  // kReceive, if has_invalidated: our key that the peer's Send invalidated
+  uint32_t byte_length = 0;  // kReceive: bytes of the message
+  uint32_t invalidated_key =
+      0;  // kReceive, if has_invalidated: our key that the peer's Send invalidated
   bool has_invalidated = false;
 };
 
 // Why a connection attempt or a connection ended.
 enum class Cause : uint8_t {
   kNone,
-  kLocalDisconnect,   // we asked
-  kPeerDisconnect,    // the peer closed in order
-  kPeerReset,         // the peer or the network broke it off
-  kPeerSilent,        // keep-alive gave up
-  kRejected,          // the peer's program refused; its private data is in the event
-  kRefused,           // nobody listens there
-  kUnreachable,       // no route
+  kLocalDisconnect,  // we asked
+  kPeerDisconnect,   // the peer closed in order
+  kPeerReset,        // the peer or the network broke it off
+  kPeerSilent,       // keep-alive gave up
+  kRejected,         // the peer's program refused; its private data is in the event
+  kRefused,          // nobody listens there
+  kUnreachable,      // no route
   kTimedOut,
-  kProtocol,          // the peer's bytes were no legal frames, or it broke a rule of the fabric's protocol
-  kRemoteTerminate,   // the peer ended the stream and told us that we broke a rule
-  kLocalAccess,       // the peer asked for memory it was not shown; we ended the stream
-  kDevice,            // the fabric itself failed (out of descriptors, device removed)
+  kProtocol,  // the peer's bytes were no legal frames, or it broke a rule of the fabric's protocol
+  kRemoteTerminate,  // the peer ended the stream and told us that we broke a rule
+  kLocalAccess,      // the peer asked for memory it was not shown; we ended the stream
+  kDevice,           // the fabric itself failed (out of descriptors, device removed)
 };
 const char* ToString(Cause cause);
 
 inline constexpr size_t kPrivateDataMax = 512;
 
-enum class RendezvousType : uint8_t { kConnectRequest, kEstablished, kConnectFailed, kDisconnected };
+enum class RendezvousType : uint8_t {
+  kConnectRequest,
+  kEstablished,
+  kConnectFailed,
+  kDisconnected
+};
 
 // kConnectRequest: listener, request, local, peer, private data of the connecting side.
 // kEstablished: queue_pair, local, peer; on the connecting side the private data of the answer.
 // kConnectFailed: queue_pair, cause, and the private data of a rejection. No kDisconnected follows.
-// kDisconnected: queue_pair, cause. All its work has been completed or flushed before this event is polled.
+// kDisconnected: queue_pair, cause. All its work has been completed or flushed before this event is
+// polled.
 struct RendezvousEvent {
   RendezvousType type = RendezvousType::kDisconnected;
   ListenerId listener = ListenerId::kNone;
@@ -153,10 +168,11 @@ struct RendezvousEvent {
 struct QueuePairOptions {
   uint32_t send_work = 64;
   uint32_t receive_work = 32;
-  uint32_t initiator_depth = 16;      // asked for; the negotiated values come with kEstablished
+  uint32_t initiator_depth = 16;  // asked for; the negotiated values come with kEstablished
   uint32_t responder_resources = 16;
-  bool checksum = false;              // ask for an end-to-end checksum where the fabric can do without
-  Duration keep_alive_idle{};         // 0: the fabric's default. A dead peer is reported within about 4 times this
+  bool checksum = false;       // ask for an end-to-end checksum where the fabric can do without
+  Duration keep_alive_idle{};  // 0: the fabric's default. A dead peer is reported within about 4
+                               // times this
 };
 
 }  // namespace esdp::fabric
