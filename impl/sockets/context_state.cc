@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "impl/sockets/convert.h"
@@ -17,7 +16,7 @@ namespace esdp::sockets {
 namespace {
 
 constexpr absl::Duration kStopWait = absl::Milliseconds(500);
-constexpr auto kPause = std::chrono::microseconds(200);
+constexpr auto kPause = std::chrono::milliseconds(1);
 
 }  // namespace
 
@@ -72,7 +71,11 @@ Time ContextState::ToShardTime(absl::Time deadline) const {
 bool ContextState::Pause(absl::Time deadline) {
   if (Now() >= deadline || stopped_) return false;
   if (!manual_) {
-    std::this_thread::sleep_for(kPause);
+    // An end in between is seen after kPause at the latest.
+    std::unique_lock lock(pause_mutex_);
+    pausing_.fetch_add(1, std::memory_order_relaxed);
+    ended_.wait_for(lock, kPause);
+    pausing_.fetch_sub(1, std::memory_order_relaxed);
     return true;
   }
   if (shard_->Poll()) return true;
@@ -130,6 +133,7 @@ void ContextState::Finish(Operation& operation, Event event) {
   const std::shared_ptr<QueueState> queue = std::move(operation.queue);
   operations_.Free(operation);  // before the event: what it used is the application's with it
   queue->Deliver(event);
+  if (pausing_.load(std::memory_order_relaxed) > 0) ended_.notify_all();
 }
 
 void ContextState::Finish(Operation& operation, const absl::Status& status) {

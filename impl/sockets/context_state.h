@@ -2,6 +2,7 @@
 #define ESDP_IMPL_SOCKETS_CONTEXT_STATE_H_
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -134,6 +135,10 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   std::unordered_map<provider::ConnectionId, std::shared_ptr<SocketState>> connections_;
   std::unordered_map<provider::ListenerId, std::shared_ptr<SocketState>> listeners_;
   std::unordered_map<SocketId, std::shared_ptr<SocketState>> untaken_;
+
+  std::mutex pause_mutex_;
+  std::condition_variable ended_;  // an operation, while somebody pauses
+  std::atomic<int> pausing_{0};
 
   std::mutex graves_mutex_;
   std::vector<Grave> graves_;
