@@ -1,0 +1,116 @@
+#include "impl/provider/failures.h"
+
+#include "gtest/gtest.h"
+
+namespace esdp::provider {
+namespace {
+
+using fabric::Cause;
+using fabric::WorkStatus;
+using sdp::Outcome;
+
+Address Peer() {
+  Address address;
+  address.bytes[12] = 10;
+  address.bytes[15] = 9;
+  address.port = 5001;
+  return address;
+}
+
+Failure Of(Outcome outcome, Cause cause, WorkStatus work = WorkStatus::kSuccess) {
+  Evidence evidence;
+  evidence.cause = cause;
+  evidence.NoteWork(work);
+  evidence.detail = "the system's words";
+  return Explain(outcome, "", evidence, Peer());
+}
+
+TEST(FailuresTest, AFailedConnectSaysWhereToAndWhy) {
+  const struct {
+    Cause cause;
+    Ending ending;
+    const char* words;
+  } cases[] = {
+      {Cause::kRefused, Ending::kRefused, "nobody listens"},
+      {Cause::kRejected, Ending::kRejected, "rejected"},
+      {Cause::kUnreachable, Ending::kUnreachable, "no route"},
+      {Cause::kTimedOut, Ending::kConnectTimedOut, "deadline"},
+      {Cause::kPeerReset, Ending::kPeerReset, "broke off"},
+      {Cause::kProtocol, Ending::kPeerProtocol, "does not speak"},
+      {Cause::kDevice, Ending::kFabricFailed, "the fabric failed"},
+  };
+  for (const auto& one : cases) {
+    const Failure failure = Of(Outcome::kConnectFailed, one.cause);
+    EXPECT_EQ(failure.ending, one.ending) << failure.text;
+    EXPECT_NE(failure.text.find(one.words), std::string::npos) << failure.text;
+    EXPECT_NE(failure.text.find("10.0.0.9:5001"), std::string::npos) << failure.text;
+    EXPECT_NE(failure.text.find("the system's words"), std::string::npos) << failure.text;
+  }
+}
+
+TEST(FailuresTest, ALostConnectionIsExplainedByItsCause) {
+  EXPECT_EQ(Of(Outcome::kPeerReset, Cause::kPeerReset).ending, Ending::kPeerReset);
+  EXPECT_EQ(Of(Outcome::kPeerReset, Cause::kPeerDisconnect).ending, Ending::kPeerReset);
+  EXPECT_EQ(Of(Outcome::kPeerReset, Cause::kPeerSilent).ending, Ending::kPeerSilent);
+  EXPECT_EQ(Of(Outcome::kFabricError, Cause::kProtocol).ending, Ending::kPeerProtocol);
+  EXPECT_EQ(Of(Outcome::kFabricError, Cause::kLocalAccess).ending, Ending::kRemoteAccess);
+  EXPECT_EQ(Of(Outcome::kFabricError, Cause::kDevice).ending, Ending::kFabricFailed);
+}
+
+TEST(FailuresTest, AFailedWorkRequestTellsMoreThanTheEndItCaused) {
+  EXPECT_EQ(Of(Outcome::kFabricError, Cause::kRemoteTerminate, WorkStatus::kRemoteAccess).ending,
+            Ending::kRemoteAccess);
+  EXPECT_EQ(
+      Of(Outcome::kFabricError, Cause::kRemoteTerminate, WorkStatus::kReceiverNotReady).ending,
+      Ending::kPeerProtocol);
+  EXPECT_EQ(Of(Outcome::kFabricError, Cause::kDevice, WorkStatus::kLocalProtection).ending,
+            Ending::kFabricFailed);
+}
+
+TEST(FailuresTest, TheFirstFailureThatIsNoFlushStays) {
+  Evidence evidence;
+  evidence.NoteWork(WorkStatus::kFlushed);
+  evidence.NoteWork(WorkStatus::kRemoteAccess);
+  evidence.NoteWork(WorkStatus::kTransport);
+  EXPECT_EQ(evidence.work, WorkStatus::kRemoteAccess);
+}
+
+TEST(FailuresTest, TheRuleThatThePeerBrokeIsNamedWithItsField) {
+  Evidence evidence;
+  evidence.message_field = "SrcAvail.Len";
+  const Failure failure = Explain(Outcome::kPeerProtocol, "is 0", evidence, Peer());
+  EXPECT_EQ(failure.ending, Ending::kPeerProtocol);
+  EXPECT_NE(failure.text.find("SrcAvail.Len: is 0"), std::string::npos) << failure.text;
+}
+
+TEST(FailuresTest, EveryOutcomeOfAConnectionHasAnEndingAndAText) {
+  for (int i = static_cast<int>(Outcome::kLocalAbort); i <= static_cast<int>(Outcome::kInternal);
+       ++i) {
+    const Outcome outcome = static_cast<Outcome>(i);
+    const Failure failure = Explain(outcome, "because", {}, Peer());
+    EXPECT_NE(failure.ending, Ending::kOk) << i;
+    EXPECT_FALSE(failure.text.empty()) << i;
+    EXPECT_TRUE(IsOfConnection(outcome)) << i;
+  }
+  EXPECT_EQ(Explain(Outcome::kDone, "", {}, Peer()).ending, Ending::kOk);
+  EXPECT_FALSE(IsOfConnection(Outcome::kCancelled));
+  EXPECT_EQ(EndingOfOperation(Outcome::kDeadlineExceeded), Ending::kDeadlineExceeded);
+}
+
+TEST(FailuresTest, AnEndIsCleanOnlyWithoutAnyFailure) {
+  Evidence evidence;
+  evidence.cause = Cause::kPeerDisconnect;
+  evidence.NoteWork(WorkStatus::kFlushed);
+  EXPECT_TRUE(IsCleanEnd(evidence));
+  EXPECT_FALSE(IsFabricError(evidence));
+  evidence.NoteWork(WorkStatus::kRemoteAccess);
+  EXPECT_FALSE(IsCleanEnd(evidence));
+  EXPECT_TRUE(IsFabricError(evidence));
+  evidence = Evidence{};
+  evidence.cause = Cause::kPeerReset;
+  EXPECT_FALSE(IsCleanEnd(evidence));
+  EXPECT_FALSE(IsFabricError(evidence));
+}
+
+}  // namespace
+}  // namespace esdp::provider
