@@ -107,12 +107,14 @@ class Side {
     for (size_t i = 0; i < count; ++i) {
       if (batch[i].status == WorkStatus::kSuccess) visit(batch[i]);
     }
+    bool found = count != 0;
     while (fabric_->PollRendezvous(event_)) {
+      found = true;
       ended_ = ended_ || event_.type == RendezvousType::kDisconnected;
       established_ = established_ || event_.type == RendezvousType::kEstablished;
       requested_ = requested_ || event_.type == RendezvousType::kConnectRequest;
     }
-    if (count == 0 && plan_.waits) {
+    if (!found && plan_.waits) {
       pollfd waited{fabric_->fd(), POLLIN, 0};
       poll(&waited, 1, 100);
     }

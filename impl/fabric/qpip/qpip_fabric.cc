@@ -290,6 +290,7 @@ void QpipFabric::RunDeadlines() {
         commons_.lingering.OnDeadline(due.owner);
         break;
       case Watched::kListener:
+        rendezvous_.OnListenerDeadline(due.owner);
         break;
     }
   }

@@ -1,12 +1,14 @@
 #include "impl/fabric/qpip/rendezvous.h"
 
 #include <cerrno>
+#include <chrono>
 #include <utility>
 
 namespace esdp::fabric::qpip {
 namespace {
 
 constexpr int kAcceptsPerTurn = 32;
+constexpr Duration kRestAfterFailure = std::chrono::milliseconds(100);
 constexpr int kLastTurns = 128;  // a listener that stops answers those that wait already
 
 absl::Status CheckPrivateData(ConstBytes private_data) {
@@ -104,14 +106,25 @@ bool Rendezvous::OnListenerReady(uint64_t owner) {
     if (outcome == IoOutcome::kWouldBlock) break;
     if (outcome == IoOutcome::kFailed) {
       // Out of descriptors: a stranger that says nothing is the first to go.
-      if ((error != EMFILE && error != ENFILE) || silent_requests_.empty()) break;
-      Drop(silent_requests_.front());
-      continue;
+      if ((error == EMFILE || error == ENFILE) && !silent_requests_.empty()) {
+        Drop(silent_requests_.front());
+        continue;
+      }
+      // Those that wait keep the listener readable: look away for a while instead of spinning.
+      commons_.poller.Change(listener->watch, false, false);
+      commons_.poller.SetDeadline(listener->watch,
+                                  AddSaturating(commons_.clock->Now(), kRestAfterFailure));
+      break;
     }
     moved = true;
     AddRequest(ListenerId{owner}, std::move(stream));
   }
   return moved;
+}
+
+void Rendezvous::OnListenerDeadline(uint64_t owner) {
+  const Listener* listener = listeners_.Find(owner);
+  if (listener != nullptr) commons_.poller.Change(listener->watch, true, false);
 }
 
 // --- the accepting side ---

@@ -59,6 +59,7 @@ class Rendezvous {
   bool OnListenerReady(uint64_t owner);
   bool OnRequestReady(uint64_t owner);
   bool OnInitiatorReady(uint64_t owner);
+  void OnListenerDeadline(uint64_t owner);
   void OnRequestDeadline(uint64_t owner);
   void OnInitiatorDeadline(uint64_t owner);
 
