@@ -33,10 +33,11 @@ void Connection::Advance(Actions& actions) {
 void Connection::Deliver(Actions& actions) {
   do {
     std::optional<ReceiveBuffer> emptied;
-    while (receive_.CopyNext(emptied, actions, counters_)) {
+    while (receive_.may_copy() && receive_.CopyNext(emptied, actions, counters_)) {
       if (emptied && IsOpen(phase_)) PostAgain(*emptied, actions);
     }
-  } while (IsOpen(phase_) && ReadAdvert(actions));
+  } while (reader_.active() && IsOpen(phase_) && ReadAdvert(actions));
+  if (receive_.empty()) return;
   receive_.FinishReady(reader_.brings_more(), teardown_.peer_shut(), counters_, actions);
 }
 
@@ -120,13 +121,13 @@ void Connection::SendOut(Actions& actions) {
     SendBare(actions);
     speaks_first_ = false;
   }
-  send_.CopyWaiting(actions, counters_);
+  if (send_.has_pieces()) send_.CopyWaiting(actions, counters_);
   // Behind both DisConns nobody needs to hear of us any more.
   if (waits_for_first_ || phase_ == Phase::kLastAck) return;
-  SendAnswers(actions);
-  SendPayload(actions);
+  if (reader_.active() || resize_refusal_owed_) SendAnswers(actions);
+  if (!send_.drained()) SendPayload(actions);
   if (source_.offering()) return;
-  SendDisConn(actions);
+  if (teardown_.shut()) SendDisConn(actions);
   SendUpdate(actions);
 }
 
@@ -171,7 +172,7 @@ void Connection::SendPayload(Actions& actions) {
     }
     stalled_ = false;
     PostPayload(next, actions);
-    send_.CopyWaiting(actions, counters_);
+    if (send_.has_pieces()) send_.CopyWaiting(actions, counters_);
   }
   if (waits_for_credit && !stalled_) ++counters_.credit_stalls;
   stalled_ = waits_for_credit;
@@ -192,7 +193,7 @@ void Connection::PostPayload(SendHalf::Next next, Actions& actions) {
 
 void Connection::SendDisConn(Actions& actions) {
   // [13.1] Only after all data, and adverts to their last byte.
-  if (!teardown_.shut() || teardown_.disconn_sent()) return;
+  if (teardown_.disconn_sent()) return;
   if (!send_.drained() || !source_.idle() || !MaySendControl()) return;
   if (!Move(PhaseCue::kDisConnSent)) return;
   Stamp(NewSend(wire::DisConn{}, actions), SendKind::kDisConn, false);
@@ -222,7 +223,7 @@ void Connection::SendUpdate(Actions& actions) {
 
 void Connection::FinishSends(Actions& actions) {
   if (phase_ == Phase::kAborting || phase_ < Phase::kEstablished) return;
-  send_.FinishReady(source_.HeldFrom(), counters_, actions);
+  if (!send_.empty()) send_.FinishReady(source_.HeldFrom(), counters_, actions);
   if (teardown_.disconn_left() && send_.empty()) {
     teardown_.FinishShutdowns(Outcome::kDone, actions);
   }

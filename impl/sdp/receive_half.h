@@ -31,6 +31,7 @@ class ReceiveHalf {
   // --- bytes that arrived ---
   void OnPayload(ReceiveBuffer buffer, uint32_t offset, uint32_t length);
   bool has_unread() const { return !unread_.empty(); }
+  bool may_copy() const { return !unread_.empty() && !pieces_.empty(); }
   // Copies one run of unread bytes into the next place. False: nothing to copy or no place.
   // `emptied` is the buffer that this has used up, if it has.
   bool CopyNext(std::optional<ReceiveBuffer>& emptied, Actions& actions, Counters& counters);

@@ -312,12 +312,6 @@ void SendHalf::FinishAll(Outcome outcome, Actions& actions) {
   asked_ = taken_ = emitted_;
 }
 
-bool SendHalf::drained() const { return !remainder_ && filled_.empty() && pieces_.empty(); }
-
-bool SendHalf::Holds() const {
-  return emitted_ <= taken_ && taken_ <= asked_ && buffers_used_ <= limits_.send_buffers;
-}
-
 void SendHalf::AddTo(Digest& digest) const {
   digest.Add(asked_).Add(taken_).Add(emitted_).Add(first_number_).Add(buffers_used_);
   for (const Operation& operation : operations_) {

@@ -76,10 +76,15 @@ class SendHalf {
   // The end: everything left ends with `outcome`.
   void FinishAll(Outcome outcome, Actions& actions);
 
-  bool drained() const;  // no byte is waiting to be emitted
+  // No byte is waiting to be emitted.
+  bool drained() const { return pieces_.empty() && filled_.empty() && !remainder_; }
+  bool has_pieces() const { return !pieces_.empty(); }
   bool empty() const { return operations_.empty(); }
 
-  bool Holds() const;
+  bool Holds() const {
+    return emitted_ <= taken_ && taken_ <= asked_ && buffers_used_ <= limits_.send_buffers;
+  }
+  bool in_remainder() const { return remainder_.has_value(); }
   void AddTo(Digest& digest) const;
 
  private:

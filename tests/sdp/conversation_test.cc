@@ -201,6 +201,33 @@ void CheckStream(const Side& from, const Side& to, bool whole) {
   EXPECT_TRUE(std::equal(received.begin(), received.end(), sent.begin()));
 }
 
+// Rare things that a campaign must have met, or it proves nothing.
+struct Reached {
+  uint64_t zero_copy = 0, send_sm = 0, expose_failures = 0, stalls = 0, updates = 0;
+  uint64_t partial_reads = 0, invalidates = 0, cancelled = 0, withdrawn_by_peer = 0, mixed = 0;
+
+  void Add(const Side& side) {
+    const Counters& counters = side.core().counters();
+    zero_copy += counters.bytes_sent_zero_copy;
+    send_sm += counters.send_sm_sent;
+    expose_failures += counters.expose_failures;
+    stalls += counters.credit_stalls;
+    updates += counters.credit_updates_sent;
+    const size_t completions = side.Posted<wire::RdmaRdCompl>().size();
+    partial_reads += completions > counters.source_adverts_received ? 1 : 0;
+    for (const Action& action : side.history()) {
+      if (const auto* send = std::get_if<sdp::Send>(&action)) {
+        invalidates += send->invalidate_key ? 1 : 0;
+      } else if (const auto* withdraw = std::get_if<Withdraw>(&action)) {
+        withdrawn_by_peer += withdraw->already_invalidated ? 1 : 0;
+      } else if (const auto* finish = std::get_if<FinishOperation>(&action)) {
+        cancelled += finish->outcome == Outcome::kCancelled ? 1 : 0;
+        mixed += finish->bytes_zero_copy > 0 && finish->bytes_zero_copy < finish->bytes ? 1 : 0;
+      }
+    }
+  }
+};
+
 class ConversationTest : public ::testing::Test {
  protected:
   template <typename Body>
@@ -217,7 +244,8 @@ class ConversationTest : public ::testing::Test {
 };
 
 TEST_F(ConversationTest, EveryByteArrivesOnceAndInOrderAndBothSidesEndWithoutACause) {
-  ForEachSeed([](uint64_t seed) {
+  Reached reached;
+  ForEachSeed([&reached](uint64_t seed) {
     Random random(seed);
     PairOptions options = DrawPair(random);
     options.a.linger = options.b.linger = kDurationInfinite;  // a slow reader is no failure here
@@ -233,7 +261,21 @@ TEST_F(ConversationTest, EveryByteArrivesOnceAndInOrderAndBothSidesEndWithoutACa
     EXPECT_EQ(pair.a.pending() + pair.b.pending(), 0u) << "a stall";
     CheckStream(pair.a, pair.b, true);
     CheckStream(pair.b, pair.a, true);
+    reached.Add(pair.a);
+    reached.Add(pair.b);
   });
+
+  if (HasFailure() || SeedsFromEnvironment().count < kConversations) return;
+  EXPECT_GT(reached.zero_copy, 0u);
+  EXPECT_GT(reached.send_sm, 0u);
+  EXPECT_GT(reached.expose_failures, 0u);
+  EXPECT_GT(reached.stalls, 0u);
+  EXPECT_GT(reached.updates, 0u);
+  EXPECT_GT(reached.partial_reads, 0u);
+  EXPECT_GT(reached.invalidates, 0u);
+  EXPECT_GT(reached.withdrawn_by_peer, 0u);
+  EXPECT_GT(reached.cancelled, 0u);
+  EXPECT_GT(reached.mixed, 0u);
 }
 
 TEST_F(ConversationTest, AnEndAtAnyMomentFinishesEveryOperationAndKeepsThePrefix) {
