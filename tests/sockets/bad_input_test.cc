@@ -134,7 +134,7 @@ TEST_P(BadInputTest, AQueueOrRegionOfAnotherContextIsRefused) {
                       ErrorKind::kInvalidArgument, StatusCode::kInvalidArgument));
   EventQueue none;
   EXPECT_TRUE(Refuses(client_.socket.Send(mine.All(), kSend, {.queue = none}),
-                      ErrorKind::kBadHandle, StatusCode::kNotFound));
+                      ErrorKind::kInvalidArgument, StatusCode::kInvalidArgument));
   ExpectStillWorks();
 }
 

@@ -195,7 +195,7 @@ TEST_P(ClosingTest, AfterItsCloseASocketIsNeverHeardOfAgain) {
   EXPECT_TRUE(closed);
   EXPECT_TRUE(Refuses(client_.socket.Send(Make(client_, 10).All(), SendFlags::kNone,
                                           client_.Args()),
-                      ErrorKind::kBadHandle, absl::StatusCode::kNotFound));
+                      ErrorKind::kShutDown, absl::StatusCode::kFailedPrecondition));
 }
 
 // Rule 10.
@@ -278,7 +278,7 @@ TEST_P(ClosingTest, AQueueThatOperationsNameIsNotClosed) {
   EXPECT_FALSE(other.TryDequeue(absl::MakeSpan(none)).ok());
   EXPECT_TRUE(Refuses(server_.socket.Recv(Make(server_, 10).All(), RecvFlags::kNone,
                                           {.queue = other}),
-                      ErrorKind::kBadHandle, absl::StatusCode::kNotFound));
+                      ErrorKind::kInvalidArgument, absl::StatusCode::kInvalidArgument));
 }
 
 // Rule 12.

@@ -24,7 +24,8 @@ TEST(OpeningTest, AnUnknownFabricIsRefusedAndTheKnownOnesAreListed) {
     const auto opened = Context::Open({.fabric = name});
     EXPECT_TRUE(Refuses(opened, ErrorKind::kInvalidArgument, StatusCode::kInvalidArgument))
         << '"' << name << '"';
-    EXPECT_NE(TextOf(opened.status()).find("qpip"), std::string::npos) << opened.status();
+    const std::string listed = name.starts_with("sim") ? "sim:42" : "qpip";
+    EXPECT_NE(TextOf(opened.status()).find(listed), std::string::npos) << opened.status();
   }
 }
 
@@ -48,9 +49,8 @@ TEST(OpeningTest, BadOptionsAreRefused) {
       {.fabric = "qpip", .congestion_control = "no-such-algorithm"}};
   for (size_t i = 0; i < wrong.size(); ++i) {
     const auto opened = Context::Open(wrong[i]);
-    ASSERT_FALSE(opened.ok()) << i;
-    EXPECT_NE(KindOf(opened.status()), ErrorKind::kNone) << opened.status();
-    EXPECT_NE(KindOf(opened.status()), ErrorKind::kInternal) << opened.status();
+    EXPECT_TRUE(Refuses(opened, ErrorKind::kInvalidArgument, StatusCode::kInvalidArgument))
+        << "options " << i;
   }
 }
 

@@ -1,0 +1,172 @@
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "esdp/context.h"
+#include "gtest/gtest.h"
+#include "tests/sockets/harness.h"
+
+// No allocation per operation in steady state: every operator new of this program is counted.
+
+namespace {
+
+std::atomic<uint64_t> g_allocations{0};
+
+void* Allocate(size_t size, size_t alignment) {
+  g_allocations.fetch_add(1, std::memory_order_relaxed);
+  void* const memory = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(size_t size) { return Allocate(size, alignof(std::max_align_t)); }
+void* operator new[](size_t size) { return Allocate(size, alignof(std::max_align_t)); }
+void* operator new(size_t size, std::align_val_t alignment) {
+  return Allocate(size, static_cast<size_t>(alignment));
+}
+void* operator new[](size_t size, std::align_val_t alignment) {
+  return Allocate(size, static_cast<size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace esdp::contract {
+namespace {
+
+class AllocationTest : public PairTest {
+ protected:
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(PairTest::SetUp());
+    ASSERT_NO_FATAL_FAILURE(Connect());
+    Settle();
+    client_.Collect();
+    server_.Collect();
+    from_ = &Make(client_, 1 << 20);
+    to_ = &Make(server_, 1 << 20);
+    back_ = &Make(client_, 1 << 20);
+  }
+
+  // Waits until that many events have come out of both queues, none of them an error.
+  bool Take(size_t count) {
+    std::array<Event, 64> some;
+    for (uint64_t tries = 0; count > 0 && tries < 100'000'000; ++tries) {
+      for (EventQueue* queue : {&client_.queue, &server_.queue}) {
+        const auto taken = queue->TryDequeue(absl::MakeSpan(some));
+        if (!taken.ok()) return false;
+        for (size_t i = 0; i < *taken; ++i) {
+          if (!some[i].ok()) return false;
+        }
+        count -= *taken;
+      }
+    }
+    return count == 0;
+  }
+  // How many allocations `rounds` more rounds cost, after some to warm up.
+  template <typename Round>
+  uint64_t Count(size_t rounds, Round round) {
+    for (size_t i = 0; i < rounds; ++i) EXPECT_TRUE(round()) << "while warming up";
+    const uint64_t before = g_allocations.load();
+    bool all = true;
+    for (size_t i = 0; i < rounds; ++i) all = round() && all;
+    const uint64_t after = g_allocations.load();
+    EXPECT_TRUE(all);
+    return after - before;
+  }
+  bool Bounce(uint64_t size, const OpArgs& mine, const OpArgs& theirs) {
+    return server_.socket.Recv(to_->At(0, size), RecvFlags::kWaitAll, theirs).ok() &&
+           client_.socket.Recv(back_->At(0, size), RecvFlags::kWaitAll, mine).ok() &&
+           client_.socket.Send(from_->At(0, size), SendFlags::kNone, mine).ok() && Take(2) &&
+           server_.socket.Send(to_->At(0, size), SendFlags::kNone, theirs).ok() && Take(2);
+  }
+
+  Memory* from_ = nullptr;
+  Memory* to_ = nullptr;
+  Memory* back_ = nullptr;
+};
+INSTANTIATE_TEST_SUITE_P(On, AllocationTest,
+                         ::testing::Values(World::kQpipManual, World::kQpipThread), ParamName);
+
+TEST_P(AllocationTest, TheCounterCounts) {
+  const uint64_t before = g_allocations.load();
+  const std::vector<std::string> some(10, std::string(100, 'x'));
+  EXPECT_GE(g_allocations.load(), before + 11) << some.size();
+}
+
+TEST_P(AllocationTest, PingPongAllocatesNothingAtAnySize) {
+  for (const uint64_t size : {1u, 64u, 2'048u, 20'000u, 65'536u, 1u << 20}) {
+    EXPECT_EQ(Count(100, [&] { return Bounce(size, client_.Args(), server_.Args()); }), 0u)
+        << size << " bytes";
+  }
+}
+
+TEST_P(AllocationTest, ADeadlineAndDeliveryCostNoAllocation) {
+  OpArgs mine = client_.Args();
+  OpArgs theirs = server_.Args();
+  mine.complete_at = theirs.complete_at = CompleteAt::kDelivered;
+  mine.deadline = theirs.deadline = client_.context.Now() + absl::Seconds(600);
+  for (const uint64_t size : {64u, 100'000u}) {
+    EXPECT_EQ(Count(50, [&] { return Bounce(size, mine, theirs); }), 0u) << size << " bytes";
+  }
+}
+
+TEST_P(AllocationTest, AStreamOfSmallSendsAllocatesNothing) {
+  const auto round = [&] {
+    for (uint64_t i = 0; i < 100; ++i) {
+      if (!client_.socket.Send(from_->At(i * 64, 64), SendFlags::kNone, client_.Args()).ok()) {
+        return false;
+      }
+    }
+    return server_.socket.Recv(to_->At(0, 6'400), RecvFlags::kWaitAll, server_.Args()).ok() &&
+           Take(101);
+  };
+  EXPECT_EQ(Count(100, round), 0u);
+}
+
+TEST_P(AllocationTest, AStreamOfLargeSendsAtDepthEightAllocatesNothing) {
+  const auto round = [&] {
+    for (int i = 0; i < 8; ++i) {
+      if (!server_.socket.Recv(to_->All(), RecvFlags::kWaitAll, server_.Args()).ok() ||
+          !client_.socket.Send(from_->All(), SendFlags::kNone, client_.Args()).ok()) {
+        return false;
+      }
+    }
+    return Take(16);
+  };
+  EXPECT_EQ(Count(5, round), 0u);
+}
+
+TEST_P(AllocationTest, ListsOfSlicesAllocateNothing) {
+  const std::array<Slice, 4> sources = {from_->At(0, 100), from_->At(5'000, 70'000),
+                                        from_->At(100, 0), from_->At(200'000, 3'000)};
+  const std::array<Slice, 3> sinks = {to_->At(0, 50'000), to_->At(60'000, 20'000),
+                                      to_->At(90'000, 3'100)};
+  const auto round = [&] {
+    return server_.socket.RecvV(sinks, RecvFlags::kWaitAll, server_.Args()).ok() &&
+           client_.socket.SendV(sources, SendFlags::kNone, client_.Args()).ok() && Take(2);
+  };
+  EXPECT_EQ(Count(100, round), 0u);
+}
+
+TEST_P(AllocationTest, UnregisteredMemoryAllocatesNothing) {
+  std::vector<std::byte> text(5'000);
+  std::vector<std::byte> got(5'000);
+  const auto round = [&] {
+    return server_.socket.RecvCopy(absl::MakeSpan(got), RecvFlags::kWaitAll, server_.Args()).ok() &&
+           client_.socket.SendCopy(text, SendFlags::kNone, client_.Args()).ok() && Take(2);
+  };
+  EXPECT_EQ(Count(100, round), 0u);
+}
+
+}  // namespace
+}  // namespace esdp::contract
