@@ -44,12 +44,21 @@ absl::StatusOr<std::unique_ptr<fabric::Fabric>> MakeFabric(const ContextOptions&
   return fabric::qpip::MakeQpipFabric(qpip);
 }
 
+constexpr int kCpuMost = 1023;  // of the system's sets of processors
+
 absl::Status CheckOptions(const ContextOptions& options) {
   if (options.operations_max == 0 || options.operations_max > 1u << 22) {
     return MakeError(ErrorKind::kInvalidArgument, "operations_max must be 1 to 2^22");
   }
   if (options.bounce_pool_bytes == 0 || options.bounce_pool_bytes > size_t{1} << 30) {
     return MakeError(ErrorKind::kInvalidArgument, "bounce_pool_bytes must be 1 to 2^30");
+  }
+  if (options.progress_cpu && (*options.progress_cpu < 0 || *options.progress_cpu > kCpuMost)) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "progress_cpu must be 0 to " + std::to_string(kCpuMost));
+  }
+  if (options.progress_spin < absl::ZeroDuration()) {
+    return MakeError(ErrorKind::kInvalidArgument, "progress_spin must be 0 or longer");
   }
   if (options.world_of != nullptr && !options.fabric.starts_with("sim")) {
     return MakeError(ErrorKind::kInvalidArgument, "world_of goes with the fabric \"sim\" only");

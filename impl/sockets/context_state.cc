@@ -141,6 +141,7 @@ void ContextState::Finish(Operation& operation, const absl::Status& status) {
   event.code = status.code();
   event.kind = KindOf(status);
   event.sys_errno = DetailOf(status).sys_errno;
+  if (!status.ok()) event.detail = InternText(CauseOf(status));
   if (event.kind == ErrorKind::kCancelled || event.kind == ErrorKind::kDeadlineExceeded) {
     event.flags |= kCancelled;
   }

@@ -46,10 +46,11 @@ constexpr Row kRows[] = {
     {ErrorKind::kSocketWindow, StatusCode::kResourceExhausted, EAGAIN, "socket window full",
      "dequeue events and post again, or enlarge bounce_pool_bytes"},
     {ErrorKind::kMemory, StatusCode::kResourceExhausted, ENOMEM, "out of memory", ""},
-    {ErrorKind::kCancelled, StatusCode::kCancelled, ECANCELED, "cancelled", ""},
+    {ErrorKind::kCancelled, StatusCode::kCancelled, ECANCELED, "cancelled",
+     "begin it again if it is still wanted"},
     {ErrorKind::kSignal, StatusCode::kCancelled, EINTR, "interrupted by a signal", "call again"},
     {ErrorKind::kDeadlineExceeded, StatusCode::kDeadlineExceeded, ETIMEDOUT, "deadline exceeded",
-     ""},
+     "begin it again with a later deadline if it is still wanted"},
     {ErrorKind::kLocalAbort, StatusCode::kAborted, ECONNABORTED, "aborted by this side",
      "open a new socket to go on"},
     {ErrorKind::kAddressInUse, StatusCode::kAlreadyExists, EADDRINUSE, "address in use",
@@ -113,6 +114,13 @@ absl::Status MakeError(ErrorKind kind, const std::string& text) {
   status.SetPayload(kDetailType,
                     absl::Cord(std::string(reinterpret_cast<const char*>(fields), sizeof(fields))));
   return status;
+}
+
+std::string CauseOf(const absl::Status& status) {
+  std::string text(FromAbsl(status.message()));
+  const std::string advice = std::string(": ") + RowOf(DetailOf(status).kind).advice;
+  if (text.ends_with(advice)) text.resize(text.size() - advice.size());
+  return text;
 }
 
 absl::StatusCode CodeOf(ErrorKind kind) { return RowOf(kind).code; }
