@@ -120,7 +120,8 @@ Failure Explain(Outcome outcome, const char* reason, const Evidence& evidence,
     case Outcome::kShutDown:
       return {Ending::kShutDown, begin + "closed by this side"};
     case Outcome::kLocalAbort:
-      return {Ending::kLocalAbort, begin + "aborted by this side"};
+      return {Ending::kLocalAbort,
+              begin + "aborted by this side" + (*reason == '\0' ? "" : ": " + rule)};
     case Outcome::kConnectFailed:
       return ConnectFailure(evidence, peer);
     case Outcome::kHandshakeRefused:

@@ -112,14 +112,14 @@ int ProgressLoop::RunRounds(int most) {
 bool ProgressLoop::SomebodyPolls() const { return threaded_ ? thread_awake_ : !fd_in_use_.load(); }
 
 void ProgressLoop::Settle(bool worked) {
-  const bool wanted = poll_wanted_.exchange(false);
+  const bool wanted = poll_wanted_.load() && poll_wanted_.exchange(false);
   if (!worked && !wanted) return;
   if (wanted || !SomebodyPolls()) {
     if (RunRounds(kRoundsOfPoster) == kRoundsOfPoster) waits_.Wake();
     return;
   }
   if (threaded_) return;
-  poll_due_.store(true);
+  if (!poll_due_.load()) poll_due_.store(true);
   if (waiters_.load() > 0) waits_.Wake();
 }
 

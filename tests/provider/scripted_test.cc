@@ -1,0 +1,227 @@
+#include <poll.h>
+
+#include <array>
+#include <chrono>
+
+#include "gtest/gtest.h"
+#include "tests/provider/scripted.h"
+
+namespace esdp::provider {
+namespace {
+
+using std::chrono::milliseconds;
+
+bool IsReadable(int fd, int milliseconds = 0) {
+  pollfd one{fd, POLLIN, 0};
+  return poll(&one, 1, milliseconds) == 1;
+}
+
+TEST_F(ScriptedTest, AMessageThatDoesNotDecodeNamesItsFault) {
+  Establish();
+  const std::array<std::byte, 16> garbage{std::byte{0x55}};
+  fabric_->Deliver(queue_pair_, garbage);
+  Poll();
+  fabric_->Raise(EventOf(RendezvousType::kDisconnected, Cause::kLocalDisconnect));
+  Poll();
+  EXPECT_EQ(Closed().ending, Ending::kPeerProtocol);
+  EXPECT_NE(Closed().text.find("broke SDP"), std::string::npos) << Closed().text;
+}
+
+TEST_F(ScriptedTest, AFailedWorkRequestIsTheRootCauseOnceEverythingIsFlushed) {
+  const ConnectionId connection = Establish();
+  Memory& memory = NewMemory(100);
+  Job& receive = NewJob(memory, false, 0, 100);
+  Submit(side_, connection, receive);
+  Poll();
+  fabric_->Complete({.queue_pair = queue_pair_,
+                     .opcode = fabric::Opcode::kRead,
+                     .status = WorkStatus::kRemoteAccess});
+  Poll();
+  EXPECT_FALSE(Result(receive));  // the peer might still write until the queue pair has flushed
+  fabric_->Raise(EventOf(RendezvousType::kDisconnected, Cause::kRemoteTerminate));
+  Poll();
+  ASSERT_TRUE(Result(receive));
+  EXPECT_EQ(Result(receive)->result.ending, Ending::kRemoteAccess);
+  EXPECT_EQ(Closed().ending, Ending::kRemoteAccess);
+  EXPECT_EQ(Result(receive)->text, Closed().text);
+}
+
+TEST_F(ScriptedTest, ARefusedPostEndsTheConnection) {
+  const ConnectionId connection = Establish();
+  fabric_->Refuse("PostSend", absl::ResourceExhaustedError("send queue full"));
+  Memory& memory = NewMemory(100);
+  Job& send = NewJob(memory, true, 0, 100);
+  Submit(side_, connection, send);
+  EXPECT_EQ(fabric_->disconnects(), 1);
+  fabric_->Raise(EventOf(RendezvousType::kDisconnected, Cause::kLocalDisconnect));
+  Poll();
+  EXPECT_EQ(Closed().ending, Ending::kFabricFailed);
+  EXPECT_NE(Closed().text.find("send queue full"), std::string::npos) << Closed().text;
+}
+
+TEST_F(ScriptedTest, APostRefusedByAnEndThatHasBegunWaitsForItsCause) {
+  const ConnectionId connection = Establish();
+  fabric_->Refuse("PostSend", absl::FailedPreconditionError("not ready"));
+  fabric_->Refuse("Disconnect", absl::FailedPreconditionError("not ready"));
+  Memory& memory = NewMemory(100);
+  Job& send = NewJob(memory, true, 0, 100);
+  Submit(side_, connection, send);
+  Poll();
+  fabric_->Raise(EventOf(RendezvousType::kDisconnected, Cause::kPeerReset));
+  Poll();
+  EXPECT_EQ(Closed().ending, Ending::kPeerReset);
+  EXPECT_EQ(Closed().text.find("not ready"), std::string::npos) << Closed().text;
+}
+
+TEST_F(ScriptedTest, ASendCarriesHeaderAndBytesInOneMessage) {
+  const ConnectionId connection = Establish();
+  Memory& memory = NewMemory(100);
+  memory.Fill(1);
+  Job& send = NewJob(memory, true, 10, 50);
+  Submit(side_, connection, send);
+  ASSERT_EQ(fabric_->sends().size(), 1u);
+  const std::vector<std::byte> bytes = fabric_->sends()[0].bytes;
+  ASSERT_EQ(bytes.size(), wire::kBaseHeaderBytes + 50);
+  EXPECT_TRUE(std::equal(bytes.begin() + 16, bytes.end(), memory.bytes().begin() + 10));
+  EXPECT_EQ(Sent(0).base.sequence, 1u);
+}
+
+TEST_F(ScriptedTest, AnAdvertIsShownThroughAWindowAndWithdrawnBeforeItsSendEnds) {
+  const ConnectionId connection = Establish();
+  Memory& memory = NewMemory(200'000);
+  Job& send = NewJob(memory, true, 1000, 100'000);
+  Submit(side_, connection, send);
+  ASSERT_EQ(fabric_->sends().size(), 1u);
+  const auto advert = std::get<wire::SrcAvail>(Sent(0).body);
+  const FakeFabric::Window window = fabric_->windows().at(advert.remote_key);
+  EXPECT_EQ(window.address, memory.bytes().data() + 1000);
+  EXPECT_EQ(window.length, 100'000u);
+  fabric_->CompleteSend();
+  acknowledged_ = 1;
+  const uint32_t inline_bytes = static_cast<uint32_t>(fabric_->sends()[0].bytes.size()) - 32;
+  wire::Message done;
+  done.body = wire::RdmaRdCompl{100'000 - inline_bytes};
+  Deliver(done);
+  Poll();
+  EXPECT_FALSE(Result(send));
+  ASSERT_EQ(fabric_->sends().size(), 2u);
+  EXPECT_EQ(fabric_->sends()[1].work.opcode, fabric::Opcode::kInvalidate);
+  EXPECT_EQ(fabric_->sends()[1].work.invalidate_key, advert.remote_key);
+  fabric_->CompleteSend();
+  Poll();
+  ASSERT_TRUE(Result(send));
+  EXPECT_EQ(Result(send)->result.bytes_zero_copy, 100'000u);
+}
+
+TEST_F(ScriptedTest, AKeyThatIsDeadAtItsWithdrawalIsNoFault) {
+  const ConnectionId connection = Establish();
+  Memory& memory = NewMemory(200'000);
+  Job& send = NewJob(memory, true, 0, 100'000);
+  Submit(side_, connection, send);
+  fabric_->CompleteSend();
+  acknowledged_ = 1;
+  fabric_->Refuse("PostSend", absl::NotFoundError("no such key"));
+  const uint32_t inline_bytes = static_cast<uint32_t>(fabric_->sends()[0].bytes.size()) - 32;
+  wire::Message done;
+  done.body = wire::RdmaRdCompl{100'000 - inline_bytes};
+  Deliver(done);
+  Poll();
+  ASSERT_TRUE(Result(send));
+  EXPECT_EQ(Result(send)->result.ending, Ending::kOk);
+}
+
+TEST_F(ScriptedTest, WhatCannotBeExposedIsCopied) {
+  const ConnectionId connection = Establish();
+  fabric_->Refuse("Bind", absl::ResourceExhaustedError("no window left"));
+  Memory& memory = NewMemory(200'000);
+  Job& send = NewJob(memory, true, 0, 100'000);
+  Submit(side_, connection, send);
+  ASSERT_FALSE(fabric_->sends().empty());
+  EXPECT_TRUE(std::holds_alternative<wire::Data>(Sent(0).body));
+  EXPECT_EQ(side_.shard->Counters(connection)->expose_failures, 1u);
+}
+
+TEST_F(ScriptedTest, TheLossTakesTheWindowsBackBeforeTheSendsEnd) {
+  const ConnectionId connection = Establish();
+  Memory& memory = NewMemory(200'000);
+  Job& send = NewJob(memory, true, 0, 100'000);
+  side_.recorder.on_finished = [&](Transfer&) { EXPECT_TRUE(fabric_->windows().empty()); };
+  Submit(side_, connection, send);
+  EXPECT_EQ(fabric_->windows().size(), 1u);
+  fabric_->Raise(EventOf(RendezvousType::kDisconnected, Cause::kPeerReset));
+  Poll();
+  ASSERT_TRUE(Result(send));
+  EXPECT_EQ(Result(send)->result.ending, Ending::kPeerReset);
+}
+
+TEST_F(ScriptedTest, AChunkCrossingMakesOneAdvertForEachChunk) {
+  fabric_->mutable_limits().region_bytes_max = 100 * 4096;  // before any region of the test
+  const ConnectionId connection = Establish();
+  Memory& memory = NewMemory(200 * 4096);
+  Job& send = NewJob(memory, true, 50 * 4096, 100 * 4096);
+  Submit(side_, connection, send);
+  EXPECT_EQ(std::get<wire::SrcAvail>(Sent(0).body).length, 50u * 4096);
+  EXPECT_EQ(fabric_->windows().begin()->second.length, 50u * 4096);
+}
+
+TEST_F(ScriptedTest, ASubmitFromTheObserverIsExecutedAfterIt) {
+  const ConnectionId connection = Establish();
+  Memory& memory = NewMemory(100);
+  Job& first = NewJob(memory, false, 0, 100);
+  Job& second = NewJob(memory, false, 0, 100);
+  int depth = 0;
+  side_.recorder.on_finished = [&](Transfer& transfer) {
+    EXPECT_EQ(++depth, 1);
+    if (&transfer == &first.transfer) {
+      Submit(side_, connection, second);
+      Submit(side_, connection, Request::Kind::kAbort);
+    }
+    --depth;
+  };
+  first.transfer.deadline = fabric_->Now() + milliseconds(1);
+  Submit(side_, connection, first);
+  fabric_->MoveTime(milliseconds(2));
+  Poll();
+  EXPECT_EQ(Result(first)->result.ending, Ending::kDeadlineExceeded);
+  EXPECT_EQ(fabric_->disconnects(), 1);  // the abort was executed, and before it the second receive
+  EXPECT_FALSE(Result(second));
+  fabric_->Raise(EventOf(RendezvousType::kDisconnected, Cause::kLocalDisconnect));
+  Poll();
+  EXPECT_EQ(Result(second)->result.ending, Ending::kLocalAbort);
+}
+
+TEST_F(ScriptedTest, TheDescriptorTellsOfArrivalsWakeUpsAndDeadlines) {
+  const ConnectionId connection = Establish();
+  const int fd = side_.shard->fd();
+  Poll();
+  EXPECT_FALSE(IsReadable(fd));
+  side_.shard->Wake();
+  EXPECT_TRUE(IsReadable(fd));
+  Poll();
+  EXPECT_FALSE(IsReadable(fd));
+  wire::Message data;
+  Deliver(data);
+  EXPECT_TRUE(IsReadable(fd));
+  Poll();
+  EXPECT_FALSE(IsReadable(fd));
+  Memory& memory = NewMemory(100);
+  Job& receive = NewJob(memory, false, 0, 100);
+  receive.transfer.deadline = fabric_->Now() + milliseconds(5);
+  Submit(side_, connection, receive);
+  EXPECT_TRUE(IsReadable(fd, 2000));
+}
+
+TEST_F(ScriptedTest, WorkThatWasPostedAndNotPolledForIsFoundAtOnce) {
+  const ConnectionId connection = Establish();
+  Memory& memory = NewMemory(100);
+  Submit(side_, connection, NewJob(memory, true, 0, 100));
+  EXPECT_TRUE(side_.shard->WaitForWork(kTimeInfinite));  // returns, although nothing has arrived
+  Poll();
+  const int polls = fabric_->polls();
+  side_.shard->fd();
+  Submit(side_, connection, NewJob(memory, true, 0, 100));  // now nobody is bound to call Poll
+  EXPECT_GT(fabric_->polls(), polls);
+}
+
+}  // namespace
+}  // namespace esdp::provider
