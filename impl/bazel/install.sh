@@ -20,6 +20,7 @@ esdp_test_packages=(
   clang-14
   clang-format-14
   clang-tidy-14
+  iperf3
   libclang-rt-14-dev
   universal-ctags
 )

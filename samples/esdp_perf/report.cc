@@ -77,6 +77,17 @@ std::string LatencyTable(const Result& result) {
                        static_cast<unsigned long long>(times.count()));
 }
 
+// What belongs to a run and does not fit its line.
+std::string Note(const Result& result) {
+  std::string text;
+  if (result.round_trips.count() > 0) text += LatencyTable(result);
+  if (result.task.verify) text += "every byte was checked\n";
+  if (!result.server.sha256.empty()) {
+    text += "SHA-256 equal on both sides: " + result.server.sha256 + "  " + result.task.file + "\n";
+  }
+  return text;
+}
+
 std::string LatencyJson(const Result& result) {
   const Histogram& times = result.round_trips;
   if (times.count() == 0) return "null";
@@ -126,13 +137,9 @@ std::string Table(const std::vector<Result>& results) {
                    figures.cpu_here, figures.cpu_far, figures.copies_here, figures.copies_far,
                    PathTaken(figures).c_str());
   }
+  std::string said;  // the same is not said twice
   for (const Result& result : results) {
-    if (result.round_trips.count() > 0) text += LatencyTable(result);
-    if (result.task.verify) text += "every byte was checked\n";
-    if (!result.server.sha256.empty()) {
-      text += Format("SHA-256 equal on both sides: %s  %s\n", result.server.sha256.c_str(),
-                     result.task.file.c_str());
-    }
+    if (const std::string note = Note(result); note != said) text += said = note;
   }
   return text;
 }

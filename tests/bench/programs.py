@@ -13,11 +13,11 @@ LIMIT = 120.0  # seconds that a program may take beyond its measuring time
 
 
 def build(targets):
-    """Builds with optimisation and gives the folder of the programs."""
-    bazel = ["bazel"] + os.environ.get("ESDP_BAZEL_STARTUP", "").split()
-    subprocess.run(bazel + ["build", "-c", "opt"] + targets, cwd=ROOT, check=True)
-    found = subprocess.run(bazel + ["info", "-c", "opt", "bazel-bin"], cwd=ROOT, check=True, capture_output=True, text=True)
-    return pathlib.Path(found.stdout.strip())
+    """Builds with optimisation, as quickstart does, and gives the folder of the programs."""
+    bazel = ". impl/bazel/bazel.sh && esdp_bazel "
+    subprocess.run(["bash", "-c", bazel + 'build --config=opt "$@"', "bash", *targets], cwd=ROOT, check=True)
+    info = ["bash", "-c", bazel + "info --config=opt bazel-bin 2>/dev/null"]
+    return pathlib.Path(subprocess.run(info, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip())
 
 
 class Program:
@@ -26,22 +26,22 @@ class Program:
     def __init__(self, command, cpu=None):
         prefix = ["taskset", "-c", str(cpu)] if cpu is not None else []
         self.command = [str(word) for word in command]
-        self.process = subprocess.Popen(prefix + self.command, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(prefix + self.command, stdout=subprocess.PIPE, bufsize=0)
 
     def await_line(self, pattern):
         """Reads lines until one matches, and gives the match."""
-        for line in self.process.stdout:
-            match = re.search(pattern, line)
+        for line in iter(self.process.stdout.readline, b""):
+            match = re.search(pattern, line.decode())
             if match:
                 return match
         raise RuntimeError("%s ended without printing %s" % (" ".join(self.command), pattern))
 
     def finish(self, seconds):
         give_up = time.monotonic() + seconds + LIMIT
-        output = ""
+        output = b""
         os.set_blocking(self.process.stdout.fileno(), False)
         while True:
-            output += self.process.stdout.read() or ""
+            output += self._read()
             pid, status, usage = os.wait4(self.process.pid, os.WNOHANG)
             if pid:
                 break
@@ -49,12 +49,24 @@ class Program:
                 self.process.kill()
                 raise RuntimeError("%s took too long" % " ".join(self.command))
             time.sleep(0.01)
-        output += self.process.stdout.read() or ""
+        output = (output + self._read()).decode()
         self.process.stdout.close()
         self.process.returncode = os.waitstatus_to_exitcode(status)
         if self.process.returncode != 0:
             raise RuntimeError("%s failed:\n%s" % (" ".join(self.command), output))
         return output, usage.ru_utime + usage.ru_stime
+
+    def _read(self):
+        """All that is there now."""
+        pieces = []
+        while True:
+            try:
+                piece = os.read(self.process.stdout.fileno(), 65536)
+            except BlockingIOError:
+                piece = b""
+            if not piece:
+                return b"".join(pieces)
+            pieces.append(piece)
 
 
 def iperf3(seconds, size, congestion, cpus):
@@ -62,9 +74,8 @@ def iperf3(seconds, size, congestion, cpus):
     port = _free_port()
     server = Program(["iperf3", "-s", "-1", "-p", port], cpus[0])
     _await_listener(port)
-    client = Program(
-        ["iperf3", "-c", "127.0.0.1", "-p", port, "-l", size, "-t", str(seconds), "-C", congestion, "-J"], cpus[1]
-    )
+    whole = max(1, round(seconds))  # iperf3 knows whole seconds, and 0 is for ever
+    client = Program(["iperf3", "-c", "127.0.0.1", "-p", port, "-l", size, "-t", whole, "-C", congestion, "-J"], cpus[1])
     output, client_cpu = client.finish(seconds)
     _, server_cpu = server.finish(0)
     received = json.loads(output)["end"]["sum_received"]
