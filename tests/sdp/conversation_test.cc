@@ -214,15 +214,15 @@ struct Reached {
     stalls += counters.credit_stalls;
     updates += counters.credit_updates_sent;
     const size_t completions = side.Posted<wire::RdmaRdCompl>().size();
-    partial_reads += completions > counters.source_adverts_received ? 1 : 0;
+    partial_reads += completions > counters.source_adverts_received ? 1u : 0u;
     for (const Action& action : side.history()) {
       if (const auto* send = std::get_if<sdp::Send>(&action)) {
-        invalidates += send->invalidate_key ? 1 : 0;
+        invalidates += send->invalidate_key ? 1u : 0u;
       } else if (const auto* withdraw = std::get_if<Withdraw>(&action)) {
-        withdrawn_by_peer += withdraw->already_invalidated ? 1 : 0;
+        withdrawn_by_peer += withdraw->already_invalidated ? 1u : 0u;
       } else if (const auto* finish = std::get_if<FinishOperation>(&action)) {
-        cancelled += finish->outcome == Outcome::kCancelled ? 1 : 0;
-        mixed += finish->bytes_zero_copy > 0 && finish->bytes_zero_copy < finish->bytes ? 1 : 0;
+        cancelled += finish->outcome == Outcome::kCancelled ? 1u : 0u;
+        mixed += finish->bytes_zero_copy > 0 && finish->bytes_zero_copy < finish->bytes ? 1u : 0u;
       }
     }
   }
