@@ -60,6 +60,12 @@ absl::StatusOr<Fields> Channel::Receive() {
   return *fields;
 }
 
+absl::Status Channel::Say(const char* word) {
+  Fields fields;
+  fields.Set(word, uint64_t{1});
+  return Send(fields);
+}
+
 void Channel::SendError(const absl::Status& status) {
   Fields fields;
   std::string text = status.ToString();

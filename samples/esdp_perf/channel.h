@@ -25,6 +25,8 @@ class Channel {
   absl::Status Send(const Fields& fields);
   // Aborted with the peer's words if it sent a field "error".
   absl::StatusOr<Fields> Receive();
+  // A message that is one word.
+  absl::Status Say(const char* word);
   // Tells the peer why there will be no run.
   void SendError(const absl::Status& status);
   // Both sides have said all: what was sent still reaches the peer.

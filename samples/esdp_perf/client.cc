@@ -26,10 +26,9 @@ class Client {
     if (absl::Status status = Connect(**side, *offer); !status.ok()) return status;
 
     if (auto ready = channel_.Receive(); !ready.ok()) return ready.status();
-    Fields go;
-    go.Set("go", uint64_t{1});
-    if (absl::Status status = channel_.Send(go); !status.ok()) return status;
+    if (absl::Status status = channel_.Say("go"); !status.ok()) return status;
     if (absl::Status status = (*side)->Run(options_.quiet); !status.ok()) return status;
+    if (absl::Status status = channel_.Say("done"); !status.ok()) return status;
 
     Result result{task_, (*side)->Seen(), {}, (*side)->round_trips()};
     auto seen = channel_.Receive();

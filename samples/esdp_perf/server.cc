@@ -49,13 +49,13 @@ absl::Status RunSession(const Options& options, Channel& channel) {
   if (!side.ok()) return side.status();
   if (absl::Status status = AcceptConnections(*task, channel, **side); !status.ok()) return status;
 
-  Fields ready;
-  ready.Set("ready", uint64_t{1});
-  if (absl::Status status = channel.Send(ready); !status.ok()) return status;
+  if (absl::Status status = channel.Say("ready"); !status.ok()) return status;
   if (auto go = channel.Receive(); !go.ok()) return go.status();
   if (absl::Status status = (*side)->Run(true); !status.ok()) return status;
+  // What the client still waits for must not be cut off.
+  if (auto done = channel.Receive(); !done.ok()) return done.status();
   if (absl::Status status = channel.Send(ToFields((*side)->Seen())); !status.ok()) return status;
-  // The client closes when it is done too: until then the data connections stay.
+  side->reset();  // the client lets go of its side too
   const auto end = channel.Receive();
   return absl::IsAborted(end.status()) ? end.status() : absl::OkStatus();
 }

@@ -60,7 +60,8 @@ absl::Status Stream::PostSends(esdp::EventQueue& queue) {
 
 absl::Status Stream::PostReceives(esdp::EventQueue& queue) {
   const bool filled = task_.receive_size == 0;
-  while (!end_of_stream_ && !ended_ && receives_posted_ - receives_ended_ < task_.depth) {
+  while (!end_of_stream_ && !ended_ &&
+         receives_posted_ - receives_ended_ < ReceivesInFlight(task_)) {
     // A file has as many pieces as it has room for; the ring begins again.
     if (task_.mode == Task::Mode::kFile && receives_posted_ == receives_.slices.size()) break;
     auto posted =

@@ -1,5 +1,6 @@
 #include "samples/esdp_perf/task.h"
 
+#include <algorithm>
 #include <array>
 
 #include "absl/status/status.h"
@@ -14,6 +15,11 @@ absl::Status Refuse(const char* text) { return absl::InvalidArgumentError(text);
 }  // namespace
 
 const char* NameOf(Task::Mode mode) { return kModes[static_cast<size_t>(mode)]; }
+
+uint64_t ReceivesInFlight(const Task& task) {
+  if (task.receive_size == 0) return task.depth;
+  return std::clamp<uint64_t>((1 << 20) / task.receive_size, 1, task.depth);
+}
 
 Fields ToFields(const Task& task) {
   Fields fields;

@@ -39,6 +39,10 @@ struct Task {
 
 const char* NameOf(Task::Mode mode);
 
+// Receives that are kept in flight: `depth`, but of receives that take what comes no more than a
+// megabyte.
+uint64_t ReceivesInFlight(const Task& task);
+
 Fields ToFields(const Task& task);
 
 // InvalidArgument where a field has a value that no run can have: what came over a network is not

@@ -17,9 +17,9 @@ absl::StatusOr<Pieces> AllocatePieces(esdp::Context& context, uint64_t piece, ui
   return Pieces::Of(memory, *region, piece);
 }
 
-absl::StatusOr<Pieces> Worker::MakePieces(uint64_t piece) {
+absl::StatusOr<Pieces> Worker::MakePieces(uint64_t piece, uint64_t count) {
   if (task_.mode != Task::Mode::kFile) {
-    return AllocatePieces(station_.context(), piece, task_.depth);
+    return AllocatePieces(station_.context(), piece, count);
   }
   const auto memory = absl::MakeSpan(file_.data(), file_.size());
   auto region =
@@ -31,12 +31,13 @@ absl::StatusOr<Pieces> Worker::MakePieces(uint64_t piece) {
 absl::Status Worker::Add(esdp::Socket socket) {
   Pieces sends, receives;
   if (sends_) {
-    auto made = MakePieces(task_.size);
+    auto made = MakePieces(task_.size, task_.depth);
     if (!made.ok()) return made.status();
     sends = *std::move(made);
   }
   if (receives_) {
-    auto made = MakePieces(task_.receive_size != 0 ? task_.receive_size : task_.size);
+    const uint64_t piece = task_.receive_size != 0 ? task_.receive_size : task_.size;
+    auto made = MakePieces(piece, ReceivesInFlight(task_));
     if (!made.ok()) return made.status();
     receives = *std::move(made);
   }

@@ -41,7 +41,7 @@ class Worker {
  private:
   using Clock = std::chrono::steady_clock;
 
-  absl::StatusOr<Pieces> MakePieces(uint64_t piece);
+  absl::StatusOr<Pieces> MakePieces(uint64_t piece, uint64_t count);
   absl::StatusOr<size_t> NextEvents();
   absl::Status TakeEvents(size_t count);
   absl::Status PostAll();
