@@ -190,6 +190,14 @@ void Converse(Pair& pair, Application& a, Application& b, Random& random) {
   pair.Settle();
 }
 
+void EndSomehow(Pair& pair, Application& a, Application& b, Random& random) {
+  const uint64_t how = random.Below(4);
+  if (how == 0) pair.Break(random.Chance(1, 2));
+  if (how == 1 && !a.closed()) a.Abort();
+  if (how >= 2 && !b.closed()) b.CloseNow();
+  if (how == 3 && !a.closed()) a.CloseNow();
+}
+
 // The bytes that arrived are the first of those sent, and all of them if `whole`.
 void CheckStream(const Side& from, const Side& to, bool whole) {
   const std::vector<std::byte> sent = from.SentStream();
@@ -292,21 +300,7 @@ TEST_F(ConversationTest, AnEndAtAnyMomentFinishesEveryOperationAndKeepsThePrefix
       if (random.Chance(1, 2) && !b.closed()) b.Act();
       pair.Happen();
     }
-    switch (random.Below(4)) {
-      case 0:
-        pair.Break(random.Chance(1, 2));
-        break;
-      case 1:
-        if (!a.closed()) a.Abort();
-        break;
-      case 2:
-        if (!b.closed()) b.CloseNow();
-        break;
-      default:
-        if (!a.closed()) a.CloseNow();
-        if (!b.closed()) b.CloseNow();
-        break;
-    }
+    EndSomehow(pair, a, b, random);
     pair.Settle();
     if (!b.closed()) b.Abort();
     if (!a.closed()) a.Abort();

@@ -69,10 +69,14 @@ void Pair::Collect(Side& side, Side& peer, std::vector<Possible>& possible) cons
   for (const auto& [timer, at] : side.timers_) {
     if (at <= now_) add(kDueTimer);
   }
+  if (MayEnd(side, peer)) add(kLose);
+}
+
+bool Pair::MayEnd(const Side& side, const Side& peer) const {
   // A connection ends when one side ends it; what was sent in order arrives before that.
   const bool own_end = side.disconnect_ && (!side.disconnect_->orderly || side.work_.empty());
   const bool peer_end = peer.lost_ && peer.outgoing_.empty();
-  if (own_end || peer_end || broken_) add(kLose);
+  return own_end || peer_end || broken_;
 }
 
 void Pair::Do(Side& side, Side& peer, int what) {

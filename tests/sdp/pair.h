@@ -41,6 +41,7 @@ class Pair {
     int what;
   };
   void Collect(Side& side, Side& peer, std::vector<Possible>& possible) const;
+  bool MayEnd(const Side& side, const Side& peer) const;
   void Do(Side& side, Side& peer, int what);
   void StartWork(Side& side);
   void Deliver(Side& side, Side& peer);
