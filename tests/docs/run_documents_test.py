@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Runs every command of the documents, in order, page by page, in a folder of its own that looks like the repository.
 
-`bazel run TARGET -- ARGUMENTS` runs the program that the test was given; nothing is built here.
+`bazel run TARGET -- ARGUMENTS` runs the program that the test was given; nothing is built here. So that pages can be run
+side by side, each has free ports in place of those it names, and a folder of its own in place of /tmp.
 """
 
 import os
 import pathlib
 import re
 import select
+import socket
 import subprocess
 import sys
 import tempfile
@@ -47,11 +49,26 @@ class Page:
         (tools / "bazel").write_text(BAZEL)
         (tools / "bazel").chmod(0o755)
         self.environment = dict(os.environ, PATH="%s:%s" % (tools, os.environ.get("PATH", "/usr/bin:/bin")))
+        self.temporary = self.root / ".tmp"
+        self.temporary.mkdir()
+        self.ports = {}
         self.running = []
+
+    def here(self, command):
+        """The command with this page's own ports and temporary folder."""
+        command = re.sub(r"(--port )(\d+)", lambda match: match.group(1) + self.port_for(match.group(2)), command)
+        return re.sub(r"(?<!\S)/tmp/", str(self.temporary) + "/", command)
+
+    def port_for(self, named):
+        if named not in self.ports:
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                self.ports[named] = str(probe.getsockname()[1])
+        return self.ports[named]
 
     def start(self, block):
         return subprocess.Popen(
-            ["bash", "-euc", block.text],
+            ["bash", "-euc", self.here(block.text)],
             cwd=self.root,
             env=self.environment,
             stdout=subprocess.PIPE,

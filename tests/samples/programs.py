@@ -12,10 +12,17 @@ LIMIT = 60.0  # seconds for anything here, on a slow machine and under a sanitiz
 
 
 class SampleTest(unittest.TestCase):
-    def run_program(self, *command, text_in=None, code=0):
-        """Runs to the end and gives standard output."""
+    def run_program(self, *command, text_in=None, code=0, temporary=None):
+        """Runs to the end and gives standard output. `temporary`: a folder in place of /tmp."""
+        environment = dict(os.environ, TMPDIR=temporary) if temporary else None
         result = subprocess.run(
-            [str(word) for word in command], input=text_in, capture_output=True, text=True, timeout=LIMIT, check=False
+            [str(word) for word in command],
+            input=text_in,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            check=False,
+            env=environment,
         )
         self.assertEqual(code, result.returncode, "%s\n%s%s" % (" ".join(map(str, command)), result.stdout, result.stderr))
         self.complaints = result.stderr
