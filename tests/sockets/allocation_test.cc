@@ -17,7 +17,8 @@ std::atomic<uint64_t> g_allocations{0};
 
 void* Allocate(size_t size, size_t alignment) {
   g_allocations.fetch_add(1, std::memory_order_relaxed);
-  void* const memory = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  void* const memory =
+      std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
   if (memory == nullptr) std::abort();
   return memory;
 }

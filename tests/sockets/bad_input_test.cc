@@ -110,11 +110,11 @@ TEST_P(BadInputTest, SlicesOutsideTheRegionAreOutOfRange) {
   Memory& memory = Make(client_, 1000);
   constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
   const std::vector<std::pair<uint64_t, uint64_t>> wrong = {
-      {0, 1001},     {1000, 1},     {1001, 0},  {999, 2},        {500, kMost},
-      {kMost, 1},    {kMost, kMost}, {1, kMost}, {kMost - 5, 10}, {0, kMost}};
+      {0, 1001},  {1000, 1},      {1001, 0},  {999, 2},        {500, kMost},
+      {kMost, 1}, {kMost, kMost}, {1, kMost}, {kMost - 5, 10}, {0, kMost}};
   for (const auto& [offset, length] : wrong) {
-    EXPECT_TRUE(Refuses(memory.region.slice(offset, length), ErrorKind::kBadRange,
-                        StatusCode::kOutOfRange))
+    EXPECT_TRUE(
+        Refuses(memory.region.slice(offset, length), ErrorKind::kBadRange, StatusCode::kOutOfRange))
         << offset << ", " << length;
   }
   EXPECT_EQ(memory.At(1000, 0).length(), 0u);
@@ -201,13 +201,12 @@ TEST_P(BadInputTest, WrongNumbersAreNamed) {
   EXPECT_TRUE(Refuses(socket.Listen(-1), kind, code));
   (void)Listen();
   EXPECT_TRUE(Refuses(listener_.Accept(-1, server_.Args()), kind, code));
-  EXPECT_TRUE(Refuses(socket.Connect(Address::Loopback(Family::kIpv6, 5), server_.Args()), kind,
-                      code));
-  EXPECT_TRUE(Refuses(socket.Connect(Address::Loopback(Family::kIpv4, 0), server_.Args()), kind,
-                      code));
   EXPECT_TRUE(
-      Refuses(server_.context.TakeAccepted(SocketId{12345}), ErrorKind::kBadHandle,
-              StatusCode::kNotFound));
+      Refuses(socket.Connect(Address::Loopback(Family::kIpv6, 5), server_.Args()), kind, code));
+  EXPECT_TRUE(
+      Refuses(socket.Connect(Address::Loopback(Family::kIpv4, 0), server_.Args()), kind, code));
+  EXPECT_TRUE(Refuses(server_.context.TakeAccepted(SocketId{12345}), ErrorKind::kBadHandle,
+                      StatusCode::kNotFound));
 }
 
 TEST_P(BadInputTest, OptionsOutsideTheirRangeAreRefusedWithTheRange) {
@@ -232,13 +231,15 @@ TEST_P(BadInputTest, OptionsOutsideTheirRangeAreRefusedWithTheRange) {
     EXPECT_NE(TextOf(status).find(wrong.bound), std::string::npos) << status;
     EXPECT_EQ(socket.GetOption(wrong.name)->value, before->value);
   }
-  const std::vector<SocketOptions> structures = {
-      {.receive_buffers = 2}, {.receive_buffers = 1025},     {.receive_buffer_bytes = 1023},
-      {.send_buffers = 0},    {.send_buffers = 65},          {.linger = -absl::Seconds(1)},
-      {.receive_buffer_bytes = (1 << 20) + 1}};
+  const std::vector<SocketOptions> structures = {{.receive_buffers = 2},
+                                                 {.receive_buffers = 1025},
+                                                 {.receive_buffer_bytes = 1023},
+                                                 {.send_buffers = 0},
+                                                 {.send_buffers = 65},
+                                                 {.linger = -absl::Seconds(1)},
+                                                 {.receive_buffer_bytes = (1 << 20) + 1}};
   for (const SocketOptions& options : structures) {
-    const auto made =
-        client_.context.CreateSocket(Family::kIpv4, SocketType::kStream, options);
+    const auto made = client_.context.CreateSocket(Family::kIpv4, SocketType::kStream, options);
     EXPECT_TRUE(Refuses(made, ErrorKind::kInvalidArgument, StatusCode::kInvalidArgument));
   }
 }

@@ -159,12 +159,13 @@ TEST_P(CancelTest, AnUnknownOrEndedOperationIsNotFound) {
   for (int i = 0; i < 4; ++i) others.push_back(client_.Recv(Make(client_, 10).All()));
   for (const OpId op : {OpId::kNone, OpId{~uint64_t{0}}, OpId{1} /* of no generation */, send}) {
     if (std::find(others.begin(), others.end(), op) != others.end()) continue;
-    EXPECT_TRUE(Refuses(client_.socket.Cancel(op), ErrorKind::kBadHandle,
-                        absl::StatusCode::kNotFound))
+    EXPECT_TRUE(
+        Refuses(client_.socket.Cancel(op), ErrorKind::kBadHandle, absl::StatusCode::kNotFound))
         << static_cast<uint64_t>(op);
   }
   Settle();
-  for (const OpId op : others) EXPECT_EQ(client_.Find(op), nullptr) << "the wrong one was cancelled";
+  for (const OpId op : others)
+    EXPECT_EQ(client_.Find(op), nullptr) << "the wrong one was cancelled";
 }
 
 // Rule 8.
@@ -209,8 +210,8 @@ TEST_P(CancelTest, AReceiveWhoseDeadlinePassesEndsWithDeadlineExceeded) {
   }
   for (const OpId op : receives) {
     const Event event = End(server_, op);
-    EXPECT_TRUE(Refuses(event.status(), ErrorKind::kDeadlineExceeded,
-                        absl::StatusCode::kDeadlineExceeded));
+    EXPECT_TRUE(
+        Refuses(event.status(), ErrorKind::kDeadlineExceeded, absl::StatusCode::kDeadlineExceeded));
     EXPECT_NE(event.flags & kCancelled, 0u);
     EXPECT_GE(server_.context.Now(), deadline);
     EXPECT_LT(server_.context.Now(), deadline + absl::Seconds(5));

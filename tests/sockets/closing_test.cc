@@ -31,9 +31,9 @@ TEST_P(ClosingTest, TheRootCauseEndsEveryPendingOperationAndEveryLaterPost) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   Memory& small = Make(server_, 100);
   Memory& large = Make(server_, 1 << 20);
-  const std::vector<OpId> pending = {
-      server_.Recv(small.All()), server_.Recv(large.All(), RecvFlags::kWaitAll),
-      server_.Send(large.All()), server_.Send(small.All())};
+  const std::vector<OpId> pending = {server_.Recv(small.All()),
+                                     server_.Recv(large.All(), RecvFlags::kWaitAll),
+                                     server_.Send(large.All()), server_.Send(small.All())};
   Settle();
   client_.socket = {};
   std::string text;
@@ -60,8 +60,8 @@ TEST_P(ClosingTest, AFailureOfOneSocketLeavesTheOthersOfItsContextAlone) {
   Socket first_server = std::move(server_.socket);
   ASSERT_NO_FATAL_FAILURE(Connect());
   Memory& lost = Make(server_, 100);
-  const OpId pending = server_.Accepted(
-      first_server.Recv(lost.All(), RecvFlags::kNone, server_.Args()));
+  const OpId pending =
+      server_.Accepted(first_server.Recv(lost.All(), RecvFlags::kNone, server_.Args()));
   first_client = {};
   EXPECT_EQ(End(server_, pending).kind, ErrorKind::kPeerReset);
   Carry(client_, Make(client_, 100'000), server_, Make(server_, 100'000), 100'000);
@@ -104,8 +104,8 @@ TEST_P(ClosingTest, AGracefulCloseStopsPostsAndCancelsReceives) {
   EXPECT_FALSE(client_.socket.Close(CloseMode::kAbort, client_.Args()).ok());
   for (const OpId op : {small, large}) {
     const Event event = End(client_, op);
-    EXPECT_TRUE(Refuses(event.status(), ErrorKind::kShutDown,
-                        absl::StatusCode::kFailedPrecondition));
+    EXPECT_TRUE(
+        Refuses(event.status(), ErrorKind::kShutDown, absl::StatusCode::kFailedPrecondition));
     EXPECT_EQ(client_.Find(close), nullptr) << "kClose comes last";
   }
   EXPECT_EQ(ReadToTheEnd(server_, Make(server_, 10)), 0u);
@@ -151,8 +151,7 @@ TEST_P(ClosingTest, ACloseThatCannotDrainAbortsAtItsDeadline) {
 // Rule 10.
 TEST_P(ClosingTest, LingerBoundsAGracefulCloseWithoutADeadline) {
   ASSERT_NO_FATAL_FAILURE(Connect({.linger = absl::Milliseconds(40)}));
-  const std::vector<OpId> waiting =
-      FillUp(client_, Make(client_, 256 * 1024), 20, Path::kCopy);
+  const std::vector<OpId> waiting = FillUp(client_, Make(client_, 256 * 1024), 20, Path::kCopy);
   ASSERT_FALSE(waiting.empty());
   const absl::Time begun = client_.context.Now();
   const Event closed = End(client_, client_.Close());
@@ -193,9 +192,9 @@ TEST_P(ClosingTest, AfterItsCloseASocketIsNeverHeardOfAgain) {
     if (event.socket == id && event.op == close) closed = true;
   }
   EXPECT_TRUE(closed);
-  EXPECT_TRUE(Refuses(client_.socket.Send(Make(client_, 10).All(), SendFlags::kNone,
-                                          client_.Args()),
-                      ErrorKind::kShutDown, absl::StatusCode::kFailedPrecondition));
+  EXPECT_TRUE(
+      Refuses(client_.socket.Send(Make(client_, 10).All(), SendFlags::kNone, client_.Args()),
+              ErrorKind::kShutDown, absl::StatusCode::kFailedPrecondition));
 }
 
 // Rule 10.
@@ -238,8 +237,7 @@ TEST_P(ClosingTest, ASocketThatWasNeverConnectedClosesAtOnce) {
 TEST_P(ClosingTest, ClosingAListenerEndsItsAcceptsAndFreesItsPort) {
   const Address address = Listen();
   const OpId accept = server_.Accepted(listener_.Accept(0, server_.Args()));
-  const OpId close =
-      server_.Accepted(listener_.Close(CloseMode::kGraceful, server_.Args()));
+  const OpId close = server_.Accepted(listener_.Close(CloseMode::kGraceful, server_.Args()));
   EXPECT_FALSE(End(server_, accept).ok());
   EXPECT_TRUE(End(server_, close).ok());
   Socket again = *server_.context.CreateSocket(Family::kIpv4);
@@ -266,8 +264,8 @@ TEST_P(ClosingTest, AConnectionThatIsNotTakenEndsWithItsListener) {
 TEST_P(ClosingTest, AQueueThatOperationsNameIsNotClosed) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   EventQueue other = *server_.context.CreateQueue({.depth = 4});
-  const auto posted = server_.socket.Recv(Make(server_, 10).All(), RecvFlags::kNone,
-                                          {.queue = other});
+  const auto posted =
+      server_.socket.Recv(Make(server_, 10).All(), RecvFlags::kNone, {.queue = other});
   ASSERT_TRUE(posted.ok()) << posted.status();
   EXPECT_TRUE(Refuses(other.Close(), ErrorKind::kBusy, absl::StatusCode::kFailedPrecondition));
   EXPECT_TRUE(server_.socket.Cancel(*posted).ok());
@@ -276,9 +274,9 @@ TEST_P(ClosingTest, AQueueThatOperationsNameIsNotClosed) {
   EXPECT_TRUE(closed.ok()) << closed;
   std::array<Event, 1> none;
   EXPECT_FALSE(other.TryDequeue(absl::MakeSpan(none)).ok());
-  EXPECT_TRUE(Refuses(server_.socket.Recv(Make(server_, 10).All(), RecvFlags::kNone,
-                                          {.queue = other}),
-                      ErrorKind::kInvalidArgument, absl::StatusCode::kInvalidArgument));
+  EXPECT_TRUE(
+      Refuses(server_.socket.Recv(Make(server_, 10).All(), RecvFlags::kNone, {.queue = other}),
+              ErrorKind::kInvalidArgument, absl::StatusCode::kInvalidArgument));
 }
 
 // Rule 12.
@@ -288,9 +286,8 @@ TEST_P(ClosingTest, DestroyingAQueueAbortsTheConnectionsThatNameIt) {
   const OpId mine = server_.Recv(Make(server_, 10).All());
   {
     EventQueue other = *server_.context.CreateQueue({.depth = 4});
-    ASSERT_TRUE(server_.socket
-                    .Recv(Make(server_, 10).All(), RecvFlags::kNone, {.queue = other})
-                    .ok());
+    ASSERT_TRUE(
+        server_.socket.Recv(Make(server_, 10).All(), RecvFlags::kNone, {.queue = other}).ok());
   }
   EXPECT_EQ(End(server_, mine).kind, ErrorKind::kLocalAbort);
   EXPECT_EQ(End(client_, theirs).kind, ErrorKind::kPeerReset);

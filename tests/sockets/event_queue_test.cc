@@ -60,8 +60,7 @@ TEST_P(EventQueueTest, AFullQueueRefusesWithoutAnyEffect) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_TRUE(
         Refuses(PostReceive(), ErrorKind::kQueueFull, absl::StatusCode::kResourceExhausted));
-    const auto send =
-        server_.socket.Send(to_->At(0, 9), SendFlags::kNone, {.queue = queue_});
+    const auto send = server_.socket.Send(to_->At(0, 9), SendFlags::kNone, {.queue = queue_});
     EXPECT_TRUE(Refuses(send, ErrorKind::kQueueFull, absl::StatusCode::kResourceExhausted));
     const auto close = server_.socket.Close(CloseMode::kAbort, {.queue = queue_});
     EXPECT_TRUE(Refuses(close, ErrorKind::kQueueFull, absl::StatusCode::kResourceExhausted));
@@ -84,8 +83,7 @@ TEST_P(EventQueueTest, ASlotIsTakenUntilTheEventIsDequeued) {
   EXPECT_EQ(stats.depth, 2u);
   EXPECT_EQ(stats.waiting, 1u);
   EXPECT_EQ(stats.reserved, 1u);
-  EXPECT_TRUE(
-      Refuses(PostReceive(), ErrorKind::kQueueFull, absl::StatusCode::kResourceExhausted));
+  EXPECT_TRUE(Refuses(PostReceive(), ErrorKind::kQueueFull, absl::StatusCode::kResourceExhausted));
   EXPECT_EQ(*queue_.TryDequeue(absl::MakeSpan(out_)), 1u);
   EXPECT_TRUE(PostReceive().ok());
   EndEverything();
@@ -211,16 +209,14 @@ TEST_P(EventQueueTest, ALoopThatOnlyFollowsTheDescriptorsCarriesEverything) {
 TEST_P(EventQueueTest, ResizeTakesAnyDepthThatHoldsWhatIsPromised) {
   ASSERT_NO_FATAL_FAILURE(Open(2));
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(PostReceive().ok());
-  EXPECT_TRUE(
-      Refuses(queue_.Resize(1), ErrorKind::kBusy, absl::StatusCode::kFailedPrecondition));
+  EXPECT_TRUE(Refuses(queue_.Resize(1), ErrorKind::kBusy, absl::StatusCode::kFailedPrecondition));
   EXPECT_EQ(queue_.Stats().depth, 2u);
   EXPECT_TRUE(queue_.Resize(5).ok());
   EXPECT_EQ(queue_.Stats().depth, 5u);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(PostReceive().ok());
   EXPECT_FALSE(PostReceive().ok());
   Feed(4);
-  EXPECT_TRUE(
-      Refuses(queue_.Resize(4), ErrorKind::kBusy, absl::StatusCode::kFailedPrecondition));
+  EXPECT_TRUE(Refuses(queue_.Resize(4), ErrorKind::kBusy, absl::StatusCode::kFailedPrecondition));
   EXPECT_EQ(*queue_.TryDequeue(absl::MakeSpan(out_).subspan(0, 3)), 3u);
   EXPECT_TRUE(queue_.Resize(2).ok()) << "one event and one operation are left";
   EXPECT_EQ(*queue_.TryDequeue(absl::MakeSpan(out_)), 1u);
@@ -249,8 +245,7 @@ TEST_P(EventQueueTest, ResizeKeepsTheEventsAndTheirOrder) {
 TEST_P(EventQueueTest, DepthsOutsideTheirRangeAreRefusedWithTheRange) {
   for (const uint32_t depth : {0u, (1u << 20) + 1}) {
     const auto queue = server_.context.CreateQueue({.depth = depth});
-    EXPECT_TRUE(
-        Refuses(queue, ErrorKind::kInvalidArgument, absl::StatusCode::kInvalidArgument));
+    EXPECT_TRUE(Refuses(queue, ErrorKind::kInvalidArgument, absl::StatusCode::kInvalidArgument));
     EXPECT_NE(queue.status().message().find("1048576"), std::string::npos) << queue.status();
   }
   EXPECT_TRUE(Refuses(server_.queue.Resize(0), ErrorKind::kInvalidArgument,

@@ -72,8 +72,7 @@ TEST_P(ExposureTest, ARegionInUseIsNotClosedAndNothingChanges) {
   Memory& to = Make(server_, kLarge);
   from.Fill(NewSeed());
   const OpId receive = server_.Recv(to.All(), RecvFlags::kWaitAll);
-  EXPECT_TRUE(
-      Refuses(to.region.Close(), ErrorKind::kBusy, absl::StatusCode::kFailedPrecondition));
+  EXPECT_TRUE(Refuses(to.region.Close(), ErrorKind::kBusy, absl::StatusCode::kFailedPrecondition));
   EXPECT_TRUE(Refuses(to.region.Close(server_.context.Now() + absl::Milliseconds(20)),
                       ErrorKind::kDeadlineExceeded, absl::StatusCode::kDeadlineExceeded));
   const OpId send = client_.Send(from.All());
@@ -115,8 +114,7 @@ TEST_P(ExposureTest, DroppingTheLastHandleDuringAnOperationIsSafe) {
 
 TEST_P(ExposureTest, EachKindOfExposureCarriesTheSameBytes) {
   ASSERT_NO_FATAL_FAILURE(Connect());
-  for (const Exposure sending :
-       {Exposure::kPerOperation, Exposure::kRegionKey, Exposure::kNone}) {
+  for (const Exposure sending : {Exposure::kPerOperation, Exposure::kRegionKey, Exposure::kNone}) {
     for (const Exposure receiving :
          {Exposure::kPerOperation, Exposure::kRegionKey, Exposure::kNone}) {
       Memory& from = Make(client_, kLarge, {.exposure = sending});
@@ -157,8 +155,7 @@ TEST_P(ExposureTest, ReadOnlyMemoryIsSentByEitherPathAndNeverReceivedInto) {
     EXPECT_TRUE(SameBytes(text, to.bytes));
   }
   const auto refused = client_.socket.Recv(region->slice(), RecvFlags::kNone, client_.Args());
-  EXPECT_TRUE(
-      Refuses(refused, ErrorKind::kInvalidArgument, absl::StatusCode::kInvalidArgument));
+  EXPECT_TRUE(Refuses(refused, ErrorKind::kInvalidArgument, absl::StatusCode::kInvalidArgument));
 }
 
 TEST_P(ExposureTest, TheSameSliceIsSentManyTimesAtOnce) {
@@ -173,8 +170,7 @@ TEST_P(ExposureTest, TheSameSliceIsSentManyTimesAtOnce) {
   for (const OpId op : sends) EndWell(client_, op, 100'000);
   EndWell(server_, receive, to.size());
   for (size_t i = 0; i < 16; ++i) {
-    EXPECT_TRUE(
-        SameBytes(from.bytes, absl::MakeSpan(to.bytes).subspan(i * 100'000, 100'000)));
+    EXPECT_TRUE(SameBytes(from.bytes, absl::MakeSpan(to.bytes).subspan(i * 100'000, 100'000)));
   }
 }
 

@@ -30,8 +30,8 @@ class HostileListenerTest : public PairTest {
     OpArgs args = client_.Args();
     deadline_ = client_.context.Now() + patience;
     args.deadline = deadline_;
-    connect_ = client_.Accepted(
-        client_.socket.Connect(Address::Loopback(Family::kIpv4, port), args));
+    connect_ =
+        client_.Accepted(client_.socket.Connect(Address::Loopback(Family::kIpv4, port), args));
     ASSERT_TRUE(raw_->Accept());
   }
   // How the connect ends when it is answered so.
@@ -96,8 +96,7 @@ TEST_P(HostileListenerTest, AListenerThatClosesIsToldAtOnce) {
 TEST_P(HostileListenerTest, ASilentListenerIsGivenUpAtTheDeadline) {
   ASSERT_NO_FATAL_FAILURE(Begin(absl::Milliseconds(100)));
   const Event event = End(client_, connect_);
-  EXPECT_TRUE(
-      Refuses(event.status(), ErrorKind::kDeadlineExceeded, StatusCode::kDeadlineExceeded));
+  EXPECT_TRUE(Refuses(event.status(), ErrorKind::kDeadlineExceeded, StatusCode::kDeadlineExceeded));
   EXPECT_GE(client_.context.Now(), deadline_);
   EXPECT_LT(client_.context.Now(), deadline_ + absl::Seconds(5));
   EXPECT_TRUE(raw_->WaitForEnd()) << "it is not left open";
@@ -129,9 +128,9 @@ TEST_P(HostileListenerTest, AHelloAckThatLiesIsARefusedHandshake) {
     uint64_t value;
     size_t size;
   };
-  const std::vector<Lie> lies = {{0, 0, 1},      {0, 0xff, 1},   {4, 0, 4},    {4, 195, 4},
-                                 {4, 197, 4},    {16, 0x32, 1},  {16, 0, 1},   {20, 0, 4},
-                                 {20, 0xffffffff, 4}};
+  const std::vector<Lie> lies = {{0, 0, 1},   {0, 0xff, 1}, {4, 0, 4},
+                                 {4, 195, 4}, {4, 197, 4},  {16, 0x32, 1},
+                                 {16, 0, 1},  {20, 0, 4},   {20, 0xffffffff, 4}};
   for (const Lie& lie : lies) {
     Octets ack = HonestHelloAck();
     Put(ack, lie.at, lie.value, lie.size);

@@ -150,14 +150,13 @@ TEST_P(HostilePeerTest, ABadStartupFrameIsRefused) {
     uint64_t value;
     size_t size;
   };
-  const std::vector<Change> changes = {
-      {0, 'm', 1},        // the key
-      {8, 0x52657020, 4},  // the key of a reply
-      {16, 0x90, 1},      // markers
-      {17, 0, 1},         // revision
-      {17, 3, 1},        {17, 255, 1},
-      {18, 513, 2},       // longer than any private data
-      {18, 65535, 2}};
+  const std::vector<Change> changes = {{0, 'm', 1},         // the key
+                                       {8, 0x52657020, 4},  // the key of a reply
+                                       {16, 0x90, 1},       // markers
+                                       {17, 0, 1},          // revision
+                                       {17, 3, 1},         {17, 255, 1},
+                                       {18, 513, 2},  // longer than any private data
+                                       {18, 65535, 2}};
   for (const Change& change : changes) {
     auto raw = Raw();
     ASSERT_TRUE(raw->Connect(address_.port()));
@@ -195,12 +194,11 @@ TEST_P(HostilePeerTest, AHelloThatLiesIsRejected) {
     uint64_t value;
     size_t size;
   };
-  const std::vector<Lie> lies = {{0, 1, 1},       {0, kData, 1},           {4, 0, 4},
-                                 {4, 91, 4},      {4, 93, 4},              {4, 0xffffffff, 4},
-                                 {16, 0x32, 1},   {16, 0x00, 1},           {17, 0x50, 1},
-                                 {17, 0x00, 1},   {20, 0, 4},              {24, 0, 4},
-                                 {24, 15, 4},     {24, 0x7fffffff, 4},     {19, 0, 1},
-                                 {8, 0x10000, 4}, {12, 0xffff0000, 4},     {2, 0, 2}};
+  const std::vector<Lie> lies = {
+      {0, 1, 1},          {0, kData, 1},       {4, 0, 4},     {4, 91, 4},          {4, 93, 4},
+      {4, 0xffffffff, 4}, {16, 0x32, 1},       {16, 0x00, 1}, {17, 0x50, 1},       {17, 0x00, 1},
+      {20, 0, 4},         {24, 0, 4},          {24, 15, 4},   {24, 0x7fffffff, 4}, {19, 0, 1},
+      {8, 0x10000, 4},    {12, 0xffff0000, 4}, {2, 0, 2}};
   size_t rejected = 0;
   for (const Lie& lie : lies) {
     auto raw = Raw();

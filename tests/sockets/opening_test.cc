@@ -19,8 +19,8 @@ std::string TextOf(const absl::Status& status) {
 }
 
 TEST(OpeningTest, AnUnknownFabricIsRefusedAndTheKnownOnesAreListed) {
-  for (const std::string name : {"", "nonsense", "QPIP", "sim:", "sim:x", "qpip:1",
-                                 "sim:99999999999999999999999"}) {
+  for (const std::string name :
+       {"", "nonsense", "QPIP", "sim:", "sim:x", "qpip:1", "sim:99999999999999999999999"}) {
     const auto opened = Context::Open({.fabric = name});
     EXPECT_TRUE(Refuses(opened, ErrorKind::kInvalidArgument, StatusCode::kInvalidArgument))
         << '"' << name << '"';
@@ -88,8 +88,8 @@ TEST(OpeningTest, AddressesReadWhatTheyWrite) {
   for (const std::string text : {"", "localhost:1", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536",
                                  "127.0.0.1:-1", "::1:80", "[::1]", "[::1]80", "127.0.0.1:5x",
                                  "1.2.3:4", "[fe80::1%eth0]:1", " 127.0.0.1:1", "127.0.0.1:1 "}) {
-    EXPECT_TRUE(Refuses(Address::Parse(text), ErrorKind::kInvalidArgument,
-                        StatusCode::kInvalidArgument))
+    EXPECT_TRUE(
+        Refuses(Address::Parse(text), ErrorKind::kInvalidArgument, StatusCode::kInvalidArgument))
         << '"' << text << '"';
   }
 }
@@ -109,8 +109,7 @@ class RendezvousTest : public PairTest {
     client_.socket = *client_.context.CreateSocket(address.family());
     OpArgs args = client_.Args();
     args.deadline = client_.context.Now() + patience;
-    const Event event =
-        End(client_, client_.Accepted(client_.socket.Connect(address, args)));
+    const Event event = End(client_, client_.Accepted(client_.socket.Connect(address, args)));
     EXPECT_EQ(event.type, EventType::kConnect);
     return event;
   }
@@ -134,8 +133,7 @@ TEST_P(RendezvousTest, NobodyListeningIsRefusedAndNamed) {
   Settle();
   const Event event = ConnectAndFail(address);
   EXPECT_TRUE(Refuses(event.status(), ErrorKind::kRefused, StatusCode::kUnavailable));
-  EXPECT_NE(TextOf(event.status()).find(address.ToString()), std::string::npos)
-      << event.status();
+  EXPECT_NE(TextOf(event.status()).find(address.ToString()), std::string::npos) << event.status();
   const auto later = client_.socket.Send(Make(client_, 5).All(), SendFlags::kNone, client_.Args());
   EXPECT_FALSE(later.ok());
 }
@@ -158,8 +156,7 @@ TEST_P(RendezvousTest, AListenerOnEveryAddressIsReachedByLoopback) {
   ASSERT_TRUE(listener_.Bind(Address::Any(Family::kIpv4, 0)).ok());
   ASSERT_TRUE(listener_.Listen(4).ok());
   ASSERT_NE(listener_.local().port(), 0u);
-  ASSERT_NO_FATAL_FAILURE(
-      ConnectTo(Address::Loopback(Family::kIpv4, listener_.local().port())));
+  ASSERT_NO_FATAL_FAILURE(ConnectTo(Address::Loopback(Family::kIpv4, listener_.local().port())));
   Carry(client_, Make(client_, 1'000), server_, Make(server_, 1'000), 1'000);
 }
 
@@ -186,15 +183,13 @@ TEST_P(RendezvousTest, ManyConnectionsAreServedByOneListener) {
   ASSERT_EQ(accepted.size(), kCount);
   // Each is told apart: a byte of its own through each.
   for (Socket& mine : sockets) {
-    const auto theirs = std::find_if(accepted.begin(), accepted.end(), [&](const Socket& one) {
-      return one.peer() == mine.local();
-    });
+    const auto theirs = std::find_if(accepted.begin(), accepted.end(),
+                                     [&](const Socket& one) { return one.peer() == mine.local(); });
     ASSERT_NE(theirs, accepted.end());
     Memory& from = Make(client_, 1);
     Memory& to = Make(server_, 1);
     from.bytes[0] = static_cast<std::byte>(mine.local().port() & 0xff);
-    const OpId receive = server_.Accepted(
-        theirs->Recv(to.All(), RecvFlags::kNone, server_.Args()));
+    const OpId receive = server_.Accepted(theirs->Recv(to.All(), RecvFlags::kNone, server_.Args()));
     (void)client_.Accepted(mine.Send(from.All(), SendFlags::kNone, client_.Args()));
     EndWell(server_, receive, 1);
     EXPECT_EQ(to.bytes[0], from.bytes[0]);

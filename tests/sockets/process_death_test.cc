@@ -52,6 +52,10 @@ int RunPeer(const std::string& manner, uint16_t port, bool manual) {
   (void)side.queue.Dequeue(absl::MakeSpan(some),
                            {.deadline = side.context.Now() + absl::Milliseconds(20)});
   if (write(STDOUT_FILENO, "r", 1) != 1) return 7;
+  char word = 0;
+  pollfd heard{STDIN_FILENO, POLLIN, 0};
+  while (poll(&heard, 1, 1) == 0) (void)side.queue.TryDequeue(absl::MakeSpan(some));
+  if (read(STDIN_FILENO, &word, 1) != 1) return 8;
   if (manner == "killed") {
     for (;;) {
       (void)side.queue.Dequeue(absl::MakeSpan(some));
@@ -75,18 +79,23 @@ class ProcessDeathTest : public ::testing::TestWithParam<Ending> {
  protected:
   pid_t Start(uint16_t port) {
     std::array<int, 2> pipes{};
+    std::array<int, 2> words{};
     EXPECT_EQ(pipe2(pipes.data(), O_CLOEXEC), 0);
+    EXPECT_EQ(pipe2(words.data(), O_CLOEXEC), 0);
     const std::string text = std::to_string(port);
     const bool manual = GetParam().world == World::kQpipManual;
     const pid_t child = fork();
     if (child == 0) {
+      dup2(words[0], STDIN_FILENO);
       dup2(pipes[1], STDOUT_FILENO);
       execl("/proc/self/exe", "peer", "--peer", GetParam().manner.c_str(), text.c_str(),
             manual ? "manual" : "thread", nullptr);
       _exit(127);
     }
     close(pipes[1]);
+    close(words[0]);
     ready_ = pipes[0];
+    words_ = words[1];
     return child;
   }
   bool IsReady() {
@@ -96,9 +105,11 @@ class ProcessDeathTest : public ::testing::TestWithParam<Ending> {
   }
   void TearDown() override {
     if (ready_ >= 0) close(ready_);
+    if (words_ >= 0) close(words_);
   }
 
   int ready_ = -1;
+  int words_ = -1;
 };
 
 std::vector<Ending> Endings() {
@@ -112,7 +123,8 @@ std::vector<Ending> Endings() {
 }
 INSTANTIATE_TEST_SUITE_P(On, ProcessDeathTest, ::testing::ValuesIn(Endings()),
                          [](const auto& tested) {
-                           std::string name = tested.param.manner + "_" + NameOf(tested.param.world);
+                           std::string name =
+                               tested.param.manner + "_" + NameOf(tested.param.world);
                            return name[0] == '_' ? "immediate" + name : name;
                          });
 
@@ -144,7 +156,11 @@ TEST_P(ProcessDeathTest, EveryOperationOfTheOtherSideEndsOnceInABoundedTime) {
   pending.push_back(server.Recv(mine.At(0, 100)));
   for (int i = 0; i < 40; ++i) pending.push_back(server.Recv(mine.All(), RecvFlags::kWaitAll));
   for (int i = 0; i < 8; ++i) pending.push_back(server.Send(mine.All()));
-  if (GetParam().manner == "killed") kill(child, SIGKILL);
+  if (GetParam().manner == "killed") {
+    kill(child, SIGKILL);
+  } else {
+    EXPECT_EQ(write(words_, "e", 1), 1);
+  }
   int status = 0;
   bool ended = false;
   EXPECT_TRUE(wait([&] { return ended = ended || waitpid(child, &status, WNOHANG) == child; },

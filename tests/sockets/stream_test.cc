@@ -38,7 +38,11 @@ class StreamTest : public PairTest {
     return sizes;
   }
   Flow MakeFlow(Random& random, Side& from, Side& to, uint64_t total, uint64_t most) {
-    Flow flow{&from, &to, &Make(from, total), &Make(to, total), Cut(random, total, most),
+    Flow flow{&from,
+              &to,
+              &Make(from, total),
+              &Make(to, total),
+              Cut(random, total, most),
               Cut(random, total, most)};
     flow.source->Fill(random.Next());
     return flow;
@@ -46,7 +50,8 @@ class StreamTest : public PairTest {
   // Posts a few more of either kind, as if by whim.
   static void PostSome(Flow& flow, Random& random, bool any_path) {
     const auto path = [&] { return any_path ? Path(random.Below(3)) : Path::kByThreshold; };
-    while (flow.sent < flow.sends.size() && flow.from->Outstanding() < 100 && !random.Chance(1, 4)) {
+    while (flow.sent < flow.sends.size() && flow.from->Outstanding() < 100 &&
+           !random.Chance(1, 4)) {
       const uint64_t length = flow.sends[flow.sent++];
       OpArgs args = flow.from->Args();
       args.path = path();
@@ -170,8 +175,8 @@ TEST_P(StreamTest, GathersFromAndScattersIntoManyPlaces) {
     };
     OpArgs sending = client_.Args();
     sending.path = path;
-    const OpId receive = server_.Accepted(
-        server_.socket.RecvV(slices(to), RecvFlags::kWaitAll, server_.Args()));
+    const OpId receive =
+        server_.Accepted(server_.socket.RecvV(slices(to), RecvFlags::kWaitAll, server_.Args()));
     const OpId send =
         client_.Accepted(client_.socket.SendV(slices(from), SendFlags::kNone, sending));
     EndWell(client_, send, kBytes);

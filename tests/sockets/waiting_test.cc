@@ -26,8 +26,7 @@ class WaitingTest : public PairTest {
   }
   void PostReceives(int count) {
     for (int i = 0; i < count; ++i) {
-      ASSERT_TRUE(
-          server_.socket.Recv(to_->At(0, 1), RecvFlags::kWaitAll, {.queue = queue_}).ok());
+      ASSERT_TRUE(server_.socket.Recv(to_->At(0, 1), RecvFlags::kWaitAll, {.queue = queue_}).ok());
     }
   }
   void Feed(uint32_t count) {
@@ -126,11 +125,10 @@ TEST_P(WaitingTest, AWakeEndsTheNextWaitOnceAndConsumesNothing) {
   ASSERT_NO_FATAL_FAILURE(PostReceives(2));
   Feed(1);
   queue_.Wake();
-  EXPECT_TRUE(Refuses(Dequeue(2, absl::Seconds(20)), ErrorKind::kCancelled,
-                      absl::StatusCode::kCancelled));
+  EXPECT_TRUE(
+      Refuses(Dequeue(2, absl::Seconds(20)), ErrorKind::kCancelled, absl::StatusCode::kCancelled));
   EXPECT_EQ(queue_.Stats().waiting, 1u);
-  EXPECT_EQ(Dequeue(2, absl::Milliseconds(10)).status().code(),
-            absl::StatusCode::kDeadlineExceeded)
+  EXPECT_EQ(Dequeue(2, absl::Milliseconds(10)).status().code(), absl::StatusCode::kDeadlineExceeded)
       << "one Wake ends one wait";
   EXPECT_EQ(*Dequeue(1, absl::Seconds(1)), 1u);
 }
