@@ -68,6 +68,7 @@ class QueueState {
 
   size_t Take(std::span<Event> out, size_t at_least);
   void AfterTaking(size_t taken);
+  absl::StatusOr<size_t> TakeLast(std::span<Event> out, const absl::Status& unusable);
   absl::Status CheckWait(std::span<Event> out, const WaitArgs& wait) const;
   absl::StatusOr<size_t> WaitManual(std::span<Event> out, const WaitArgs& wait, Time deadline);
   absl::StatusOr<size_t> WaitThreaded(std::span<Event> out, const WaitArgs& wait, Time deadline);

@@ -37,7 +37,6 @@ timespec ToTimespec(Duration duration) {
 }  // namespace
 
 absl::Status QueueState::CheckWait(std::span<Event> out, const WaitArgs& wait) const {
-  if (absl::Status usable = context_->Usable(); !usable.ok()) return usable;
   const std::lock_guard lock(mutex_);
   if (wait.min_events > out.size() || wait.min_events > ring_.size()) {
     return MakeError(ErrorKind::kInvalidArgument,
@@ -57,8 +56,16 @@ absl::Status QueueState::CheckWait(std::span<Event> out, const WaitArgs& wait) c
   return absl::OkStatus();
 }
 
+// The Context has been closed: what it delivered before is still there to be taken.
+absl::StatusOr<size_t> QueueState::TakeLast(std::span<Event> out, const absl::Status& unusable) {
+  if (KindOf(unusable) == ErrorKind::kBadHandle && !out.empty()) {
+    if (const size_t taken = Take(out, 1); taken > 0) return taken;
+  }
+  return unusable;
+}
+
 absl::StatusOr<size_t> QueueState::TryDequeue(std::span<Event> out) {
-  if (absl::Status usable = context_->Usable(); !usable.ok()) return usable;
+  if (absl::Status usable = context_->Usable(); !usable.ok()) return TakeLast(out, usable);
   if (context_->manual()) context_->shard().Poll();
   const size_t taken = Take(out, 0);
   AfterTaking(taken);
@@ -67,6 +74,7 @@ absl::StatusOr<size_t> QueueState::TryDequeue(std::span<Event> out) {
 
 absl::StatusOr<size_t> QueueState::Dequeue(std::span<Event> out, const WaitArgs& wait) {
   if (wait.min_events == 0) return TryDequeue(out);
+  if (absl::Status usable = context_->Usable(); !usable.ok()) return TakeLast(out, usable);
   if (absl::Status status = CheckWait(out, wait); !status.ok()) return status;
   const Time deadline = context_->ToShardTime(wait.deadline);
   const absl::StatusOr<size_t> taken =
