@@ -11,6 +11,7 @@
 #include "impl/fabric/qpip/hot_list.h"
 #include "impl/fabric/qpip/queue_pair.h"
 #include "impl/fabric/qpip/rendezvous.h"
+#include "impl/fabric/qpip/tcp_stream.h"
 
 namespace esdp::fabric::qpip {
 namespace {
@@ -49,7 +50,10 @@ class QpipFabric final : public Fabric, private QueuePairs {
   explicit QpipFabric(const QpipOptions& options)
       : commons_(options), rendezvous_(commons_, *this) {}
 
-  absl::Status Open() { return commons_.poller.Open(); }
+  absl::Status Open() {
+    ESDP_RETURN_IF_ERROR(TcpStream::Check(commons_.options));
+    return commons_.poller.Open();
+  }
 
   const char* name() const override { return "qpip"; }
   const Limits& limits() const override { return kLimits; }

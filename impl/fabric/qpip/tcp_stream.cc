@@ -185,6 +185,12 @@ TcpStream& TcpStream::operator=(TcpStream&& other) noexcept {
   return *this;
 }
 
+absl::Status TcpStream::Check(const QpipOptions& options) {
+  if (options.congestion_control.empty()) return absl::OkStatus();
+  absl::StatusOr<TcpStream> stream = Open(Address{});
+  return stream.ok() ? stream->Configure(options) : stream.status();
+}
+
 absl::StatusOr<TcpStream> TcpStream::Connect(const Address& local, const Address& peer,
                                              const QpipOptions& options) {
   absl::StatusOr<TcpStream> stream = Open(peer);

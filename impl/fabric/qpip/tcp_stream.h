@@ -71,6 +71,8 @@ class TcpStream {
   TcpStream(TcpStream&& other) noexcept;
   TcpStream& operator=(TcpStream&& other) noexcept;
 
+  // Whether this system knows what the options name; to be told before there is a connection.
+  static absl::Status Check(const QpipOptions& options);
   // Starts to connect; writable when that is decided, TakeError tells how. A `local` without bytes
   // and port means any.
   static absl::StatusOr<TcpStream> Connect(const Address& local, const Address& peer,
