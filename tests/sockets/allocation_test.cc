@@ -73,16 +73,21 @@ class AllocationTest : public PairTest {
     }
     return count == 0;
   }
-  // How many allocations `rounds` more rounds cost, after some to warm up.
+  // How many allocations `rounds` more rounds cost, after some to warm up. With a thread, how full
+  // the library's lists get is a matter of chance: these may grow a few more times, and then stop.
   template <typename Round>
   uint64_t Count(size_t rounds, Round round) {
     for (size_t i = 0; i < rounds; ++i) EXPECT_TRUE(round()) << "while warming up";
-    const uint64_t before = g_allocations.load();
-    bool all = true;
-    for (size_t i = 0; i < rounds; ++i) all = round() && all;
-    const uint64_t after = g_allocations.load();
-    EXPECT_TRUE(all);
-    return after - before;
+    uint64_t allocations = 1;
+    const int attempts = world() == World::kQpipManual ? 1 : 10;
+    for (int attempt = 0; attempt < attempts && allocations > 0; ++attempt) {
+      const uint64_t before = g_allocations.load();
+      bool all = true;
+      for (size_t i = 0; i < rounds; ++i) all = round() && all;
+      allocations = g_allocations.load() - before;
+      EXPECT_TRUE(all);
+    }
+    return allocations;
   }
   bool Bounce(uint64_t size, const OpArgs& mine, const OpArgs& theirs) {
     return server_.socket.Recv(to_->At(0, size), RecvFlags::kWaitAll, theirs).ok() &&
