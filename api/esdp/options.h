@@ -66,7 +66,7 @@ struct RegisterOptions {
 
 struct AllocateOptions {
   RegisterOptions registration = {};
-  bool huge_pages = false;  // ResourceExhausted when the system has none free
+  bool huge_pages = false;  // true is Unimplemented: map such memory and register it
 };
 
 enum class WaitMode : uint8_t {

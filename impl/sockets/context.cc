@@ -16,18 +16,15 @@
 namespace esdp {
 namespace {
 
+using sockets::ContextCall;
 using sockets::ContextState;
 using sockets::MakeError;
-
-absl::Status Check(const std::shared_ptr<ContextState>& state) {
-  if (state == nullptr) return MakeError(ErrorKind::kBadHandle, "the Context handle is empty");
-  return state->Usable();
-}
 
 absl::StatusOr<Region> RegisterWith(const std::shared_ptr<ContextState>& context,
                                     absl::Span<std::byte> memory, const RegisterOptions& options,
                                     sockets::OwnedMemory owned) {
-  if (absl::Status usable = Check(context); !usable.ok()) return usable;
+  const ContextCall call(context.get());
+  if (!call.ok()) return call.status();
   if (memory.data() == nullptr || memory.empty()) {
     return MakeError(ErrorKind::kInvalidArgument, "a region needs at least one byte of memory");
   }
@@ -70,7 +67,12 @@ absl::StatusOr<Region> Context::RegisterReadOnly(absl::Span<const std::byte> mem
 }
 
 absl::StatusOr<Region> Context::Allocate(size_t bytes, const AllocateOptions& options) {
-  if (absl::Status usable = Check(state_); !usable.ok()) return usable;
+  if (options.huge_pages) {
+    return MakeError(ErrorKind::kUnsupported,
+                     "huge pages are not allocated here: map them and call Register");
+  }
+  const ContextCall call(state_.get());
+  if (!call.ok()) return call.status();
   sockets::OwnedMemory owned(static_cast<std::byte*>(
       ::operator new (bytes, std::align_val_t{ContextState::kPageBytes}, std::nothrow)));
   if (owned == nullptr) {
@@ -83,7 +85,8 @@ absl::StatusOr<Region> Context::Allocate(size_t bytes, const AllocateOptions& op
 }
 
 absl::StatusOr<EventQueue> Context::CreateQueue(const QueueOptions& options) {
-  if (absl::Status usable = Check(state_); !usable.ok()) return usable;
+  const ContextCall call(state_.get());
+  if (!call.ok()) return call.status();
   auto queue = sockets::QueueState::Create(state_, options);
   if (!queue.ok()) return queue.status();
   return sockets::QueueAccess::Make(*std::move(queue));
@@ -91,7 +94,8 @@ absl::StatusOr<EventQueue> Context::CreateQueue(const QueueOptions& options) {
 
 absl::StatusOr<Socket> Context::CreateSocket(Family family, SocketType,
                                              const SocketOptions& options) {
-  if (absl::Status usable = Check(state_); !usable.ok()) return usable;
+  const ContextCall call(state_.get());
+  if (!call.ok()) return call.status();
   if (absl::Status status = sockets::SocketState::CheckOptions(options); !status.ok()) {
     return status;
   }
@@ -101,7 +105,8 @@ absl::StatusOr<Socket> Context::CreateSocket(Family family, SocketType,
 }
 
 absl::StatusOr<Socket> Context::TakeAccepted(SocketId accepted) {
-  if (absl::Status usable = Check(state_); !usable.ok()) return usable;
+  const ContextCall call(state_.get());
+  if (!call.ok()) return call.status();
   auto socket = state_->TakeUntaken(accepted);
   if (socket == nullptr) {
     return MakeError(ErrorKind::kBadHandle,
@@ -114,7 +119,8 @@ absl::StatusOr<Socket> Context::TakeAccepted(SocketId accepted) {
 absl::Time Context::Now() const { return state_ == nullptr ? absl::InfinitePast() : state_->Now(); }
 
 absl::StatusOr<int> Context::Progress(absl::Duration max) {
-  if (absl::Status usable = Check(state_); !usable.ok()) return usable;
+  const ContextCall call(state_.get());
+  if (!call.ok()) return call.status();
   if (!state_->manual()) {
     return MakeError(ErrorKind::kWrongState,
                      "the Context's own thread makes progress: open it with Progress::kManual");
@@ -138,7 +144,7 @@ absl::StatusOr<int> Context::Progress(absl::Duration max) {
 ContextStats Context::Stats() const { return state_ == nullptr ? ContextStats{} : state_->Stats(); }
 
 absl::Status Context::Close(absl::Time deadline) {
-  if (absl::Status usable = Check(state_); !usable.ok()) return usable;
+  if (const ContextCall call(state_.get()); !call.ok()) return call.status();
   for (const auto& socket : state_->Sockets()) socket->CloseQuietly();
   bool late = false;
   while (!late && state_->Stats().sockets > 0) late = !state_->Pause(deadline);

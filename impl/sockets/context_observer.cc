@@ -87,6 +87,16 @@ void ContextState::MatchAllListeners() {
   for (const auto& socket : listeners) socket->Match();
 }
 
+void ContextState::Add(QueueState* queue) {
+  const std::lock_guard lock(mutex_);
+  queues_.insert(queue);
+}
+
+void ContextState::Remove(QueueState* queue) {
+  const std::lock_guard lock(mutex_);
+  queues_.erase(queue);
+}
+
 std::vector<std::shared_ptr<SocketState>> ContextState::Sockets() const {
   std::vector<std::shared_ptr<SocketState>> all;
   const std::lock_guard lock(mutex_);
@@ -111,16 +121,8 @@ void ContextState::OnIncoming(provider::ListenerId listener, provider::Connectio
     abort.connection = connection;
     return shard_->Submit(abort);
   }
-  const auto option = [&](OptionName name) {
-    return std::get<uint64_t>(listening->GetOption(name)->value);
-  };
-  SocketOptions options;
-  options.zcopy_send_min = option(OptionName::kZcopySendMin);
-  options.zcopy_recv_min = option(OptionName::kZcopyRecvMin);
-  options.deadline_policy =
-      DeadlinePolicy{static_cast<uint8_t>(option(OptionName::kDeadlinePolicy))};
-  const auto accepted =
-      std::make_shared<SocketState>(shared_from_this(), FromProvider(peer).family(), options);
+  const auto accepted = std::make_shared<SocketState>(
+      shared_from_this(), FromProvider(peer).family(), listening->OptionsInForce());
   Add(accepted);
   Bind(connection, accepted);
   accepted->BecomeAccepted(connection, FromProvider(local), FromProvider(peer));

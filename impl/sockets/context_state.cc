@@ -33,7 +33,8 @@ absl::StatusOr<std::shared_ptr<ContextState>> ContextState::Open(const ContextOp
   auto shard = make_shard(*state, wanted);
   if (!shard.ok()) return Adopt(shard.status());
   state->shard_ = *std::move(shard);
-  state->manual_ = options.progress == Progress::kManual || state->shard_->virtual_time();
+  state->virtual_time_ = state->shard_->virtual_time();
+  state->manual_ = options.progress == Progress::kManual || state->virtual_time_;
   return state;
 }
 
@@ -50,16 +51,24 @@ absl::Status ContextState::Usable() const {
   if (ForkEpoch() != fork_epoch_) {
     return MakeError(ErrorKind::kAfterFork, "the Context was opened before fork()");
   }
-  if (stopped_.load(std::memory_order_acquire)) {
-    return MakeError(ErrorKind::kBadHandle, "the Context has been closed");
-  }
+  if (stopped()) return MakeError(ErrorKind::kBadHandle, "the Context has been closed");
   return absl::OkStatus();
+}
+
+// Counted first: Stop sees this call, or this call sees that the Context has stopped.
+ContextCall::ContextCall(ContextState* context) : context_(context) {
+  if (context_ == nullptr) {
+    status_ = MakeError(ErrorKind::kBadHandle, "the Context handle is empty");
+    return;
+  }
+  context_->calls_.fetch_add(1);
+  status_ = context_->Usable();
 }
 
 // --- time ----------------------------------------------------------------------------------------
 
 absl::Time ContextState::Now() const {
-  if (stopped_ || !shard_->virtual_time()) return clock_.WallNow();
+  if (!virtual_time_ || stopped()) return clock_.WallNow();
   return absl::UnixEpoch() + absl::Nanoseconds(shard_->Now().time_since_epoch().count());
 }
 
@@ -69,7 +78,8 @@ Time ContextState::ToShardTime(absl::Time deadline) const {
 }
 
 bool ContextState::Pause(absl::Time deadline) {
-  if (Now() >= deadline || stopped_) return false;
+  const ContextCall call(this);
+  if (!call.ok() || Now() >= deadline) return false;
   if (!manual_) {
     // An end in between is seen after kPause at the latest.
     std::unique_lock lock(pause_mutex_);
@@ -79,7 +89,7 @@ bool ContextState::Pause(absl::Time deadline) {
     return true;
   }
   if (shard_->Poll()) return true;
-  if (shard_->virtual_time()) return shard_->Advance(ToShardTime(deadline));
+  if (virtual_time_) return shard_->Advance(ToShardTime(deadline));
   (void)shard_->WaitForWork(std::min(ToShardTime(deadline), AddSaturating(shard_->Now(), kPause)));
   return true;
 }
@@ -178,9 +188,9 @@ void ContextState::Reap() {
     graves.swap(graves_);
     has_graves_.store(false, std::memory_order_release);
   }
-  for (Grave& grave : graves) {
-    if (Usable().ok()) (void)shard_->Deregister(*grave.memory);
-  }
+  const ContextCall call(this);
+  if (!call.ok()) return;
+  for (Grave& grave : graves) (void)shard_->Deregister(*grave.memory);
 }
 
 void ContextState::CountRegion(int count, int64_t bytes) {
@@ -192,12 +202,12 @@ ContextStats ContextState::Stats() const {
   ContextStats stats;
   stats.regions = static_cast<uint32_t>(regions_.load(std::memory_order_relaxed));
   stats.region_bytes = static_cast<uint64_t>(region_bytes_.load(std::memory_order_relaxed));
-  stats.queues = static_cast<uint32_t>(queues_.load(std::memory_order_relaxed));
   stats.operations = operations_.live();
   stats.operations_posted = operations_.posted();
   stats.bounce_bytes = bounce_pool_.in_use();
   const std::lock_guard lock(mutex_);
   stats.sockets = static_cast<uint32_t>(sockets_.size());
+  stats.queues = static_cast<uint32_t>(queues_.size());
   return stats;
 }
 
@@ -206,22 +216,39 @@ ContextStats ContextState::Stats() const {
 void ContextState::Stop() {
   if (!Usable().ok()) {
     // After a fork the shard is the parent's: leave everything as it is.
-    if (!stopped_ && shard_ != nullptr) (void)shard_.release();
+    if (!stopped() && shard_ != nullptr) (void)shard_.release();
     return;
   }
+  if (stopping_.exchange(true)) return;
   for (const auto& socket : Sockets()) socket->Abort();
   const absl::Time deadline = Now() + kStopWait;
   while (operations_.live() > 0 && Pause(deadline)) {
   }
   Reap();
-  stopped_.store(true, std::memory_order_release);
-  shard_.reset();
+  stopped_.store(true);
+  AwaitCalls();
+  // What the shard reports while it ends comes back here and needs it still.
+  std::default_delete<provider::Shard>()(shard_.get());
+  (void)shard_.release();
   FinishLeftovers();
   const std::lock_guard lock(mutex_);
   sockets_.clear();
   connections_.clear();
   listeners_.clear();
   untaken_.clear();
+}
+
+// A thread that waits for events leaves when it is woken; a wake may be lost to another thread.
+void ContextState::AwaitCalls() {
+  while (calls_.load() > 0) {
+    {
+      const std::lock_guard lock(mutex_);
+      for (QueueState* queue : queues_) queue->Interrupt();
+    }
+    if (manual_) shard_->Wake();
+    std::unique_lock lock(pause_mutex_);
+    ended_.wait_for(lock, kPause);
+  }
 }
 
 void ContextState::FinishLeftovers() {

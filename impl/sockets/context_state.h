@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,6 +23,7 @@
 
 namespace esdp::sockets {
 
+class QueueState;
 class SocketState;
 
 // What stands behind a Context: its shard, its operations, and its sockets by name.
@@ -51,8 +53,10 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   Transport transport() const { return transport_; }
   provider::Shard& shard() { return *shard_; }
   bool manual() const { return manual_; }
-  // OK unless the Context is closed or this is the child of a fork.
+  // OK unless the Context is closed or this is the child of a fork. It stays so only for the length
+  // of a ContextCall.
   absl::Status Usable() const;
+  bool stopped() const { return stopped_.load(); }
 
   absl::Time Now() const;
   Time ToShardTime(absl::Time deadline) const;
@@ -94,12 +98,14 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   void Reap();
 
   void CountRegion(int count, int64_t bytes);
-  void CountQueue(int count) { queues_.fetch_add(count, std::memory_order_relaxed); }
+  void Add(QueueState* queue);
+  void Remove(QueueState* queue);
   ContextStats Stats() const;
 
   // Every socket, to close them.
   std::vector<std::shared_ptr<SocketState>> Sockets() const;
-  // Aborts what is open and ends the shard. The Context is not usable any more.
+  // Aborts what is open, waits for the calls of other threads and ends the shard. The Context is
+  // not usable any more.
   void Stop();
 
   // provider::Observer
@@ -117,13 +123,19 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   explicit ContextState(const ContextOptions& options, Transport transport);
   std::shared_ptr<SocketState> FindConnection(provider::ConnectionId connection) const;
   void FinishLeftovers();
+  void AwaitCalls();
+
+  friend class ContextCall;
 
   const ContextOptions options_;
   const Transport transport_;
   std::shared_ptr<void> companion_;
   bool manual_ = false;
+  bool virtual_time_ = false;
   const uint32_t fork_epoch_;
   SystemClock clock_;
+  std::atomic<uint32_t> calls_{0};
+  std::atomic<bool> stopping_{false};
   std::atomic<bool> stopped_{false};
 
   OperationTable operations_;
@@ -135,6 +147,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   std::unordered_map<provider::ConnectionId, std::shared_ptr<SocketState>> connections_;
   std::unordered_map<provider::ListenerId, std::shared_ptr<SocketState>> listeners_;
   std::unordered_map<SocketId, std::shared_ptr<SocketState>> untaken_;
+  std::unordered_set<QueueState*> queues_;
 
   std::mutex pause_mutex_;
   std::condition_variable ended_;  // an operation, while somebody pauses
@@ -146,9 +159,27 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
 
   std::atomic<int> regions_{0};
   std::atomic<int64_t> region_bytes_{0};
-  std::atomic<int> queues_{0};
 
   std::unique_ptr<provider::Shard> shard_;
+};
+
+// A call of the application's. The shard stays as long as one that is ok lasts.
+class ContextCall {
+ public:
+  // Refused when there is no context, or it is not usable.
+  explicit ContextCall(ContextState* context);
+  ~ContextCall() {
+    if (context_ != nullptr) context_->calls_.fetch_sub(1);
+  }
+  ContextCall(const ContextCall&) = delete;
+  ContextCall& operator=(const ContextCall&) = delete;
+
+  bool ok() const { return status_.ok(); }
+  const absl::Status& status() const { return status_; }
+
+ private:
+  ContextState* const context_;
+  absl::Status status_;
 };
 
 // The door of this room into the public handles.

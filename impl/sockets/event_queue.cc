@@ -64,7 +64,9 @@ absl::StatusOr<size_t> EventQueue::TryDequeue(absl::Span<Event> out) {
 }
 
 int EventQueue::fd() const {
-  return state_ == nullptr || !state_->context().Usable().ok() ? -1 : state_->fd();
+  if (state_ == nullptr) return -1;
+  const sockets::ContextCall call(&state_->context());
+  return call.ok() ? state_->fd() : -1;
 }
 
 void EventQueue::Wake() {

@@ -45,14 +45,14 @@ QueueState::QueueState(std::shared_ptr<ContextState> context, const QueueOptions
       ring_(options.depth),
       ready_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       sleep_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  context_->CountQueue(1);
+  context_->Add(this);
 }
 
 QueueState::~QueueState() {
+  context_->Remove(this);
   for (const int fd : {ready_fd_, sleep_fd_, epoll_fd_}) {
     if (fd >= 0) close(fd);
   }
-  context_->CountQueue(-1);
 }
 
 // --- slots and events ----------------------------------------------------------------------------
@@ -142,7 +142,13 @@ void QueueState::Wake() {
     alerts_.store(wakes_, std::memory_order_release);
     WriteSignal(sleep_fd_);
   }
-  if (context_->manual() && context_->Usable().ok()) context_->shard().Wake();
+  const ContextCall call(context_.get());
+  if (call.ok() && context_->manual()) context_->shard().Wake();
+}
+
+void QueueState::Interrupt() {
+  const std::lock_guard lock(mutex_);
+  if (sleepers_ > 0) WriteSignal(sleep_fd_);
 }
 
 bool QueueState::TakeWake() {

@@ -50,6 +50,8 @@ class QueueState {
 
   int fd();
   void Wake();
+  // Every thread inside Dequeue looks whether its Context has stopped.
+  void Interrupt();
   absl::Status Resize(size_t depth);
   QueueStats Stats() const;
   // Refuses all later posts; false while slots are promised.

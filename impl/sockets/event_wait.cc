@@ -65,7 +65,8 @@ absl::StatusOr<size_t> QueueState::TakeLast(std::span<Event> out, const absl::St
 }
 
 absl::StatusOr<size_t> QueueState::TryDequeue(std::span<Event> out) {
-  if (absl::Status usable = context_->Usable(); !usable.ok()) return TakeLast(out, usable);
+  const ContextCall call(context_.get());
+  if (!call.ok()) return TakeLast(out, call.status());
   if (context_->manual()) context_->shard().Poll();
   const size_t taken = Take(out, 0);
   AfterTaking(taken);
@@ -74,7 +75,8 @@ absl::StatusOr<size_t> QueueState::TryDequeue(std::span<Event> out) {
 
 absl::StatusOr<size_t> QueueState::Dequeue(std::span<Event> out, const WaitArgs& wait) {
   if (wait.min_events == 0) return TryDequeue(out);
-  if (absl::Status usable = context_->Usable(); !usable.ok()) return TakeLast(out, usable);
+  const ContextCall call(context_.get());
+  if (!call.ok()) return TakeLast(out, call.status());
   if (absl::Status status = CheckWait(out, wait); !status.ok()) return status;
   const Time deadline = context_->ToShardTime(wait.deadline);
   const absl::StatusOr<size_t> taken =
@@ -90,6 +92,7 @@ absl::StatusOr<size_t> QueueState::WaitManual(std::span<Event> out, const WaitAr
   Duration spin = options_.wait == WaitMode::kAdaptive ? ToDuration(options_.spin) : Duration(0);
   Time idle_since = kTimeInfinite;
   for (;;) {
+    if (context_->stopped()) return TakeLast(out, context_->Usable());
     const bool moved = shard.Poll();
     if (const size_t taken = Take(out, wait.min_events); taken > 0) return taken;
     if (TakeWake()) return Woken();
@@ -123,6 +126,7 @@ absl::StatusOr<size_t> QueueState::WaitThreaded(std::span<Event> out, const Wait
   for (;;) {
     if (const size_t taken = Take(out, wait.min_events); taken > 0) return taken;
     if (TakeWake()) return Woken();
+    if (context_->stopped()) return TakeLast(out, context_->Usable());
     const Time now = shard.Now();
     if (now >= deadline) return TooLate();
     if (options_.wait == WaitMode::kBusyPoll || now < spin_end) continue;
@@ -136,7 +140,7 @@ absl::StatusOr<size_t> QueueState::WaitThreaded(std::span<Event> out, const Wait
 QueueState::Slept QueueState::SleepUntil(size_t at_least, Time deadline) {
   {
     const std::lock_guard lock(mutex_);
-    if (waiting_ >= at_least || wakes_ > 0) return Slept::kReady;
+    if (waiting_ >= at_least || wakes_ > 0 || context_->stopped()) return Slept::kReady;
     wanted_ = sleepers_ == 0 ? at_least : std::min(wanted_, at_least);
     ++sleepers_;
   }
@@ -148,8 +152,8 @@ QueueState::Slept QueueState::SleepUntil(size_t at_least, Time deadline) {
   --sleepers_;
   uint64_t count = 0;
   if (ready > 0) (void)!read(sleep_fd_, &count, sizeof(count));
-  // A wake meant for another sleeper must not be lost with the read.
-  if (ready > 0 && sleepers_ > 0 && (wakes_ > 1 || waiting_ > at_least)) {
+  // What was read may have been meant for another sleeper, who may have slept on.
+  if (ready > 0 && sleepers_ > 0 && (wakes_ > 0 || waiting_ >= wanted_ || context_->stopped())) {
     const uint64_t one = 1;
     (void)!write(sleep_fd_, &one, sizeof(one));
   }

@@ -48,7 +48,8 @@ RegionInfo RegionState::Describe() const {
 }
 
 absl::Status RegionState::Close() {
-  if (absl::Status usable = context_->Usable(); !usable.ok()) return usable;
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
   if (!open()) return MakeError(ErrorKind::kBadHandle, "the region has been closed");
   const absl::Status done = context_->shard().Deregister(*memory_);
   if (done.ok()) open_.store(false, std::memory_order_release);

@@ -112,7 +112,8 @@ absl::Status Socket::Cancel(OpId op, CancelMode mode) {
 
 absl::StatusOr<int> Socket::CancelAll(Direction direction) {
   if (state_ == nullptr) return EmptyHandle();
-  if (absl::Status usable = state_->context().Usable(); !usable.ok()) return usable;
+  const sockets::ContextCall call(&state_->context());
+  if (!call.ok()) return call.status();
   return state_->CancelAll(direction);
 }
 

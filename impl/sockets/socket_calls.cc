@@ -24,7 +24,8 @@ absl::Status ClosedHandle() {
 }  // namespace
 
 absl::Status SocketState::Bind(const Address& address) {
-  if (absl::Status usable = context_->Usable(); !usable.ok()) return usable;
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
   const std::lock_guard lock(mutex_);
   if (closing_) return ClosedHandle();
   if (phase_ != Phase::kNew) {
@@ -40,7 +41,8 @@ absl::Status SocketState::Bind(const Address& address) {
 }
 
 absl::Status SocketState::Listen(int backlog) {
-  if (absl::Status usable = context_->Usable(); !usable.ok()) return usable;
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
   if (backlog < 1) {
     return MakeError(ErrorKind::kInvalidArgument, "the backlog of a listener is at least 1");
   }
@@ -71,7 +73,8 @@ absl::Status SocketState::Listen(int backlog) {
 }
 
 absl::StatusOr<OpId> SocketState::Connect(const Address& address, const OpArgs& args) {
-  if (absl::Status usable = context_->Usable(); !usable.ok()) return usable;
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
   if (address.family() != family_ || address.port() == 0) {
     return MakeError(ErrorKind::kInvalidArgument,
                      address.ToString() +
@@ -115,7 +118,8 @@ absl::StatusOr<OpId> SocketState::Connect(const Address& address, const OpArgs& 
 }
 
 absl::StatusOr<OpId> SocketState::Accept(int count, const OpArgs& args) {
-  if (absl::Status usable = context_->Usable(); !usable.ok()) return usable;
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
   if (count < 0) {
     return MakeError(ErrorKind::kInvalidArgument,
                      "the count of Accept is 0 (until cancelled) or a number of connections");
@@ -139,7 +143,8 @@ absl::StatusOr<OpId> SocketState::Accept(int count, const OpArgs& args) {
 }
 
 absl::StatusOr<OpId> SocketState::Shutdown(const OpArgs& args) {
-  if (absl::Status usable = context_->Usable(); !usable.ok()) return usable;
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
   if (absl::Status can = CanTransfer(true); !can.ok()) return can;
   absl::StatusOr<Operation*> operation = context_->NewOperation(EventType::kShutdown, id_, args);
   if (!operation.ok()) return operation.status();
@@ -159,7 +164,8 @@ absl::StatusOr<OpId> SocketState::Shutdown(const OpArgs& args) {
 }
 
 absl::StatusOr<OpId> SocketState::Close(CloseMode mode, const OpArgs& args) {
-  if (absl::Status usable = context_->Usable(); !usable.ok()) return usable;
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
   absl::StatusOr<Operation*> operation = context_->NewOperation(EventType::kClose, id_, args);
   if (!operation.ok()) return operation.status();
   const OpId op = (*operation)->id;
@@ -244,7 +250,8 @@ void SocketState::CloseQuietly() {
 void SocketState::AnnounceTaken() { SubmitToConnection({.kind = Kind::kTaken}); }
 
 void SocketState::Drop() {
-  if (!context_->Usable().ok()) return;
+  const ContextCall call(context_.get());
+  if (!call.ok()) return;
   {
     const std::lock_guard lock(mutex_);
     dropped_ = true;
@@ -262,7 +269,8 @@ void SocketState::Drop() {
 // --- cancelling ----------------------------------------------------------------------------------
 
 absl::Status SocketState::Cancel(OpId op, CancelMode mode) {
-  if (absl::Status usable = context_->Usable(); !usable.ok()) return usable;
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
   EventType type = EventType::kNone;
   Operation* operation = nullptr;
   context_->operations().With(op, [&](Operation& found) {

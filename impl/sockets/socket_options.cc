@@ -91,7 +91,8 @@ absl::Status SocketState::CheckOptions(const SocketOptions& options) {
 }
 
 absl::Status SocketState::SetOption(const Option& option) {
-  if (absl::Status usable = context_->Usable(); !usable.ok()) return usable;
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
   if (IsDuration(option.name) != std::holds_alternative<absl::Duration>(option.value)) {
     return MakeError(ErrorKind::kInvalidArgument, IsDuration(option.name)
                                                       ? "this option takes an absl::Duration"
@@ -136,6 +137,14 @@ absl::StatusOr<Option> SocketState::GetOption(OptionName name) const {
   return MakeError(ErrorKind::kInvalidArgument, "no such option");
 }
 
+SocketOptions SocketState::OptionsInForce() const {
+  const std::lock_guard lock(mutex_);
+  SocketOptions options = options_;
+  options.zcopy_send_min = zcopy_send_min_.load();
+  options.zcopy_recv_min = zcopy_recv_min_.load();
+  return options;
+}
+
 provider::ConnectionOptions SocketState::ToConnectionOptions() const {
   const std::lock_guard lock(mutex_);
   provider::ConnectionOptions options;
@@ -156,7 +165,8 @@ Transport SocketState::transport() const {
 SocketStats SocketState::Stats() const {
   SocketStats stats;
   const provider::ConnectionId connection = connection_;
-  if (connection == provider::ConnectionId::kNone || !context_->Usable().ok()) return stats;
+  const ContextCall call(context_.get());
+  if (connection == provider::ConnectionId::kNone || !call.ok()) return stats;
   const auto found = context_->shard().Counters(connection);
   if (!found.ok()) return stats;
   const provider::ConnectionCounters& from = *found;

@@ -72,10 +72,10 @@ void SocketState::Match() {
       event.socket = id_;
       event.accepted = accepted->id();
       event.accepted_peer = accepted->peer();
+      // Under the lock, so that no other thread delivers the operation's last event before it.
+      if (last == nullptr) queue->Deliver(event);
     }
-    if (last == nullptr) {
-      queue->Deliver(event);
-    } else {
+    if (last != nullptr) {
       event.flags = 0;
       context_->Finish(*last, event);
     }

@@ -60,6 +60,8 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   // socket_options.cc
   absl::Status SetOption(const Option& option);
   absl::StatusOr<Option> GetOption(OptionName name) const;
+  // What an accepted connection takes over from its listener.
+  SocketOptions OptionsInForce() const;
   Transport transport() const;
   SocketStats Stats() const;
   Address local() const;

@@ -41,7 +41,8 @@ bool SocketState::AtEndOfStream(bool is_send) const {
 
 absl::StatusOr<Operation*> SocketState::NewTransfer(EventType type, bool is_send, RecvFlags flags,
                                                     const OpArgs& args) {
-  if (absl::Status usable = context_->Usable(); !usable.ok()) return usable;
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
   if (absl::Status can = CanTransfer(is_send); !can.ok() && !AtEndOfStream(is_send)) return can;
   absl::StatusOr<Operation*> made = context_->NewOperation(type, id_, args);
   if (!made.ok()) return made;
