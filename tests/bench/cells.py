@@ -31,7 +31,8 @@ class Bench:
 
     def _perf(self, *options):
         binary = self.folder / "samples/esdp_perf/esdp_perf"
-        return programs.esdp_perf(binary, self.options.seconds, [str(word) for word in options], self.cpus)
+        words = [str(word) for word in options] + ["--congestion", self.congestion]
+        return programs.esdp_perf(binary, self.options.seconds, words, self.cpus)
 
     def _stream(self, *options):
         result = self._perf(*options)
