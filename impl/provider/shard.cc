@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "impl/base/clock.h"
 #include "impl/provider/engine.h"
 #include "impl/provider/progress.h"
 #include "impl/provider/regions.h"
@@ -32,11 +33,11 @@ class Shard::Impl {
 
  private:
   bool WindDown() {
-    using SteadyClock = std::chrono::steady_clock;
-    const auto end = SteadyClock::now() + kWindDown;
+    const SystemClock clock;  // the fabric's own may be virtual, and stand still
+    const Time end = clock.Now() + kWindDown;
     const bool waits = !engine.fabric().limits().virtual_time;
     engine.AbortAll();
-    while (!engine.empty() && SteadyClock::now() < end) {
+    while (!engine.empty() && clock.Now() < end) {
       if (engine.Round()) continue;
       if (!waits) break;
       progress.Look(kLook);

@@ -36,7 +36,10 @@ class ScriptedTest : public testing::Test {
     side_.shard = *Shard::Create(std::move(fabric), side_.recorder, options);
   }
 
-  void Poll() { side_.shard->Poll(); }
+  void Poll() {
+    while (side_.shard->Poll()) {
+    }
+  }
 
   ConnectionId StartConnect() {
     return *side_.shard->Connect(Loopback(0), Loopback(5001), {},

@@ -199,8 +199,7 @@ TEST_F(ScriptedTest, TheDescriptorTellsOfArrivalsWakeUpsAndDeadlines) {
   EXPECT_TRUE(IsReadable(fd));
   Poll();
   EXPECT_FALSE(IsReadable(fd));
-  wire::Message data;
-  Deliver(data);
+  fabric_->Complete({.queue_pair = fabric::QueuePairId{999}});  // of a queue pair that is gone
   EXPECT_TRUE(IsReadable(fd));
   Poll();
   EXPECT_FALSE(IsReadable(fd));
