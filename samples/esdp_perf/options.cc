@@ -39,6 +39,7 @@ What to measure (the client says, the server follows)
   --seconds S          how long: 5
   --bytes BYTES        how much for each connection and direction, in place of --seconds
   --progress WHO       thread (default), or manual: the calling thread spins
+  --spin MICROSECONDS  how long a progress thread polls before it sleeps: 0
   --verify             fill each byte from a pattern and check it at the far end
   --seed N             of the pattern
   --congestion NAME    TCP's congestion control on both sides; the system's unless told
@@ -78,6 +79,7 @@ class Parser {
     Number("--connections", Into(task_.connections));
     Number("--threshold", Into(task_.threshold));
     Number("--bytes", Into(task_.bytes));
+    Number("--spin", Into(task_.spin));
     Number("--seed", Into(task_.seed));
     Text("--listen", Into(options_.address));
     Text("--connect", Into(options_.address));

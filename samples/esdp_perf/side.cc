@@ -8,6 +8,7 @@ namespace {
 esdp::ContextOptions ContextFor(const Task& task) {
   return {.fabric = task.fabric,
           .progress = task.manual ? esdp::Progress::kManual : esdp::Progress::kThread,
+          .progress_spin = absl::Microseconds(static_cast<int64_t>(task.spin)),
           .zcopy_send_min = task.threshold,
           .zcopy_recv_min = task.threshold,
           .congestion_control = task.congestion,

@@ -34,6 +34,7 @@ Fields ToFields(const Task& task) {
   fields.Set("seconds", task.seconds);
   fields.Set("threshold", task.threshold);
   fields.Set("manual", uint64_t{task.manual});
+  fields.Set("spin", task.spin);
   fields.Set("congestion", task.congestion);
   fields.Set("checksum", uint64_t{task.checksum});
   fields.Set("verify", uint64_t{task.verify});
@@ -59,6 +60,7 @@ absl::StatusOr<Task> TaskFromFields(const Fields& fields) {
   task.seconds = fields.Real("seconds");
   task.threshold = fields.Number("threshold");
   task.manual = fields.Number("manual") != 0;
+  task.spin = fields.Number("spin");
   task.congestion = fields.Text("congestion");
   task.checksum = fields.Number("checksum") != 0;
   task.verify = fields.Number("verify") != 0;
@@ -85,6 +87,7 @@ absl::Status Check(const Task& task) {
   if (task.bytes == 0 && !(task.seconds > 0 && task.seconds <= 86400)) {
     return Refuse("--seconds: more than 0, up to a day");
   }
+  if (task.spin > 1000000) return Refuse("--spin: up to 1000000 microseconds");
   const bool latency = task.mode == Task::Mode::kLatency;
   if (latency && (task.connections != 1 || task.depth != 1)) {
     return Refuse("--mode latency: one connection of depth 1");

@@ -46,13 +46,20 @@ class Bench:
     def _iperf3(self, size):
         return programs.iperf3(self.options.seconds, size, self.congestion, self.cpus)
 
+    def _beside_iperf3(self, what, size, path):
+        """A row for each kind of progress."""
+        rows = []
+        for progress in ("thread", "manual"):
+            title = "%s, depth 8, %s / iperf3 %s" % (what, progress, size)
+            ours = lambda: self._stream("--size", size, "--depth", 8, "--path", path, "--progress", progress)
+            rows.append(self._pairs(title, ours, lambda: self._iperf3(size), ">=", 0.6, "B/s"))
+        return rows
+
     def _zcopy(self):
-        ours = lambda: self._stream("--size", "1M", "--depth", 8, "--path", "zcopy")
-        return [self._pairs("ZCopy 1 MiB, depth 8 / iperf3 1 MiB", ours, lambda: self._iperf3("1M"), ">=", 0.6, "B/s")]
+        return self._beside_iperf3("ZCopy 1 MiB", "1M", "zcopy")
 
     def _bcopy(self):
-        ours = lambda: self._stream("--size", "64K", "--depth", 8, "--path", "copy")
-        return [self._pairs("BCopy 64 KiB, depth 8 / iperf3 64 KiB", ours, lambda: self._iperf3("64K"), ">=", 0.6, "B/s")]
+        return self._beside_iperf3("BCopy 64 KiB", "64K", "copy")
 
     def _latency(self):
         def ours():
