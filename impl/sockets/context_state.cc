@@ -106,17 +106,14 @@ absl::StatusOr<Operation*> ContextState::NewOperation(EventType type, SocketId s
   if (!queue->Reserve()) {
     return MakeError(ErrorKind::kQueueFull, "every slot of the event queue is taken or promised");
   }
-  Operation* operation = operations_.New();
+  Operation* operation = operations_.New(type, socket, queue);
   if (operation == nullptr) {
     queue->Unreserve();
     return MakeError(ErrorKind::kMemory, std::to_string(options_.operations_max) +
                                              " operations are outstanding, the Context's limit: "
                                              "dequeue events, or raise operations_max");
   }
-  operation->type = type;
-  operation->socket = socket;
   operation->cookie = args.cookie;
-  operation->queue = queue;
   return operation;
 }
 
@@ -140,7 +137,7 @@ void ContextState::Finish(Operation& operation, Event event) {
     shard_->Submit(request);
   }
   if (operation.bounce.has_value()) bounce_pool_.Give(*operation.bounce);
-  const std::shared_ptr<QueueState> queue = std::move(operation.queue);
+  const std::shared_ptr<QueueState> queue = operation.queue;
   operations_.Free(operation);  // before the event: what it used is the application's with it
   queue->Deliver(event);
   if (pausing_.load(std::memory_order_relaxed) > 0) ended_.notify_all();

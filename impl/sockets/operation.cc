@@ -5,7 +5,8 @@
 
 namespace esdp::sockets {
 
-Operation* OperationTable::New() {
+Operation* OperationTable::New(EventType type, SocketId socket,
+                               const std::shared_ptr<QueueState>& queue) {
   const std::lock_guard lock(mutex_);
   if (live_ >= max_) return nullptr;
   if (first_free_ == kNoSlot) {
@@ -26,10 +27,18 @@ Operation* OperationTable::New() {
   const uint64_t id = (uint64_t{slot.generation} << 32) | (slot.index + 1);
   slot.operation.id = OpId{id};
   slot.operation.tag.store(id, std::memory_order_relaxed);
+  slot.operation.type = type;
+  slot.operation.socket = socket;
+  slot.operation.queue = queue;
   return &slot.operation;
 }
 
 void OperationTable::Free(Operation& operation) {
+  const auto index = static_cast<uint32_t>(static_cast<uint64_t>(operation.id) & 0xffffffff) - 1;
+  {
+    const std::lock_guard lock(mutex_);
+    At(index).used = false;
+  }
   // What it holds is let go of outside the lock: the last holder of a region has work to do.
   operation.regions.clear();
   operation.memory.clear();
@@ -39,12 +48,9 @@ void OperationTable::Free(Operation& operation) {
   operation.copy_from = nullptr;
   operation.has_alarm = false;
   operation.type = EventType::kNone;
-  const std::lock_guard lock(mutex_);
-  const auto index = static_cast<uint32_t>(static_cast<uint64_t>(operation.id) & 0xffffffff) - 1;
-  Slot& slot = At(index);
   operation.id = OpId::kNone;
-  slot.used = false;
-  slot.next_free = std::exchange(first_free_, index);
+  const std::lock_guard lock(mutex_);
+  At(index).next_free = std::exchange(first_free_, index);
   --live_;
 }
 

@@ -50,7 +50,9 @@ class OperationTable {
  public:
   explicit OperationTable(uint32_t max) : max_(max) {}
 
-  Operation* New();
+  // What With and List may look at is there before they can find it.
+  Operation* New(EventType type, SocketId socket, const std::shared_ptr<QueueState>& queue);
+  // From its beginning on neither With nor List finds the operation.
   void Free(Operation& operation);
   // Calls `use` with the operation if it still lives, under the table's lock: it must be short and
   // call nobody.
