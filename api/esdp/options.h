@@ -34,9 +34,9 @@ struct ContextOptions {
   // "sim:42") is used or Open fails. "sim" implies kManual.
   std::string fabric = "auto";
   Progress progress = Progress::kThread;
-  std::optional<int> progress_cpu = {};                 // pin the progress thread
-  absl::Duration progress_spin = absl::ZeroDuration();  // how long it polls before it sleeps
-  uint64_t zcopy_send_min = kDefaultThreshold;          // the context's defaults for its sockets
+  std::optional<int> progress_cpu = {};                   // pin the progress thread
+  absl::Duration progress_spin = absl::Microseconds(50);  // how long it polls before it sleeps
+  uint64_t zcopy_send_min = kDefaultThreshold;            // the context's defaults for its sockets
   uint64_t zcopy_recv_min = kDefaultThreshold;
   size_t bounce_pool_bytes = 1 << 20;  // for SendCopy and RecvCopy; mapped on first use
   uint32_t operations_max = 1 << 16;   // outstanding in the whole Context

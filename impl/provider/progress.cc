@@ -13,7 +13,6 @@ namespace {
 
 constexpr int kRoundsOfThread = 8;   // before others may have the turn
 constexpr int kRoundsOfPoster = 16;  // somebody else goes on with what is left
-constexpr int kRoundsOfPoll = 256;
 
 void PinTo(int cpu) {
   cpu_set_t set;
@@ -67,7 +66,9 @@ void ProgressLoop::Stop() {
 
 void ProgressLoop::Submit(const Request& request) {
   if (turn_.TryTake()) {
-    engine_.Begin();
+    // A transfer does not mind the time of the last round: all it may set is a timer that then
+    // fires a little early.
+    if (request.kind != Request::Kind::kTransfer || !submissions_.empty()) engine_.Begin();
     DrainRequests();
     engine_.Execute(request);
     return Leave(true);
@@ -147,21 +148,25 @@ void ProgressLoop::MindDeadlines() {
 
 // --- the application -----------------------------------------------------------------------------
 
+// One round: the application is to see what came of it before the next one looks in vain.
 bool ProgressLoop::Poll() {
   if (threaded_) return false;
   turn_.Take();
   waits_.DrainWake();
   poll_wanted_.store(false);
   poll_due_.store(false);
-  engine_.Begin();
-  const bool drained = DrainRequests();
-  const int rounds = RunRounds(kRoundsOfPoll);
-  if (rounds == kRoundsOfPoll) {
+  bool drained = false;
+  if (!submissions_.empty()) {
+    engine_.Begin();
+    drained = DrainRequests();
+  }
+  const bool moved = RunRounds(1) > 0;
+  if (moved) {
     poll_due_.store(true);
-    waits_.Wake();
+    if (fd_in_use_.load() || waiters_.load() > 0) waits_.Wake();
   }
   Leave(false);
-  return drained || rounds > 0;
+  return drained || moved;
 }
 
 bool ProgressLoop::Wait(Time deadline) {

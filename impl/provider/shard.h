@@ -59,8 +59,8 @@ class Shard {
                                        const std::function<void(ConnectionId)>& named = nullptr);
   absl::StatusOr<ConnectionCounters> Counters(ConnectionId connection);
 
-  // Manual progress: moves everything that can move now; true if anything did. With kThread it does
-  // nothing.
+  // Manual progress: one bounded round of what can move now; true if anything did, and then there
+  // may be more. With kThread it does nothing.
   bool Poll();
   // Manual progress: readable when Poll would find work (level-triggered; may be readable for
   // nothing).

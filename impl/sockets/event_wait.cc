@@ -6,6 +6,7 @@
 #include <chrono>
 #include <ctime>
 #include <string>
+#include <thread>
 
 #include "impl/sockets/context_state.h"
 #include "impl/sockets/convert.h"
@@ -129,7 +130,10 @@ absl::StatusOr<size_t> QueueState::WaitThreaded(std::span<Event> out, const Wait
     if (context_->stopped()) return TakeLast(out, context_->Usable());
     const Time now = shard.Now();
     if (now >= deadline) return TooLate();
-    if (options_.wait == WaitMode::kBusyPoll || now < spin_end) continue;
+    if (options_.wait == WaitMode::kBusyPoll || now < spin_end) {
+      std::this_thread::yield();  // to the progress thread, should it share this processor
+      continue;
+    }
     if (SleepUntil(wait.min_events, deadline) == Slept::kSignal && !options_.restart_on_signal) {
       if (const size_t taken = Take(out, wait.min_events); taken > 0) return taken;
       return Interrupted();

@@ -9,7 +9,10 @@ namespace esdp::fabric::qpip {
 namespace {
 
 // What one queue pair may move before others have their turn.
+// What one visit reads at most, and after how much of it completions go first: whoever polls can
+// then answer while the rest is still on its way.
 constexpr size_t kReceiveBudget = size_t{1} << 20;
+constexpr size_t kReceivePart = size_t{32} << 10;
 constexpr int kWritesPerTurn = 4;
 
 RdmapOpcode SendOpcode(const SendSlot& slot) {
@@ -314,10 +317,15 @@ bool QueuePair::OnReady(bool readable, bool writable) {
 
 bool QueuePair::Receive() {
   const uint64_t before = receiver_.bytes();
-  const Receiver::Outcome outcome =
-      phase_ == Phase::kAwaitingReady
-          ? receiver_.ReadOneFrame(stream_, inbound_, commons_.receive_scratch)
-          : receiver_.Read(stream_, inbound_, commons_.receive_scratch, kReceiveBudget);
+  Receiver::Outcome outcome = Receiver::Outcome::kMore;
+  if (phase_ == Phase::kAwaitingReady) {
+    outcome = receiver_.ReadOneFrame(stream_, inbound_, commons_.receive_scratch);
+  } else {
+    while (outcome == Receiver::Outcome::kMore && receiver_.bytes() - before < kReceiveBudget) {
+      outcome = receiver_.Read(stream_, inbound_, commons_.receive_scratch, kReceivePart);
+      if (commons_.outbox.HasCompletions()) break;
+    }
+  }
   switch (outcome) {
     case Receiver::Outcome::kDrained:
     case Receiver::Outcome::kMore:

@@ -9,7 +9,7 @@ namespace {
 
 // How much one system call is offered. With checksums little, since what the socket does not take
 // is summed again.
-constexpr size_t kOfferedBytes = size_t{2} << 20;
+constexpr size_t kOfferedBytes = size_t{512} << 10;
 constexpr size_t kOfferedBytesSummed = size_t{256} << 10;
 
 // A frame's header, the entries of its payload, its trailer.
