@@ -169,14 +169,14 @@ bool ProgressLoop::Poll() {
   return drained || moved;
 }
 
-bool ProgressLoop::Wait(Time deadline) {
+bool ProgressLoop::Wait(Time deadline, int also) {
   if (threaded_ || virtual_) return true;
   waiters_.fetch_add(1);
   WaitSet::Result result = WaitSet::Result::kReady;
   if (!poll_due_.load()) {
     const Time next = WithTurn([&] { return engine_.NextDeadline(); }, false);
     if (!poll_due_.load()) {
-      result = waits_.Wait(Until(std::min(deadline, next), engine_.fabric().Now()));
+      result = waits_.Wait(Until(std::min(deadline, next), engine_.fabric().Now()), also);
     }
   }
   waiters_.fetch_sub(1);

@@ -50,7 +50,7 @@ class ProgressLoop {
   }
 
   bool Poll();
-  bool Wait(Time deadline);
+  bool Wait(Time deadline, int also);
   void Wake() { waits_.Wake(); }
   // Waits for the fabric, with the turn: for the end of the shard only.
   void Look(Duration most) { (void)waits_.Wait(most); }

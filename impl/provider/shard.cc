@@ -125,7 +125,7 @@ absl::StatusOr<ConnectionCounters> Shard::Counters(ConnectionId connection) {
 
 bool Shard::Poll() { return impl_->progress.Poll(); }
 int Shard::fd() const { return impl_->progress.fd(); }
-bool Shard::WaitForWork(Time deadline) { return impl_->progress.Wait(deadline); }
+bool Shard::WaitForWork(Time deadline, int also) { return impl_->progress.Wait(deadline, also); }
 void Shard::Wake() { impl_->progress.Wake(); }
 
 bool Shard::Advance(Time deadline) { return impl_->engine.fabric().Advance(deadline); }

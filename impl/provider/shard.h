@@ -66,7 +66,9 @@ class Shard {
   // nothing).
   int fd() const;
   // Blocks until Poll would find work, `deadline`, Wake, or a signal (then false).
-  bool WaitForWork(Time deadline);
+  // A descriptor of the caller's ends it too when it is readable: what one thread's Poll finds may
+  // be what another waits for.
+  bool WaitForWork(Time deadline, int also = -1);
   void Wake();
   // Virtual time: moves the world on, at most to `deadline`; false if nothing was left to happen
   // before it.

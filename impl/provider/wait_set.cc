@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <system_error>
 
@@ -68,11 +69,12 @@ void WaitSet::DrainWake() {
   if (read(wake_fd_, &count, sizeof(count)) == sizeof(count)) woken_.store(false);
 }
 
-WaitSet::Result WaitSet::Wait(Duration timeout) {
-  pollfd fds[2] = {{wake_fd_, POLLIN, 0},
-                   {fabric_fd_, POLLIN, 0}};  // a negative descriptor is passed over
+WaitSet::Result WaitSet::Wait(Duration timeout, int also) {
+  // A negative descriptor is passed over.
+  pollfd fds[] = {{wake_fd_, POLLIN, 0}, {fabric_fd_, POLLIN, 0}, {also, POLLIN, 0}};
   const timespec limit = ToTimespec(timeout);
-  const int ready = ppoll(fds, 2, timeout == kDurationInfinite ? nullptr : &limit, nullptr);
+  const int ready =
+      ppoll(fds, std::size(fds), timeout == kDurationInfinite ? nullptr : &limit, nullptr);
   if (ready > 0) return Result::kReady;
   return ready < 0 && errno == EINTR ? Result::kSignal : Result::kTimeout;
 }

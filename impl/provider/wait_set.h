@@ -32,7 +32,8 @@ class WaitSet {
   void Wake();
   void DrainWake();
 
-  Result Wait(Duration timeout);
+  // `also` ends it too when it is readable; -1 for none.
+  Result Wait(Duration timeout, int also = -1);
 
   // One descriptor for all of it, readable when Wait would return at once or the armed time has
   // come.

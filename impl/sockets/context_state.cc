@@ -242,7 +242,6 @@ void ContextState::AwaitCalls() {
       const std::lock_guard lock(mutex_);
       for (QueueState* queue : queues_) queue->Interrupt();
     }
-    if (manual_) shard_->Wake();
     std::unique_lock lock(pause_mutex_);
     ended_.wait_for(lock, kPause);
   }

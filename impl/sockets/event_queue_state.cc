@@ -81,7 +81,7 @@ void QueueState::Deliver(const Event& event) {
   waiting_max_ = std::max(waiting_max_, waiting_);
   count_.store(waiting_, std::memory_order_release);
   if (exposed_) SetSignal();
-  if (sleepers_ > 0 && waiting_ >= wanted_) WriteSignal(sleep_fd_);
+  WakeSleeper();
 }
 
 // Takes up to out.size() events if there are `at_least`.
@@ -98,7 +98,7 @@ size_t QueueState::Take(std::span<Event> out, size_t at_least) {
   count_.store(waiting_, std::memory_order_release);
   if (waiting_ == 0) ClearSignal();
   // Another sleeper may have been passed over by the signal that woke this thread.
-  if (sleepers_ > 0 && waiting_ > 0 && waiting_ >= wanted_) WriteSignal(sleep_fd_);
+  if (waiting_ > 0) WakeSleeper();
   return taken;
 }
 
@@ -136,19 +136,23 @@ int QueueState::fd() {
 }
 
 void QueueState::Wake() {
-  {
-    const std::lock_guard lock(mutex_);
-    ++wakes_;
-    alerts_.store(wakes_, std::memory_order_release);
-    WriteSignal(sleep_fd_);
-  }
-  const ContextCall call(context_.get());
-  if (call.ok() && context_->manual()) context_->shard().Wake();
+  const std::lock_guard lock(mutex_);
+  ++wakes_;
+  alerts_.store(wakes_, std::memory_order_release);
+  WakeSleeper();
 }
 
 void QueueState::Interrupt() {
   const std::lock_guard lock(mutex_);
-  if (sleepers_ > 0) WriteSignal(sleep_fd_);
+  WakeSleeper();
+}
+
+// With the lock: some sleeper has reason to look.
+void QueueState::WakeSleeper() const {
+  if (wishes_.empty()) return;
+  if (waiting_ >= *std::ranges::min_element(wishes_) || wakes_ > 0 || context_->stopped()) {
+    WriteSignal(sleep_fd_);
+  }
 }
 
 bool QueueState::TakeWake() {

@@ -64,7 +64,7 @@ class QueueState {
   void AddOpenEnded(int count) { open_ended_.fetch_add(count, std::memory_order_relaxed); }
 
  private:
-  enum class Slept { kReady, kDeadline, kSignal };
+  enum class Slept { kReady, kSignal };
 
   QueueState(std::shared_ptr<ContextState> context, const QueueOptions& options);
 
@@ -75,6 +75,8 @@ class QueueState {
   absl::StatusOr<size_t> WaitManual(std::span<Event> out, const WaitArgs& wait, Time deadline);
   absl::StatusOr<size_t> WaitThreaded(std::span<Event> out, const WaitArgs& wait, Time deadline);
   Slept SleepUntil(size_t at_least, Time deadline);
+  bool SleepOnDescriptors(Time deadline) const;
+  void WakeSleeper() const;
   bool TakeWake();
   void SetSignal();
   void ClearSignal();
@@ -91,10 +93,9 @@ class QueueState {
   uint64_t delivered_ = 0;
   uint64_t full_ = 0;
   bool closed_ = false;
-  bool exposed_ = false;    // the application has asked for the descriptor
-  bool signalled_ = false;  // ready_fd_ is readable
-  size_t sleepers_ = 0;
-  size_t wanted_ = 0;  // by the least demanding sleeper
+  bool exposed_ = false;        // the application has asked for the descriptor
+  bool signalled_ = false;      // ready_fd_ is readable
+  std::vector<size_t> wishes_;  // how many events each sleeper wants
   uint32_t wakes_ = 0;
 
   std::atomic<uint32_t> count_{0};   // waiting_, to look at without the lock

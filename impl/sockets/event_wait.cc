@@ -7,6 +7,7 @@
 #include <ctime>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "impl/sockets/context_state.h"
 #include "impl/sockets/convert.h"
@@ -109,7 +110,7 @@ absl::StatusOr<size_t> QueueState::WaitManual(std::span<Event> out, const WaitAr
     if (now >= deadline) return TooLate();
     if (idle_since == kTimeInfinite) idle_since = now;
     if (!sleeps || now - idle_since < spin) continue;
-    if (!shard.WaitForWork(deadline) && shard.Now() < deadline && !options_.restart_on_signal) {
+    if (SleepUntil(wait.min_events, deadline) == Slept::kSignal && !options_.restart_on_signal) {
       if (TakeWake()) return Woken();
       if (const size_t taken = Take(out, wait.min_events); taken > 0) return taken;
       return Interrupted();
@@ -145,24 +146,29 @@ QueueState::Slept QueueState::SleepUntil(size_t at_least, Time deadline) {
   {
     const std::lock_guard lock(mutex_);
     if (waiting_ >= at_least || wakes_ > 0 || context_->stopped()) return Slept::kReady;
-    wanted_ = sleepers_ == 0 ? at_least : std::min(wanted_, at_least);
-    ++sleepers_;
+    wishes_.push_back(at_least);
+  }
+  const bool interrupted = SleepOnDescriptors(deadline);
+  const std::lock_guard lock(mutex_);
+  std::swap(*std::ranges::find(wishes_, at_least), wishes_.back());
+  wishes_.pop_back();
+  // What is read may have been meant for another sleeper, who may have slept on.
+  uint64_t count = 0;
+  if (read(sleep_fd_, &count, sizeof(count)) == sizeof(count)) WakeSleeper();
+  return interrupted ? Slept::kSignal : Slept::kReady;
+}
+
+// True when a signal has ended the sleep. What one thread moves may be what another waits for: each
+// sleeps on the queue's descriptor too.
+bool QueueState::SleepOnDescriptors(Time deadline) const {
+  provider::Shard& shard = context_->shard();
+  if (context_->manual()) {
+    return !shard.WaitForWork(deadline, sleep_fd_) && shard.Now() < deadline;
   }
   pollfd waited{sleep_fd_, POLLIN, 0};
-  const timespec timeout = ToTimespec(deadline - context_->shard().Now());
+  const timespec timeout = ToTimespec(deadline - shard.Now());
   const int ready = ppoll(&waited, 1, deadline == kTimeInfinite ? nullptr : &timeout, nullptr);
-  const bool interrupted = ready < 0 && errno == EINTR;
-  const std::lock_guard lock(mutex_);
-  --sleepers_;
-  uint64_t count = 0;
-  if (ready > 0) (void)!read(sleep_fd_, &count, sizeof(count));
-  // What was read may have been meant for another sleeper, who may have slept on.
-  if (ready > 0 && sleepers_ > 0 && (wakes_ > 0 || waiting_ >= wanted_ || context_->stopped())) {
-    const uint64_t one = 1;
-    (void)!write(sleep_fd_, &one, sizeof(one));
-  }
-  if (interrupted) return Slept::kSignal;
-  return ready > 0 ? Slept::kReady : Slept::kDeadline;
+  return ready < 0 && errno == EINTR;
 }
 
 }  // namespace esdp::sockets
