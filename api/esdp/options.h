@@ -65,8 +65,9 @@ struct RegisterOptions {
 };
 
 struct AllocateOptions {
-  RegisterOptions registration = {};
-  bool huge_pages = false;  // true is Unimplemented: map such memory and register it
+  RegisterOptions registration;
+};
+bool huge_pages = false;  // true is Unimplemented: map such memory and register it
 };
 
 enum class WaitMode : uint8_t {

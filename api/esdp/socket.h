@@ -16,7 +16,7 @@
 #include "esdp/region.h"
 #include "esdp/stats.h"
 
-// The contract of completion (numbers as in docs/api/completion.md):
+// The contract of completion; tests/sockets holds the library to it, rule by rule:
 //   1  A post that returns OK is followed by exactly one event with kTerminal for its OpId.
 //   2  A post that fails produces no event and takes no reference.
 //   3  The buffer is the library's from OK to that event; lists of slices are copied at post.

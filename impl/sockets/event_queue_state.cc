@@ -73,7 +73,7 @@ void QueueState::Unreserve() {
 }
 
 void QueueState::Deliver(const Event& event) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   --reserved_;
   ring_[(head_ + waiting_) % ring_.size()] = event;
   ++waiting_;
@@ -81,7 +81,9 @@ void QueueState::Deliver(const Event& event) {
   waiting_max_ = std::max(waiting_max_, waiting_);
   count_.store(waiting_, std::memory_order_release);
   if (exposed_) SetSignal();
-  WakeSleeper();
+  const bool wakes = SleeperHasReason();
+  lock.unlock();  // or the sleeper would wake only to wait for it
+  if (wakes) WriteSignal(sleep_fd_);
 }
 
 // Takes up to out.size() events if there are `at_least`.
@@ -147,12 +149,14 @@ void QueueState::Interrupt() {
   WakeSleeper();
 }
 
-// With the lock: some sleeper has reason to look.
+// With the lock.
+bool QueueState::SleeperHasReason() const {
+  if (wishes_.empty()) return false;
+  return waiting_ >= *std::ranges::min_element(wishes_) || wakes_ > 0 || context_->stopped();
+}
+
 void QueueState::WakeSleeper() const {
-  if (wishes_.empty()) return;
-  if (waiting_ >= *std::ranges::min_element(wishes_) || wakes_ > 0 || context_->stopped()) {
-    WriteSignal(sleep_fd_);
-  }
+  if (SleeperHasReason()) WriteSignal(sleep_fd_);
 }
 
 bool QueueState::TakeWake() {

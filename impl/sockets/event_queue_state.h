@@ -76,6 +76,7 @@ class QueueState {
   absl::StatusOr<size_t> WaitThreaded(std::span<Event> out, const WaitArgs& wait, Time deadline);
   Slept SleepUntil(size_t at_least, Time deadline);
   bool SleepOnDescriptors(Time deadline) const;
+  bool SleeperHasReason() const;
   void WakeSleeper() const;
   bool TakeWake();
   void SetSignal();

@@ -18,7 +18,8 @@ namespace {
 
 // While a caller spins and finds nothing, the sockets that were busy last are tried directly; all
 // of them are looked at once in so many polls.
-constexpr uint32_t kIdlePollsPerLook = 8;
+constexpr uint32_t kIdlePollsPerLook = 16;
+constexpr uint32_t kIdlePollsBeforeLook = 8;  // an answer is often there before that
 // While a caller lives on what its own posts complete, the sockets still have their turn.
 constexpr uint32_t kFullPollsPerLook = 8;
 
@@ -221,13 +222,14 @@ bool QpipFabric::PollRendezvous(RendezvousEvent& event) {
 
 // Trying a busy socket costs one call that may fail; asking which sockets are ready costs one call
 // and then a second. So a spinning caller gets the first, and the rest of the world the second
-// every few rounds, at the first idle round, and whenever a socket waits to take more.
+// every few rounds, after a few idle ones, and whenever a socket waits to take more.
 void QpipFabric::Progress() {
   bool stuck = false;
   const bool moved = TryHot(stuck);
   idle_polls_ = moved ? 0 : idle_polls_ + 1;
-  const bool look =
-      hot_.empty() || stuck || idle_polls_ % kIdlePollsPerLook == 1 || (moved && hot_.TimeToLook());
+  const bool look = hot_.empty() || stuck ||
+                    idle_polls_ % kIdlePollsPerLook == kIdlePollsBeforeLook ||
+                    (moved && hot_.TimeToLook());
   if (look && Look()) idle_polls_ = 0;
   if (commons_.poller.HasDeadlines()) RunDeadlines();
 }
