@@ -65,9 +65,7 @@ struct RegisterOptions {
 };
 
 struct AllocateOptions {
-  RegisterOptions registration;
-};
-bool huge_pages = false;  // true is Unimplemented: map such memory and register it
+  RegisterOptions registration = {};
 };
 
 enum class WaitMode : uint8_t {

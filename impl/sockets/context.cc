@@ -67,10 +67,6 @@ absl::StatusOr<Region> Context::RegisterReadOnly(absl::Span<const std::byte> mem
 }
 
 absl::StatusOr<Region> Context::Allocate(size_t bytes, const AllocateOptions& options) {
-  if (options.huge_pages) {
-    return MakeError(ErrorKind::kUnsupported,
-                     "huge pages are not allocated here: map them and call Register");
-  }
   const ContextCall call(state_.get());
   if (!call.ok()) return call.status();
   sockets::OwnedMemory owned(static_cast<std::byte*>(

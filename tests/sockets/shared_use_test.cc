@@ -179,10 +179,5 @@ TEST_P(InheritedTest, AnAcceptedSocketReadsBackTheOptionsOfItsListener) {
             absl::Seconds(7));
 }
 
-TEST_P(InheritedTest, HugePagesAreRefusedAndNotForgotten) {
-  EXPECT_TRUE(Refuses(client_.context.Allocate(4096, {.huge_pages = true}), ErrorKind::kUnsupported,
-                      absl::StatusCode::kUnimplemented));
-}
-
 }  // namespace
 }  // namespace esdp::contract
