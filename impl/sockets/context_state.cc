@@ -120,7 +120,9 @@ absl::StatusOr<Operation*> ContextState::NewOperation(EventType type, SocketId s
 void ContextState::Discard(Operation& operation) {
   operation.queue->Unreserve();
   if (operation.bounce.has_value()) bounce_pool_.Give(*operation.bounce);
+  const std::shared_ptr<SocketState> owner = std::move(operation.owner);
   operations_.Free(operation);
+  if (owner != nullptr) owner->OnTransferGone();
 }
 
 void ContextState::Finish(Operation& operation, Event event) {
@@ -138,8 +140,10 @@ void ContextState::Finish(Operation& operation, Event event) {
   }
   if (operation.bounce.has_value()) bounce_pool_.Give(*operation.bounce);
   const std::shared_ptr<QueueState> queue = operation.queue;
+  const std::shared_ptr<SocketState> owner = std::move(operation.owner);
   operations_.Free(operation);  // before the event: what it used is the application's with it
   queue->Deliver(event);
+  if (owner != nullptr) owner->OnTransferGone();
   if (pausing_.load(std::memory_order_relaxed) > 0) ended_.notify_all();
 }
 
@@ -254,6 +258,7 @@ void ContextState::FinishLeftovers() {
     operations_.With(id, [&](Operation& operation) { left = &operation; });
     if (left == nullptr) continue;
     left->has_alarm = false;
+    left->owner.reset();  // every socket ends here at once
     Finish(*left, status);
   }
 }

@@ -46,6 +46,7 @@ void OperationTable::Free(Operation& operation) {
   operation.bounce.reset();
   operation.copy_to = {};
   operation.copy_from = nullptr;
+  operation.owner.reset();
   operation.has_alarm = false;
   operation.type = EventType::kNone;
   operation.id = OpId::kNone;

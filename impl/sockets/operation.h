@@ -16,6 +16,7 @@ namespace esdp::sockets {
 
 class QueueState;
 class RegionState;
+class SocketState;
 
 // One accepted operation, from its post to its terminal event. For sends and receives it is the
 // provider's Transfer.
@@ -26,7 +27,9 @@ struct Operation : provider::Transfer {
   uint64_t cookie = 0;
   std::shared_ptr<QueueState> queue;  // holds a reserved slot there
 
-  // Sends and receives. The vectors keep their room from one operation to the next.
+  // Sends and receives: the socket they keep from ending.
+  std::shared_ptr<SocketState> owner;
+  // The vectors keep their room from one operation to the next.
   std::vector<provider::Piece> memory;
   std::vector<std::shared_ptr<RegionState>> regions;
   std::optional<uint32_t> bounce;  // block of the bounce pool, of SendCopy and RecvCopy

@@ -66,10 +66,14 @@ absl::Status SocketState::Listen(int backlog) {
     return Adopt(listener.status());
   }
   const auto where = shard.ListenerAddress(*listener);
-  const std::lock_guard lock(mutex_);
-  listener_ = *listener;
-  local_ = where.ok() ? FromProvider(*where) : address;
-  return absl::OkStatus();
+  {
+    const std::lock_guard lock(mutex_);
+    listener_ = *listener;
+    local_ = where.ok() ? FromProvider(*where) : address;
+  }
+  if (!closing_) return absl::OkStatus();
+  StopListening();  // Close came too early to find it
+  return ClosedHandle();
 }
 
 absl::StatusOr<OpId> SocketState::Connect(const Address& address, const OpArgs& args) {
@@ -107,13 +111,18 @@ absl::StatusOr<OpId> SocketState::Connect(const Address& address, const OpArgs& 
                                   connection_ = name;
                                   context_->Bind(name, self);
                                 });
-  if (connection.ok()) return op;
+  if (connection.ok()) {
+    // Close and Cancel may have come before there was a name to tell the shard.
+    if (closing_ || connect_cancelled_) SubmitToConnection({.kind = Kind::kAbort});
+    return op;
+  }
   {
     const std::lock_guard lock(mutex_);
     connect_ = nullptr;
-    phase_ = Phase::kNew;
+    phase_ = closing_ ? Phase::kEnded : Phase::kNew;
   }
   context_->Discard(**operation);
+  if (closing_) MaybeFinishClose();
   return Adopt(connection.status());
 }
 
@@ -132,10 +141,16 @@ absl::StatusOr<OpId> SocketState::Accept(int count, const OpArgs& args) {
   if (!operation.ok()) return operation.status();
   const OpId op = (*operation)->id;
   (*operation)->accepts_left = count;
-  if (count != 1) (*operation)->queue->AddOpenEnded(1);
   context_->SetAlarm(**operation, args.deadline);
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    if (closing_) {
+      lock.unlock();
+      context_->SetAlarm(**operation, absl::InfiniteFuture());
+      context_->Discard(**operation);
+      return ClosedHandle();
+    }
+    if (count != 1) (*operation)->queue->AddOpenEnded(1);
     accepts_.push_back(*operation);
   }
   Match();
@@ -179,24 +194,24 @@ absl::StatusOr<OpId> SocketState::Close(CloseMode mode, const OpArgs& args) {
     }
     phase = phase_;
     close_mode_ = phase == Phase::kConnected ? mode : CloseMode::kAbort;
-    if (phase == Phase::kConnected || phase == Phase::kConnecting) close_ = *operation;
+    close_ = *operation;
+    close_status_ = absl::OkStatus();  // unless the connection has yet to end
+    if (phase == Phase::kNew) phase_ = Phase::kEnded;
   }
-  if (phase == Phase::kListening) StopListening();
-  if (phase != Phase::kConnected && phase != Phase::kConnecting) return CloseAtOnce(**operation);
+  if (phase == Phase::kListening) {
+    StopListening();
+    phase_ = Phase::kEnded;
+  }
+  if (phase != Phase::kConnected && phase != Phase::kConnecting) {
+    MaybeFinishClose();
+    return op;
+  }
   if (close_mode_ == CloseMode::kAbort) {
     SubmitToConnection({.kind = Kind::kAbort});
   } else {
     context_->SetAlarm(**operation, args.deadline);
     SubmitToConnection({.kind = Kind::kClose});
   }
-  return op;
-}
-
-absl::StatusOr<OpId> SocketState::CloseAtOnce(Operation& operation) {
-  const OpId op = operation.id;
-  phase_ = Phase::kEnded;
-  context_->Finish(operation, absl::OkStatus());
-  context_->Remove(id_);
   return op;
 }
 

@@ -116,19 +116,16 @@ absl::Status SocketState::CloseStatus(const provider::Failure& cause) const {
 
 void SocketState::OnClosed(const provider::Failure& cause) {
   Operation* connecting = nullptr;
-  Operation* closing = nullptr;
   std::vector<Operation*> shutdowns;
   absl::Status connect_status = StatusOf(cause);
-  absl::Status close_status;
   {
     const std::lock_guard lock(mutex_);
     cause_ = cause;
     phase_ = Phase::kEnded;
     connecting = std::exchange(connect_, nullptr);
-    closing = std::exchange(close_, nullptr);
     shutdowns.swap(shutdowns_);
     if (connect_cancelled_) connect_status = MakeError(ErrorKind::kCancelled, "Cancel was called");
-    close_status = CloseStatus(cause);
+    close_status_ = CloseStatus(cause);
   }
   if (connecting != nullptr) {
     if (connect_status.ok()) {
@@ -137,7 +134,24 @@ void SocketState::OnClosed(const provider::Failure& cause) {
     context_->Finish(*connecting, connect_status);
   }
   for (Operation* operation : shutdowns) context_->Finish(*operation, StatusOf(cause));
-  if (closing != nullptr) context_->Finish(*closing, close_status);
+  MaybeFinishClose();
+}
+
+void SocketState::OnTransferGone() {
+  // The other order of these two is in OnClosed: one of both sees the other.
+  if (transfers_.fetch_sub(1) == 1 && phase_ == Phase::kEnded) MaybeFinishClose();
+}
+
+void SocketState::MaybeFinishClose() {
+  if (transfers_ > 0) return;
+  Operation* closing = nullptr;
+  absl::Status status;
+  {
+    const std::lock_guard lock(mutex_);
+    closing = std::exchange(close_, nullptr);
+    status = close_status_;
+  }
+  if (closing != nullptr) context_->Finish(*closing, status);
   context_->Remove(id_);
 }
 

@@ -74,6 +74,8 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   void OnShutDown(const provider::Failure& failure);
   void OnClosed(const provider::Failure& cause);
   void OnDeadline(OpId op, EventType type);
+  // A transfer has had its event, or was never accepted. The socket may end with it.
+  void OnTransferGone();
   // Pairs waiting Accepts with waiting connections, as far as event slots are free.
   void Match();
 
@@ -98,7 +100,8 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   void SubmitToConnection(provider::Request request);
   void StopListening();
   bool FinishAccept(OpId op, const absl::Status& status);
-  absl::StatusOr<OpId> CloseAtOnce(Operation& operation);
+  // The event of Close, once the connection and every transfer has ended.
+  void MaybeFinishClose();
   absl::Status CloseStatus(const provider::Failure& cause) const;
 
   const std::shared_ptr<ContextState> context_;
@@ -108,6 +111,9 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   std::atomic<Phase> phase_{Phase::kNew};
   std::atomic<bool> write_shut_{false};
   std::atomic<bool> closing_{false};
+  // Sends and receives from before they are allowed until they are gone: what is being posted while
+  // the connection ends must have its event before the socket's last one.
+  std::atomic<uint32_t> transfers_{0};
   std::atomic<uint64_t> zcopy_send_min_;
   std::atomic<uint64_t> zcopy_recv_min_;
   std::atomic<provider::ConnectionId> connection_{provider::ConnectionId::kNone};
@@ -125,6 +131,7 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   bool close_late_ = false;
   Operation* connect_ = nullptr;
   Operation* close_ = nullptr;
+  absl::Status close_status_;
   std::vector<Operation*> shutdowns_;
   std::deque<Operation*> accepts_;
   std::deque<std::shared_ptr<SocketState>> arrived_;   // no Accept has seen them

@@ -15,7 +15,7 @@ absl::Status SocketState::CanTransfer(bool is_send) const {
   if (closing_.load(std::memory_order_relaxed)) {
     return MakeError(ErrorKind::kShutDown, "Close was called on this socket");
   }
-  switch (phase_.load(std::memory_order_acquire)) {
+  switch (phase_.load()) {
     case Phase::kConnected:
       if (is_send && write_shut_.load(std::memory_order_relaxed)) {
         return MakeError(ErrorKind::kShutDown, "Shutdown has ended the sending direction");
@@ -41,12 +41,17 @@ bool SocketState::AtEndOfStream(bool is_send) const {
 
 absl::StatusOr<Operation*> SocketState::NewTransfer(EventType type, bool is_send, RecvFlags flags,
                                                     const OpArgs& args) {
-  const ContextCall call(context_.get());
-  if (!call.ok()) return call.status();
-  if (absl::Status can = CanTransfer(is_send); !can.ok() && !AtEndOfStream(is_send)) return can;
-  absl::StatusOr<Operation*> made = context_->NewOperation(type, id_, args);
-  if (!made.ok()) return made;
+  transfers_.fetch_add(1);  // before the look at the state
+  absl::Status can = CanTransfer(is_send);
+  if (!can.ok() && AtEndOfStream(is_send)) can = absl::OkStatus();
+  absl::StatusOr<Operation*> made =
+      can.ok() ? context_->NewOperation(type, id_, args) : absl::StatusOr<Operation*>(can);
+  if (!made.ok()) {
+    OnTransferGone();
+    return made;
+  }
   Operation& operation = **made;
+  operation.owner = shared_from_this();
   operation.is_send = is_send;
   operation.wait_all = flags == RecvFlags::kWaitAll;
   operation.path = static_cast<provider::Path>(args.path);
@@ -107,6 +112,8 @@ OpId SocketState::FinishAtEndOfStream(Operation& operation) {
 
 absl::StatusOr<OpId> SocketState::Post(EventType type, absl::Span<const Slice> slices,
                                        RecvFlags flags, const OpArgs& args) {
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
   const bool is_send = type == EventType::kSend || type == EventType::kSendV;
   if (slices.empty()) {
     return MakeError(ErrorKind::kInvalidArgument, "a list of slices is empty");
@@ -124,6 +131,8 @@ absl::StatusOr<OpId> SocketState::Post(EventType type, absl::Span<const Slice> s
 
 absl::StatusOr<OpId> SocketState::PostSendCopy(std::span<const std::byte> bytes,
                                                const OpArgs& args) {
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
   absl::StatusOr<Operation*> operation =
       NewTransfer(EventType::kSend, true, RecvFlags::kNone, args);
   if (!operation.ok()) return operation.status();
@@ -140,6 +149,8 @@ absl::StatusOr<OpId> SocketState::PostSendCopy(std::span<const std::byte> bytes,
 
 absl::StatusOr<OpId> SocketState::PostRecvCopy(std::span<std::byte> bytes, RecvFlags flags,
                                                const OpArgs& args) {
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
   absl::StatusOr<Operation*> operation = NewTransfer(EventType::kRecv, false, flags, args);
   if (!operation.ok()) return operation.status();
   const auto range = context_->bounce_pool().Take(*context_, bytes.size());
