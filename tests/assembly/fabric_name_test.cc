@@ -1,0 +1,84 @@
+#include "impl/assembly/fabric_name.h"
+
+#include <string>
+
+#include "esdp/context.h"
+#include "esdp/status.h"
+#include "gtest/gtest.h"
+
+namespace esdp::assembly {
+namespace {
+
+bool Contains(const absl::Status& status, const std::string& text) {
+  const std::string message(status.message().data(), status.message().size());
+  return message.find(text) != std::string::npos;
+}
+
+TEST(FabricNameTest, TheNamesOfWhatIsBuiltAreRead) {
+  EXPECT_EQ(ParseFabricName("qpip")->transport, Transport::kQpip);
+  EXPECT_EQ(ParseFabricName("sim")->transport, Transport::kSim);
+  EXPECT_EQ(ParseFabricName("auto")->transport, ChooseFabric().transport);
+}
+
+TEST(FabricNameTest, TheSeedOfASimulationIsRead) {
+  EXPECT_EQ(ParseFabricName("sim:0")->seed, 0u);
+  EXPECT_EQ(ParseFabricName("sim:42")->seed, 42u);
+  EXPECT_EQ(ParseFabricName("sim:18446744073709551615")->seed, ~uint64_t{0});
+}
+
+TEST(FabricNameTest, ASeedThatIsNoNumberIsRefusedWithAnExample) {
+  for (const char* text :
+       {"sim:", "sim:x", "sim:-1", "sim:1x", "sim: 1", "sim:18446744073709551616"}) {
+    const absl::Status status = ParseFabricName(text).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_EQ(KindOf(status), ErrorKind::kInvalidArgument) << text;
+    EXPECT_TRUE(Contains(status, "sim:42")) << status;
+  }
+}
+
+TEST(FabricNameTest, AFabricThatIsNotBuiltIsUnimplementedAndAnotherIsNamed) {
+  for (const char* text : {"verbs", "local"}) {
+    const absl::Status status = ParseFabricName(text).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << text;
+    EXPECT_TRUE(Contains(status, text)) << status;
+    EXPECT_TRUE(Contains(status, "qpip")) << status;
+  }
+}
+
+TEST(FabricNameTest, AnUnknownNameIsRefusedWithTheKnownOnes) {
+  for (const char* text : {"", "QPIP", "qpip ", "simulator", "tcp", "sim42"}) {
+    const absl::Status status = ParseFabricName(text).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+    for (const char* known : {"auto", "qpip", "sim"}) EXPECT_TRUE(Contains(status, known)) << text;
+  }
+}
+
+TEST(FabricNameTest, TheReasonOfTheChoiceNamesWhatIsChosen) {
+  const Choice choice = ChooseFabric();
+  EXPECT_NE(choice.reason.find(ToString(choice.transport)), std::string::npos) << choice.reason;
+}
+
+TEST(DiagnoseTest, WhatItCallsAvailableCanBeOpenedAndTheRestCannot) {
+  const DiagnosticsReport report = Context::Diagnose({});
+  ASSERT_FALSE(report.fabrics.empty());
+  for (const FabricReport& fabric : report.fabrics) {
+    EXPECT_EQ(Context::Open({.fabric = fabric.name}).ok(), fabric.available) << fabric.name;
+    EXPECT_FALSE(fabric.text.empty());
+    EXPECT_NE(report.ToString().find(fabric.text), std::string::npos);
+  }
+}
+
+TEST(DiagnoseTest, WhatOpenWouldRefuseHasNoChoiceButAReason) {
+  const DiagnosticsReport report = Context::Diagnose({.fabric = "nonsense"});
+  EXPECT_TRUE(report.chosen.empty());
+  EXPECT_NE(report.reason.find("nonsense"), std::string::npos) << report.reason;
+}
+
+TEST(DiagnoseTest, TheLimitOfLockedMemoryIsToldInOrder) {
+  const DiagnosticsReport report = Context::Diagnose({});
+  EXPECT_LE(report.memlock_soft, report.memlock_hard);
+  EXPECT_GT(report.memlock_hard, 0u);
+}
+
+}  // namespace
+}  // namespace esdp::assembly
