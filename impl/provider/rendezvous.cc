@@ -42,7 +42,7 @@ absl::StatusOr<Address> Rendezvous::ListenerAddress(ListenerId listener) {
 absl::Status Rendezvous::StopListening(ListenerId listener) {
   const Listener* found = listeners_.Find(static_cast<uint64_t>(listener));
   if (found == nullptr) return NoSuchListener();
-  const absl::Status status = fabric_.StopListening(found->fabric_listener);
+  absl::Status status = fabric_.StopListening(found->fabric_listener);
   by_fabric_listener_.erase(static_cast<uint64_t>(found->fabric_listener));
   listeners_.Erase(static_cast<uint64_t>(listener));
   connections_.ForEach([&](Endpoint& endpoint) {
