@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -72,6 +73,8 @@ class QueueState {
   void AfterTaking(size_t taken);
   absl::StatusOr<size_t> TakeLast(std::span<Event> out, const absl::Status& unusable);
   absl::Status CheckWait(std::span<Event> out, const WaitArgs& wait) const;
+  std::optional<absl::StatusOr<size_t>> SleepOrEnd(std::span<Event> out, const WaitArgs& wait,
+                                                   Time deadline);
   absl::StatusOr<size_t> WaitManual(std::span<Event> out, const WaitArgs& wait, Time deadline);
   absl::StatusOr<size_t> WaitThreaded(std::span<Event> out, const WaitArgs& wait, Time deadline);
   Slept SleepUntil(size_t at_least, Time deadline);

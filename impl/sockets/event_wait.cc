@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <chrono>
 #include <ctime>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -81,7 +82,7 @@ absl::StatusOr<size_t> QueueState::Dequeue(std::span<Event> out, const WaitArgs&
   if (!call.ok()) return TakeLast(out, call.status());
   if (absl::Status status = CheckWait(out, wait); !status.ok()) return status;
   const Time deadline = context_->ToShardTime(wait.deadline);
-  const absl::StatusOr<size_t> taken =
+  absl::StatusOr<size_t> taken =
       context_->manual() ? WaitManual(out, wait, deadline) : WaitThreaded(out, wait, deadline);
   AfterTaking(taken.ok() ? *taken : 0);
   return taken;
@@ -110,12 +111,18 @@ absl::StatusOr<size_t> QueueState::WaitManual(std::span<Event> out, const WaitAr
     if (now >= deadline) return TooLate();
     if (idle_since == kTimeInfinite) idle_since = now;
     if (!sleeps || now - idle_since < spin) continue;
-    if (SleepUntil(wait.min_events, deadline) == Slept::kSignal && !options_.restart_on_signal) {
-      if (TakeWake()) return Woken();
-      if (const size_t taken = Take(out, wait.min_events); taken > 0) return taken;
-      return Interrupted();
-    }
+    if (auto ended = SleepOrEnd(out, wait, deadline)) return *std::move(ended);
   }
+}
+
+// Sleeps; an answer if a signal has ended the wait.
+std::optional<absl::StatusOr<size_t>> QueueState::SleepOrEnd(std::span<Event> out,
+                                                             const WaitArgs& wait, Time deadline) {
+  if (SleepUntil(wait.min_events, deadline) != Slept::kSignal) return std::nullopt;
+  if (options_.restart_on_signal) return std::nullopt;
+  if (TakeWake()) return absl::StatusOr<size_t>(Woken());
+  const size_t taken = Take(out, wait.min_events);
+  return taken > 0 ? absl::StatusOr<size_t>(taken) : absl::StatusOr<size_t>(Interrupted());
 }
 
 absl::StatusOr<size_t> QueueState::WaitThreaded(std::span<Event> out, const WaitArgs& wait,
