@@ -43,10 +43,13 @@ struct DiagnosticsReport {
 // It is one shard: programs that want more cores open more Contexts.
 //
 //   Owns:     everything made through it. Moves, does not copy. Handles may outlive it: their calls
-//   then fail. Threads:  any. Blocks:   Open and Register (the fabric's own work), Close until its
-//   deadline, the destructor at most a second. Units:    bytes; times are on the clock of Now().
-//   Errors:   see each call; after fork() in the child every call answers FailedPrecondition
-//   (kAfterFork).
+//             then answer NotFound.
+//   Threads:  any, also while another thread closes it: each call comes before the end or is told.
+//   Blocks:   Open and Register (the fabric's own work); Close until its deadline; the destructor
+//             at most a second.
+//   Units:    bytes; times are on the clock of Now().
+//   Errors:   see each call; after fork() every call in the child answers FailedPrecondition
+//             (kAfterFork).
 class Context {
  public:
   Context() = default;  // an empty handle: every call answers NotFound

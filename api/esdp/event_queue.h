@@ -31,10 +31,10 @@ struct WaitArgs {
 //   Blocks:   Dequeue, until min_events are there or the deadline has passed; TryDequeue never.
 //   Units:    depth counts events.
 //   Errors:   a full queue refuses operations at post (ResourceExhausted, kQueueFull) and drops
-//   nothing.
+//             nothing.
 //
 // Destroying a queue that operations name aborts their connections, waits for them (at most a
-// second) and tells the log.
+// second) and tells the log. What was delivered before its Context closed can still be dequeued.
 class EventQueue {
  public:
   EventQueue() = default;  // an empty handle: every call answers NotFound

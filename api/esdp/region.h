@@ -20,8 +20,7 @@ class SliceAccess;
 // A Slice is a range of a Region, checked when it was made, and what operations take.
 //
 //   Owns:     nothing. It must not outlive the last handle of its Region unless an operation that
-//   was posted with it still
-//             runs: operations hold their region themselves.
+//             was posted with it still runs: operations hold their region themselves.
 //   Threads:  a value.
 //   Blocks:   never.
 //   Units:    bytes; a length of 0 is legal.
@@ -55,14 +54,13 @@ struct RegionInfo {
 // last operation are gone.
 //
 //   Owns:     the registration. The memory stays the application's (that of Context::Allocate
-//   belongs to the Region), which
-//             must not free it before Close has succeeded or the last event of an operation on it
-//             has been delivered.
+//             belongs to the Region), which must not free it before Close has succeeded or the last
+//             event of an operation on it has been delivered.
 //   Threads:  any. A handle is copyable and counted.
 //   Blocks:   Close(deadline) only.
 //   Units:    bytes.
 //   Errors:   see each call. Dropping the last handle while operations run is safe: deregistration
-//   follows the last event.
+//             follows the last event.
 class Region {
  public:
   Region() = default;  // an empty handle

@@ -20,18 +20,19 @@
 //   1  A post that returns OK is followed by exactly one event with kTerminal for its OpId.
 //   2  A post that fails produces no event and takes no reference.
 //   3  The buffer is the library's from OK to that event; lists of slices are copied at post.
-//   4  Terminal events come in posting order per socket and direction, except that an operation
-//   that moved no byte and ends
-//      Cancelled or DeadlineExceeded may overtake.
-//   5  Send, OK: bytes is the length. Send, error: bytes are known accepted (kReusable) or
-//   delivered (kDelivered). 6  Recv, OK: 1..length bytes; with kWaitAll all, unless kEof. End of
-//   stream: OK, kEof, 0 bytes (or a short kWaitAll);
-//      all later receives the same.
+//   4  Terminal events come in posting order per socket and direction, except that an operation that
+//      moved no byte and ends Cancelled or DeadlineExceeded may overtake.
+//   5  Send, OK: bytes is the length. Send, error: bytes are known accepted (kReusable) or delivered
+//      (kDelivered).
+//   6  Recv, OK: 1..length bytes; with kWaitAll all, unless kEof. End of stream: OK, kEof, 0 bytes
+//      (or a short kWaitAll); all later receives the same.
 //   7  The first error of a socket ends every pending operation with that root cause; later posts
-//   fail with it at once. 8  Cancel is a request; the terminal event tells what became of it. 9  A
-//   passed deadline is a cancel with DeadlineExceeded.
+//      fail with it at once.
+//   8  Cancel is a request; the terminal event tells what became of it.
+//   9  A passed deadline is a cancel with DeadlineExceeded.
 //  10  Close comes last: afterwards the SocketId is never heard of again.
 //  11  Memory that the peer could reach is out of its reach before the terminal event is delivered.
+//  12  A queue that operations name does not close; one that is destroyed aborts their connections.
 
 namespace esdp {
 
@@ -67,12 +68,15 @@ struct OpArgs {
 // A Socket is one end of a stream, or a listener.
 //
 //   Owns:     the connection. Moves, does not copy. Its destructor is Close(kAbort) in the
-//   background. Threads:  any. Operations posted by two threads go out in an order that neither
-//   decides. Blocks:   never: every wait is an event. Units:    bytes. Errors:   every post:
-//   NotFound (empty or closed handle), InvalidArgument (empty slice, a queue of another Context),
-//             ResourceExhausted (kQueueFull: dequeue first; kMemory: too many operations),
-//             FailedPrecondition (kWrongState: not connected or not listening; kShutDown;
-//             kAfterFork), or the root cause if the connection has ended.
+//             background, unless Close was called: that then goes on by itself.
+//   Threads:  any. Operations posted by two threads go out in an order that neither decides.
+//   Blocks:   never: every wait is an event.
+//   Units:    bytes.
+//   Errors:   every post: NotFound (empty handle, closed Context), InvalidArgument (empty slice, a
+//             queue of another Context), ResourceExhausted (kQueueFull: dequeue first; kMemory: too
+//             many operations), FailedPrecondition (kWrongState: not connected or not listening;
+//             kShutDown: after Shutdown or Close; kAfterFork), or the root cause if the connection
+//             has ended.
 class Socket {
  public:
   Socket() = default;
