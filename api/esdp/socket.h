@@ -20,9 +20,11 @@
 //   1  A post that returns OK is followed by exactly one event with kTerminal for its OpId.
 //   2  A post that fails produces no event and takes no reference.
 //   3  The buffer is the library's from OK to that event; lists of slices are copied at post.
-//   4  Terminal events come in posting order per socket and direction, except that an operation that
+//   4  Terminal events come in posting order per socket and direction, except that an operation
+//   that
 //      moved no byte and ends Cancelled or DeadlineExceeded may overtake.
-//   5  Send, OK: bytes is the length. Send, error: bytes are known accepted (kReusable) or delivered
+//   5  Send, OK: bytes is the length. Send, error: bytes are known accepted (kReusable) or
+//   delivered
 //      (kDelivered).
 //   6  Recv, OK: 1..length bytes; with kWaitAll all, unless kEof. End of stream: OK, kEof, 0 bytes
 //      (or a short kWaitAll); all later receives the same.
