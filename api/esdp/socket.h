@@ -21,11 +21,9 @@
 //   2  A post that fails produces no event and takes no reference.
 //   3  The buffer is the library's from OK to that event; lists of slices are copied at post.
 //   4  Terminal events come in posting order per socket and direction, except that an operation
-//   that
-//      moved no byte and ends Cancelled or DeadlineExceeded may overtake.
+//      that moved no byte and ends Cancelled or DeadlineExceeded may overtake.
 //   5  Send, OK: bytes is the length. Send, error: bytes are known accepted (kReusable) or
-//   delivered
-//      (kDelivered).
+//      delivered (kDelivered).
 //   6  Recv, OK: 1..length bytes; with kWaitAll all, unless kEof. End of stream: OK, kEof, 0 bytes
 //      (or a short kWaitAll); all later receives the same.
 //   7  The first error of a socket ends every pending operation with that root cause; later posts
