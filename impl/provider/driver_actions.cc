@@ -9,10 +9,6 @@
 namespace esdp::provider {
 namespace {
 
-// A Hello where the fabric carries it; else its compact form, which is its beginning (sdp wire
-// protocol, section 2.6).
-constexpr size_t kCompactHelloBytes = 32;
-
 fabric::RemoteRange ToFabric(const sdp::RemoteRange& range) { return {range.key, range.address}; }
 sdp::RemoteRange ToCore(const fabric::RemoteRange& range) { return {range.key, range.address}; }
 
@@ -24,7 +20,8 @@ void Driver::Act(Endpoint& endpoint, const sdp::StartConnect& action) {
   Flush();
   std::array<std::byte, sdp::wire::kHelloBytes> hello{};
   size_t bytes = sdp::wire::Encode(action.hello, 0, hello);
-  if (fabric_.limits().private_data_max < bytes) bytes = kCompactHelloBytes;
+  // A Hello's compact form is its beginning (sdp wire protocol, section 2.6).
+  if (fabric_.limits().private_data_max < bytes) bytes = sdp::wire::kCompactHelloBytes;
   if (!endpoint.broken) {
     const absl::Status status =
         fabric_.Connect(endpoint.queue_pair, endpoint.local, endpoint.peer,

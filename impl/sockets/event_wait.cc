@@ -92,7 +92,8 @@ absl::StatusOr<size_t> QueueState::WaitManual(std::span<Event> out, const WaitAr
                                               Time deadline) {
   provider::Shard& shard = context_->shard();
   const bool sleeps = options_.wait != WaitMode::kBusyPoll;
-  Duration spin = options_.wait == WaitMode::kAdaptive ? ToDuration(options_.spin) : Duration(0);
+  const Duration spin =
+      options_.wait == WaitMode::kAdaptive ? ToDuration(options_.spin) : Duration(0);
   Time idle_since = kTimeInfinite;
   for (;;) {
     if (context_->stopped()) return TakeLast(out, context_->Usable());
@@ -142,10 +143,7 @@ absl::StatusOr<size_t> QueueState::WaitThreaded(std::span<Event> out, const Wait
       std::this_thread::yield();  // to the progress thread, should it share this processor
       continue;
     }
-    if (SleepUntil(wait.min_events, deadline) == Slept::kSignal && !options_.restart_on_signal) {
-      if (const size_t taken = Take(out, wait.min_events); taken > 0) return taken;
-      return Interrupted();
-    }
+    if (auto ended = SleepOrEnd(out, wait, deadline)) return *std::move(ended);
   }
 }
 

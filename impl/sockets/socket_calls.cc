@@ -269,7 +269,6 @@ void SocketState::Drop() {
   if (!call.ok()) return;
   {
     const std::lock_guard lock(mutex_);
-    dropped_ = true;
     if (closing_.exchange(true)) return;
     close_mode_ = CloseMode::kAbort;
   }

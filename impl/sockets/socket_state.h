@@ -125,7 +125,6 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   Address peer_;
   bool bound_ = false;
   provider::Failure cause_;  // of the end
-  bool dropped_ = false;
   bool connect_cancelled_ = false;
   CloseMode close_mode_ = CloseMode::kGraceful;
   bool close_late_ = false;
