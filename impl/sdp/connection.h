@@ -48,7 +48,7 @@ class Connection {
  private:
   enum class SendKind : uint8_t { kControl, kPayload, kDisConn };
 
-  // --- connection.cc: what the fabric and the application say ---
+  // --- connection.cc: what the fabric says, and the end ---
   void On(const AskConnect& ask, Actions& actions);
   void On(const HelloArrived& arrived, Actions& actions);
   void On(const HelloRefused& refused, Actions& actions);
@@ -60,15 +60,6 @@ class Connection {
   void On(const ReadFinished& finished, Actions& actions);
   void On(const WriteFinished& finished, Actions& actions);
   void On(const ConnectionLost& lost, Actions& actions);
-  void On(const AskSend& ask, Actions& actions);
-  void On(const AskReceive& ask, Actions& actions);
-  void On(const AskCancel& ask, Actions& actions);
-  void On(const AskShutdown& ask, Actions& actions);
-  void On(const AskClose& ask, Actions& actions);
-  void On(const Exposed& exposed, Actions& actions);
-  void On(const ExposeFailed& failed, Actions& actions);
-  void On(const Withdrawn& withdrawn, Actions& actions);
-  void On(const TimerFired& fired, Actions& actions);
 
   bool Move(PhaseCue cue);
   void PostAllReceives(Actions& actions);
@@ -79,6 +70,19 @@ class Connection {
   void End(Actions& actions);
   void MaybeReportClosed(Actions& actions);
   Outcome OutcomeAfterEnd() const;
+
+  // --- asking.cc: what the application asks, answers, timers ---
+  void On(const AskSend& ask, Actions& actions);
+  void On(const AskReceive& ask, Actions& actions);
+  void On(const AskCancel& ask, Actions& actions);
+  void On(const AskShutdown& ask, Actions& actions);
+  void On(const AskClose& ask, Actions& actions);
+  void On(const Exposed& exposed, Actions& actions);
+  void On(const ExposeFailed& failed, Actions& actions);
+  void On(const Withdrawn& withdrawn, Actions& actions);
+  void On(const TimerFired& fired, Actions& actions);
+
+  // --- whole_state.cc ---
   bool Holds() const;
 
   // --- arrival.cc: what the peer says ---

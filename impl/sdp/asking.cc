@@ -1,0 +1,130 @@
+#include "impl/base/check.h"
+#include "impl/sdp/connection.h"
+
+// What the application asks, what the provider answers, and what the clock says.
+
+namespace esdp::sdp {
+namespace {
+
+void FinishNow(OperationId operation, Outcome outcome, Actions& actions) {
+  FinishOperation finish;
+  finish.operation = operation;
+  finish.outcome = outcome;
+  actions.emplace_back(finish);
+}
+
+}  // namespace
+
+// --- the application ---
+
+void Connection::On(const AskSend& ask, Actions& actions) {
+  if (phase_ == Phase::kClosed) {
+    if (!ask.more) FinishNow(ask.piece.operation, OutcomeAfterEnd(), actions);
+  } else if (teardown_.shut()) {
+    send_.AskRefused(ask, Outcome::kShutDown);
+  } else {
+    send_.Ask(ask);
+  }
+}
+
+void Connection::On(const AskReceive& ask, Actions& actions) {
+  if (phase_ == Phase::kClosed && (cause_ != Outcome::kDone || teardown_.closing())) {
+    if (!ask.more) FinishNow(ask.piece.operation, OutcomeAfterEnd(), actions);
+  } else if (teardown_.closing()) {
+    receive_.AskRefused(ask, Outcome::kShutDown);
+  } else {
+    receive_.Ask(ask);
+  }
+}
+
+void Connection::On(const AskCancel& ask, Actions& actions) {
+  const bool abort = ask.mode == CancelMode::kAbortConnection;
+  const auto sending = send_.Cancel(ask.operation, ask.outcome, actions);
+  if (sending == SendHalf::CancelAnswer::kBegun && abort) {
+    Fail(Outcome::kLocalAbort, "a send that had begun was cancelled", actions);
+  }
+  if (sending != SendHalf::CancelAnswer::kUnknown) return;
+  const auto receiving = receive_.Cancel(ask.operation, ask.outcome, actions);
+  if (receiving == ReceiveHalf::CancelAnswer::kFull && abort) {
+    Fail(Outcome::kLocalAbort, "a receive that had begun was cancelled", actions);
+  }
+}
+
+void Connection::On(const AskShutdown& ask, Actions& actions) {
+  if (phase_ == Phase::kClosed) {
+    FinishNow(ask.operation, cause_, actions);
+  } else {
+    teardown_.OnAskShutdown(ask);
+  }
+}
+
+void Connection::On(const AskClose& ask, Actions& actions) {
+  if (reported_closed_) {
+    FinishNow(ask.operation, ask.abort ? Outcome::kDone : cause_, actions);
+    return;
+  }
+  teardown_.OnAskClose(ask, AddSaturating(now_, config_.linger));
+  if (phase_ == Phase::kClosed) {
+    MaybeReportClosed(actions);
+  } else if (ask.abort) {
+    Fail(Outcome::kLocalAbort, "the application aborted the connection", actions);
+  } else if (phase_ < Phase::kEstablished) {
+    Fail(Outcome::kLocalAbort, "closed before it was connected", actions);
+  } else if (IsOpen(phase_) && (receive_.has_unread() || reader_.active())) {
+    Fail(Outcome::kLocalAbort, "closed with unread data", actions);  // [13.2]
+  } else if (phase_ != Phase::kAborting) {
+    receive_.FinishAll(Outcome::kShutDown, actions);
+  }
+}
+
+// --- answers and timers ---
+
+void Connection::On(const Exposed& exposed, Actions& actions) {
+  if (phase_ == Phase::kAborting || phase_ == Phase::kClosed) {
+    source_.OnExposeFailed(exposed.advert);  // too late: nobody will be told of it
+    return;
+  }
+  if (!ESDP_CHECK(source_.OnExposed(exposed))) {
+    Fail(Outcome::kInternal, "Exposed: not asked", actions);
+    return;
+  }
+  // Nothing was sent since the offer, so credit and slot are still there.
+  const uint64_t begin = send_.emitted();
+  Send& send = NewSend(source_.Message(), actions);
+  const uint64_t number = send_.TakeAdvert(source_.range(), send);
+  Stamp(send, SendKind::kPayload, false);
+  send_.OnPosted(send.message.base.sequence, counters_);
+  source_.OnPosted(number, begin);
+  ++counters_.source_adverts_sent;
+}
+
+void Connection::On(const ExposeFailed& failed, Actions& actions) {
+  const bool asked = source_.OnExposeFailed(failed.advert);
+  if (phase_ == Phase::kAborting || phase_ == Phase::kClosed) return;
+  if (!ESDP_CHECK(asked)) {
+    Fail(Outcome::kInternal, "ExposeFailed: not asked", actions);
+    return;
+  }
+  send_.OnExposeFailed();
+  ++counters_.expose_failures;
+}
+
+void Connection::On(const Withdrawn& withdrawn, Actions&) { source_.OnWithdrawn(withdrawn.advert); }
+
+void Connection::On(const TimerFired& fired, Actions& actions) {
+  if (fired.timer == Timer::kAcknowledge) {
+    acknowledge_armed_ = false;
+    acknowledgement_due_ = acknowledge_at_ && *acknowledge_at_ <= now_;
+    return;
+  }
+  close_armed_ = kTimeInfinite;
+  if (teardown_.LingerEnded(now_)) {
+    Fail(Outcome::kLocalAbort, "the time to close in order ran out", actions);
+    teardown_.StopWaiting();
+  } else if (phase_ == Phase::kLastAck && teardown_.WaitEnded(now_)) {
+    Move(PhaseCue::kWaitEnded);
+    teardown_.WaitForPeer(kTimeInfinite);
+  }
+}
+
+}  // namespace esdp::sdp

@@ -1,0 +1,38 @@
+#include "impl/sdp/connection.h"
+
+// The connection as a value: the invariants between its parts, and one number for equal states.
+
+namespace esdp::sdp {
+
+bool Connection::Holds() const {
+  if (credits_.posted() > config_.receive_buffers) return false;
+  if (posted_sends_.size() + reader_.reads_in_flight() > config_.send_work_max) return false;
+  const bool quiet =
+      !source_.outstanding() || send_.NextPayload(true) != SendHalf::Next::kRemainder;
+  return quiet && credits_.Holds() && send_.Holds() && source_.Holds() && receive_.Holds() &&
+         reader_.Holds();
+}
+
+uint64_t Connection::digest() const {
+  Digest digest;
+  digest.Add(static_cast<uint8_t>(phase_)).Add(static_cast<uint8_t>(cause_)).Add(reads_out_max_);
+  peer_.AddTo(digest);
+  credits_.AddTo(digest);
+  send_.AddTo(digest);
+  source_.AddTo(digest);
+  receive_.AddTo(digest);
+  reader_.AddTo(digest);
+  teardown_.AddTo(digest);
+  digest.Add(posted_sends_.size()).Add(early_.size());
+  for (const SendKind kind : posted_sends_) digest.Add(static_cast<uint8_t>(kind));
+  for (const MessageArrived& arrived : early_) digest.Add(arrived.message.base.sequence);
+  digest.Add(speaks_first_).Add(waits_for_first_).Add(resize_refusal_owed_).Add(stalled_);
+  digest.Add(acknowledgement_due_).Add(disconnect_asked_).Add(reported_closed_);
+  const Time acknowledge_at = acknowledge_at_.value_or(kTimeInfinite);
+  digest.Add(static_cast<uint64_t>(acknowledge_at.time_since_epoch().count()));
+  digest.Add(acknowledge_armed_);
+  digest.Add(static_cast<uint64_t>(close_armed_.time_since_epoch().count()));
+  return digest.value();
+}
+
+}  // namespace esdp::sdp
