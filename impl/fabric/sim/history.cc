@@ -26,6 +26,8 @@ const char* ToString(StepKind kind) {
       return "wait";
     case StepKind::kEnd:
       return "end";
+    case StepKind::kFault:
+      return "fault";
   }
   return "unknown";
 }

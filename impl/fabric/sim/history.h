@@ -25,6 +25,7 @@ enum class StepKind : uint8_t {
   kComplete,
   kWait,
   kEnd,
+  kFault,
 };
 const char* ToString(StepKind kind);
 
@@ -32,7 +33,7 @@ struct Step {
   Time time;
   StepKind kind = StepKind::kPost;
   uint64_t object = 0;
-  uint64_t detail = 0;   // what of: opcode, frame kind, cause
+  uint64_t detail = 0;   // what of: opcode, frame kind, cause, kind of fault
   uint64_t content = 0;  // lengths and digests of bytes
 };
 

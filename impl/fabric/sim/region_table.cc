@@ -34,6 +34,7 @@ absl::StatusOr<RegionId> RegionTable::Register(std::byte* base, uint64_t length,
                          .access = access};
   }
   regions_[id] = region;
+  registered_bytes_ += length;
   return id;
 }
 
@@ -48,6 +49,7 @@ absl::Status RegionTable::Deregister(RegionId id) {
     return absl::FailedPreconditionError("a window is bound to the region: invalidate it first");
   }
   if (found->second.key != 0) keys_.erase(found->second.key);
+  registered_bytes_ -= found->second.length;
   regions_.erase(found);
   return absl::OkStatus();
 }
@@ -82,6 +84,7 @@ absl::StatusOr<RemoteRange> RegionTable::Bind(QueuePairId queue_pair, RegionId i
                 .first_address = 0,
                 .access = access};
   ++region.windows;
+  ++windows_;
   return RemoteRange{key, 0};
 }
 
@@ -94,6 +97,7 @@ bool RegionTable::Withdraw(QueuePairId queue_pair, uint32_t key) {
   if (!IsWindowOf(queue_pair, key)) return false;
   const auto found = keys_.find(key);
   --regions_.at(found->second.region).windows;
+  --windows_;
   keys_.erase(found);
   return true;
 }
@@ -105,6 +109,7 @@ void RegionTable::WithdrawAll(QueuePairId queue_pair) {
       continue;
     }
     --regions_.at(key->second.region).windows;
+    --windows_;
     key = keys_.erase(key);
   }
 }

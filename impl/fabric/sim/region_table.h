@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_FABRIC_SIM_REGION_TABLE_H_
 #define ESDP_IMPL_FABRIC_SIM_REGION_TABLE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 
@@ -43,6 +44,10 @@ class RegionTable {
   void Hold(absl::Span<const ScatterEntry> entries);
   void Release(absl::Span<const ScatterEntry> entries);
 
+  size_t regions() const { return regions_.size(); }
+  size_t windows() const { return windows_; }
+  uint64_t registered_bytes() const { return registered_bytes_; }
+
   // Where the peer of `queue_pair` may read or write `length` bytes with this key; null when it may
   // not.
   std::byte* Resolve(QueuePairId queue_pair, RemoteRange remote, uint64_t length,
@@ -71,6 +76,8 @@ class RegionTable {
 
   Random& random_;
   uint64_t last_region_ = 0;
+  size_t windows_ = 0;
+  uint64_t registered_bytes_ = 0;
   std::map<RegionId, Region> regions_;
   std::map<uint32_t, Key> keys_;
 };

@@ -27,6 +27,7 @@ class Rendezvous : public ListenerOwner, public std::enable_shared_from_this<Ren
   absl::StatusOr<Address> AddressOf(ListenerId listener) const;
   absl::Status Stop(ListenerId listener);
   void StopAll();
+  size_t listeners() const { return listeners_.size(); }
 
   // The request, which is answered with this call; NotFound when there is none.
   absl::StatusOr<std::shared_ptr<Handshake>> TakeRequest(RequestId request);

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "impl/fabric/sim/outbox.h"
@@ -61,11 +62,15 @@ class SimFabric : public Fabric, public Inhabitant {
   void RingDoorbell() override {
     if (doorbell_) doorbell_();
   }
+  Inventory Count() const override {
+    return {queue_pairs_.size(), rendezvous_->listeners(), regions_.regions(), regions_.windows()};
+  }
 
  private:
   // Null when there is none.
   SimQueuePair* Find(QueuePairId queue_pair) const;
   absl::Status CheckPrivateData(ConstBytes private_data) const;
+  absl::Status CheckMemory(uint64_t length);
   Address HostAddress(Family family) const;
 
   std::shared_ptr<World> world_;
@@ -104,6 +109,7 @@ absl::StatusOr<RegionId> SimFabric::Register(std::byte* base, uint64_t length, A
   if (length > limits_.region_bytes_max) {
     return absl::OutOfRangeError("longer than region_bytes_max: register it in pieces");
   }
+  if (absl::Status status = CheckMemory(length); !status.ok()) return status;
   return regions_.Register(base, length, access);
 }
 
@@ -113,6 +119,9 @@ absl::StatusOr<RemoteRange> SimFabric::Bind(QueuePairId queue_pair, RegionId reg
   const SimQueuePair* found = Find(queue_pair);
   if (found == nullptr) return NoQueuePair();
   if (!found->ready()) return absl::FailedPreconditionError("the queue pair is not connected");
+  if (world_->Strikes(FaultKind::kNoWindow, world_->faults().no_window, number_)) {
+    return absl::ResourceExhaustedError("the simulated device has no window left");
+  }
   return regions_.Bind(queue_pair, region, address, length, access);
 }
 
@@ -133,6 +142,9 @@ absl::StatusOr<QueuePairId> SimFabric::CreateQueuePair(const QueuePairOptions& o
   if (options.send_work > limits_.send_work_max ||
       options.receive_work > limits_.receive_work_max) {
     return absl::OutOfRangeError("more work per queue pair than the fabric's limit");
+  }
+  if (world_->Strikes(FaultKind::kNoQueuePair, world_->faults().no_queue_pair, number_)) {
+    return absl::ResourceExhaustedError("the simulated device has no queue pair left");
   }
   const QueuePairId id{++last_queue_pair_};
   queue_pairs_[id] = std::make_shared<SimQueuePair>(around_, id, options);
@@ -231,6 +243,20 @@ SimQueuePair* SimFabric::Find(QueuePairId queue_pair) const {
 absl::Status SimFabric::CheckPrivateData(ConstBytes private_data) const {
   if (private_data.size() <= limits_.private_data_max) return absl::OkStatus();
   return absl::OutOfRangeError("more private data than private_data_max");
+}
+
+absl::Status SimFabric::CheckMemory(uint64_t length) {
+  const Faults& faults = world_->faults();
+  if (world_->Strikes(FaultKind::kNoRegion, faults.no_region, number_)) {
+    return absl::ResourceExhaustedError("the simulated device has no memory key left");
+  }
+  const uint64_t most = faults.registered_bytes_max;
+  const uint64_t used = regions_.registered_bytes();
+  if (most == 0 || (used <= most && length <= most - used)) return absl::OkStatus();
+  world_->NoteFault(FaultKind::kMemoryLimit, number_);
+  return absl::ResourceExhaustedError("more memory than the simulated limit of " +
+                                      std::to_string(most) + " bytes, of which " +
+                                      std::to_string(used) + " are registered");
 }
 
 Address SimFabric::HostAddress(Family family) const {

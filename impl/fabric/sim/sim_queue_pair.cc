@@ -1,9 +1,16 @@
 #include "impl/fabric/sim/sim_queue_pair.h"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <utility>
 
 namespace esdp::fabric::sim {
+namespace {
+
+constexpr Duration kKeepAliveIdle = std::chrono::seconds(15);
+
+}  // namespace
 
 SimQueuePair::SimQueuePair(const Surroundings& surroundings, QueuePairId id,
                            const QueuePairOptions& options)
@@ -14,14 +21,21 @@ SimQueuePair::SimQueuePair(const Surroundings& surroundings, QueuePairId id,
       receives_(surroundings.regions, surroundings.outbox, id, options.receive_work),
       initiator_depth_(std::min(options.initiator_depth, surroundings.limits.reads_in_flight_max)),
       responder_resources_(
-          std::min(options.responder_resources, surroundings.limits.reads_in_flight_max)) {}
+          std::min(options.responder_resources, surroundings.limits.reads_in_flight_max)),
+      keep_alive_idle_(options.keep_alive_idle > Duration::zero() ? options.keep_alive_idle
+                                                                  : kKeepAliveIdle) {}
 
 void SimQueuePair::Record(StepKind kind, uint64_t detail, uint64_t content) {
   around_.world.Record(kind, number_, detail, content);
 }
 
+WireEnd SimQueuePair::Where() const {
+  return {number_, connecting_side_ ? local_.port : peer_address_.port, connecting_side_};
+}
+
 void SimQueuePair::Connect(const std::shared_ptr<Handshake>& handshake, Time deadline) {
   state_ = State::kConnecting;
+  connecting_side_ = true;
   handshake_ = handshake;
   handshake_->initiator = weak_from_this();
   handshake_->initiator_depth = initiator_depth_;
@@ -42,7 +56,7 @@ void SimQueuePair::Connect(const std::shared_ptr<Handshake>& handshake, Time dea
 
 void SimQueuePair::SendRequest() {
   World& world = around_.world;
-  last_arrival_ = world.Now() + world.DrawTransit(handshake_->private_data.size());
+  last_arrival_ = world.Now() + world.DrawTrip(number_, handshake_->private_data.size());
   world.Schedule(last_arrival_, [&world, handshake = handshake_] {
     const AddressBook::Entry* listener = world.addresses().Find(handshake->listener_address);
     if (listener != nullptr) {
@@ -74,6 +88,7 @@ void SimQueuePair::OnAnswer(const Answer& answer) {
   may_send_ = true;
   BecomeReady(answer.private_data);
   Transmit({.kind = FrameKind::kReady});
+  DrawBreak();
 }
 
 void SimQueuePair::Accept(const std::shared_ptr<Handshake>& handshake, ConstBytes private_data) {
@@ -92,7 +107,8 @@ void SimQueuePair::Accept(const std::shared_ptr<Handshake>& handshake, ConstByte
                 .responder_resources = initiator_depth_};
   answer.private_data.assign(private_data.begin(), private_data.end());
   World& world = around_.world;
-  last_arrival_ = world.Now() + world.DrawTransit(private_data.size());
+  last_arrival_ =
+      world.Now() + world.DrawTrip(number_, private_data.size()) + world.DrawLateness(number_);
   world.Schedule(last_arrival_, [peer = peer_, answer = std::move(answer)] {
     if (const auto queue_pair = peer.lock()) queue_pair->OnAnswer(answer);
   });
@@ -108,11 +124,37 @@ void SimQueuePair::BecomeReady(const std::vector<std::byte>& private_data) {
   event.responder_resources = responder_resources_;
   SetPrivateData(event, private_data);
   around_.outbox.Tell(event);
+  if (WireObserver* observer = around_.world.observer()) observer->OnEstablished(Where());
+}
+
+void SimQueuePair::DrawBreak() {
+  World& world = around_.world;
+  const bool silence = world.Strikes(FaultKind::kSilence, world.faults().silence, number_);
+  if (!silence && !world.Strikes(FaultKind::kReset, world.faults().reset, number_)) return;
+  world.Schedule(world.Now() + world.DrawUpTo(world.faults().break_within),
+                 [silence, ends = std::array{weak_from_this(), peer_}] {
+                   for (const auto& end : ends) {
+                     const auto self = end.lock();
+                     if (self == nullptr) continue;
+                     silence ? self->FallSilent() : self->OnFrame({.kind = FrameKind::kReset});
+                   }
+                 });
+}
+
+void SimQueuePair::FallSilent() {
+  if (state_ == State::kEnded || std::exchange(silent_, true)) return;
+  World& world = around_.world;
+  const Duration notice = keep_alive_idle_ + world.DrawUpTo(3 * keep_alive_idle_);
+  world.Schedule(world.Now() + notice, [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self == nullptr || self->state_ == State::kEnded) return;
+    self->End(Cause::kPeerSilent, "nothing was heard of the peer for too long");
+  });
 }
 
 void SimQueuePair::Withdraw() {
   World& world = around_.world;
-  last_arrival_ = std::max(last_arrival_, world.Now() + world.DrawTransit(0));
+  last_arrival_ = std::max(last_arrival_, world.Now() + world.DrawTrip(number_, 0));
   world.Schedule(last_arrival_, [handshake = handshake_] {
     if (const auto acceptor = handshake->acceptor.lock()) {
       acceptor->OnWithdrawn();
@@ -148,6 +190,10 @@ void SimQueuePair::Destroy() {
     Transmit({.kind = FrameKind::kReset});
   }
   if (deadline_.has_value()) around_.world.Cancel(*deadline_);
+  if (WireObserver* observer = around_.world.observer();
+      observer != nullptr && state_ != State::kEnded && state_ != State::kIdle) {
+    observer->OnEnd(Where(), Cause::kLocalDisconnect);
+  }
   state_ = State::kEnded;
   sends_.Flush();
   receives_.Flush();
@@ -163,6 +209,7 @@ void SimQueuePair::End(Cause cause, const char* detail,
   waiting_.clear();
   if (deadline_.has_value()) around_.world.Cancel(*deadline_);
   Record(StepKind::kEnd, static_cast<uint64_t>(cause));
+  if (WireObserver* observer = around_.world.observer()) observer->OnEnd(Where(), cause);
   sends_.Flush();
   receives_.Flush();
   RendezvousEvent event =

@@ -64,6 +64,8 @@ class SimQueuePair : public std::enable_shared_from_this<SimQueuePair> {
   void Destroy();
 
   void OnFrame(Frame frame);
+  // Nothing gets through any more, and nobody says so: keep-alive finds out.
+  void FallSilent();
 
  private:
   enum class State : uint8_t {
@@ -87,6 +89,7 @@ class SimQueuePair : public std::enable_shared_from_this<SimQueuePair> {
 
   // Arrivals: sim_queue_pair_receive.cc.
   bool WaitsForReceive(const Frame& frame) const;
+  bool ComesAgain(const Frame& frame);
   void RunWaiting();
   void OnRequestFrame(Frame frame);
   void OnSend(const Frame& frame);
@@ -96,12 +99,15 @@ class SimQueuePair : public std::enable_shared_from_this<SimQueuePair> {
   void OnTerminate(const Frame& frame);
   void OnFinish();
   void Acknowledge(uint64_t number);
+  void ShowTouch(const std::byte* address, uint64_t length, Touch touch) const;
   void Refuse(const Frame& frame, WorkStatus status, Cause cause, const char* detail);
 
   // Life: sim_queue_pair.cc.
   void SendRequest();
   void BecomeReady(const std::vector<std::byte>& private_data);
   void Withdraw();
+  void DrawBreak();
+  WireEnd Where() const;
   void End(Cause cause, const char* detail, const std::vector<std::byte>& private_data = {});
   RendezvousEvent EventOf(RendezvousType type) const;
   void Record(StepKind kind, uint64_t detail, uint64_t content = 0);
@@ -117,8 +123,11 @@ class SimQueuePair : public std::enable_shared_from_this<SimQueuePair> {
   std::optional<World::EventKey> deadline_;
   Address local_;
   Address peer_address_;
+  bool connecting_side_ = false;
   uint32_t initiator_depth_;
   uint32_t responder_resources_;
+  Duration keep_alive_idle_;
+  bool silent_ = false;
 
   std::weak_ptr<SimQueuePair> peer_;
   Time last_arrival_{};    // of our frames at the peer: the next one is not earlier

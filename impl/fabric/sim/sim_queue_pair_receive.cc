@@ -7,11 +7,12 @@
 namespace esdp::fabric::sim {
 
 void SimQueuePair::OnFrame(Frame frame) {
-  if (state_ == State::kEnded) return;
+  if (state_ == State::kEnded || silent_) return;
   Record(StepKind::kArrive, static_cast<uint64_t>(frame.kind), frame.number);
+  if (WireObserver* observer = around_.world.observer()) observer->OnArrive(Where(), frame);
+  if (state_ == State::kAccepting) BecomeReady({});
   switch (frame.kind) {
     case FrameKind::kReady:
-      if (state_ == State::kAccepting) BecomeReady({});
       break;
     case FrameKind::kSend:
     case FrameKind::kWrite:
@@ -44,8 +45,20 @@ bool SimQueuePair::WaitsForReceive(const Frame& frame) const {
          !around_.limits.initiator_speaks_first;
 }
 
+// InfiniBand family: the adapter itself may not be ready, and the message comes again.
+bool SimQueuePair::ComesAgain(const Frame& frame) {
+  World& world = around_.world;
+  if (frame.kind != FrameKind::kSend || around_.limits.initiator_speaks_first) return false;
+  if (!world.Strikes(FaultKind::kNotReady, world.faults().not_ready, number_)) return false;
+  world.Schedule(world.Now() + world.DrawUpTo(world.faults().not_ready_max),
+                 [weak = weak_from_this()] {
+                   if (const auto self = weak.lock()) self->RunWaiting();
+                 });
+  return true;
+}
+
 void SimQueuePair::OnRequestFrame(Frame frame) {
-  if (!waiting_.empty() || WaitsForReceive(frame)) {
+  if (!waiting_.empty() || WaitsForReceive(frame) || ComesAgain(frame)) {
     Record(StepKind::kWait, frame.number);
     waiting_.push_back(std::move(frame));
     return;
@@ -92,6 +105,7 @@ void SimQueuePair::OnWrite(const Frame& frame) {
            "the peer wrote where it was not shown memory");
     return;
   }
+  ShowTouch(target, frame.payload.size(), Touch::kRemoteWrite);
   CopyBytes(Bytes(target, frame.payload.size()), frame.payload);
   Acknowledge(frame.number);
 }
@@ -104,6 +118,7 @@ void SimQueuePair::OnReadRequest(const Frame& frame) {
            "the peer read where it was not shown memory");
     return;
   }
+  ShowTouch(source, frame.length, Touch::kRemoteRead);
   Frame response{.kind = FrameKind::kReadResponse, .number = frame.number};
   response.payload.assign(source, source + frame.length);
   Transmit(std::move(response));
@@ -112,6 +127,9 @@ void SimQueuePair::OnReadRequest(const Frame& frame) {
 void SimQueuePair::OnReadResponse(const Frame& frame) {
   const SendElement* element = sends_.Find(frame.number);
   if (element == nullptr) return;
+  for (const ScatterEntry& entry : element->entries) {
+    ShowTouch(entry.address, entry.length, Touch::kReadTarget);
+  }
   Scatter(element->entries, frame.payload);
   --reads_in_flight_;
   // A response says that all before it was carried out; an acknowledgement of its own may still be
@@ -119,6 +137,12 @@ void SimQueuePair::OnReadResponse(const Frame& frame) {
   sends_.Acknowledge(frame.number);
   sends_.Finish(frame.number, WorkStatus::kSuccess);
   if (sends_.Next() != nullptr) ScheduleTurn();
+}
+
+void SimQueuePair::ShowTouch(const std::byte* address, uint64_t length, Touch touch) const {
+  if (WireObserver* observer = around_.world.observer()) {
+    observer->OnTouch(Where(), address, length, touch);
+  }
 }
 
 void SimQueuePair::OnTerminate(const Frame& frame) {

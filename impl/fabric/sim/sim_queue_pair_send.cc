@@ -6,6 +6,15 @@
 #include "impl/fabric/sim/sim_queue_pair.h"
 
 namespace esdp::fabric::sim {
+namespace {
+
+// What a connection manager would carry.
+bool IsNews(FrameKind kind) {
+  return kind == FrameKind::kReady || kind == FrameKind::kFinish ||
+         kind == FrameKind::kFinishAnswer || kind == FrameKind::kReset;
+}
+
+}  // namespace
 
 absl::Status SimQueuePair::PostSend(absl::Span<const SendWork> batch) {
   if (state_ != State::kReady) {
@@ -164,9 +173,15 @@ void SimQueuePair::TransmitElement(const SendElement& element) {
 
 void SimQueuePair::Transmit(Frame frame) {
   World& world = around_.world;
+  if (WireObserver* observer = world.observer()) observer->OnTransmit(Where(), frame);
   Record(StepKind::kTransmit, static_cast<uint64_t>(frame.kind), DigestOf(frame.payload));
-  last_arrival_ = std::max(last_arrival_, world.Now() + world.DrawTransit(frame.payload.size()));
-  world.Schedule(last_arrival_, [peer = peer_, frame = std::move(frame)]() mutable {
+  if (silent_) return;
+  const bool news = IsNews(frame.kind);
+  Time arrival = world.Now() + world.DrawTrip(number_, frame.payload.size());
+  if (news) arrival += world.DrawLateness(number_);
+  // Only the news of the begin goes a way of its own.
+  if (frame.kind != FrameKind::kReady) last_arrival_ = arrival = std::max(last_arrival_, arrival);
+  world.Schedule(arrival, [peer = peer_, frame = std::move(frame)]() mutable {
     if (const auto queue_pair = peer.lock()) queue_pair->OnFrame(std::move(frame));
   });
 }

@@ -54,6 +54,48 @@ Duration World::DrawTransit(uint64_t bytes) {
                                            static_cast<uint64_t>(options_.transit_max.count()))));
 }
 
+Duration World::DrawUpTo(Duration most) {
+  return Duration(static_cast<int64_t>(random_.Between(0, static_cast<uint64_t>(most.count()))));
+}
+
+// --- what goes wrong -----------------------------------------------------------------------------
+
+bool World::Strikes(FaultKind kind, uint32_t chance, uint64_t object) {
+  if (chance == 0 || random_.Between(1, Faults::kAlways) > chance) return false;
+  NoteFault(kind, object);
+  return true;
+}
+
+void World::NoteFault(FaultKind kind, uint64_t object) {
+  ++fault_counts_[static_cast<size_t>(kind)];
+  Record(StepKind::kFault, object, static_cast<uint64_t>(kind));
+}
+
+Duration World::DrawTrip(uint64_t object, uint64_t bytes) {
+  Duration trip = DrawTransit(bytes);
+  if (Strikes(FaultKind::kDelay, faults().delay, object)) trip += DrawUpTo(faults().delay_max);
+  return trip;
+}
+
+Duration World::DrawLateness(uint64_t object) {
+  if (!Strikes(FaultKind::kLateNews, faults().late_news, object)) return Duration(0);
+  return DrawUpTo(faults().news_delay_max);
+}
+
+// --- fabrics -------------------------------------------------------------------------------------
+
+Inventory World::Count() const {
+  Inventory all;
+  for (const auto& [number, inhabitant] : inhabitants_) {
+    const Inventory one = inhabitant->Count();
+    all.queue_pairs += one.queue_pairs;
+    all.listeners += one.listeners;
+    all.regions += one.regions;
+    all.windows += one.windows;
+  }
+  return all;
+}
+
 void World::Record(StepKind kind, uint64_t object, uint64_t detail, uint64_t content) {
   history_.Record(
       {.time = now_, .kind = kind, .object = object, .detail = detail, .content = content});
@@ -65,17 +107,26 @@ void World::RingDoorbells() {
   for (const auto& [number, inhabitant] : inhabitants_) {
     if (inhabitant->HasSomethingToPoll()) numbers.push_back(number);
   }
-  for (const uint64_t number : numbers) {
-    const auto found = inhabitants_.find(number);
-    if (found != inhabitants_.end() && found->second->HasSomethingToPoll()) {
-      found->second->RingDoorbell();
-    }
-  }
+  for (const uint64_t number : numbers) RingDoorbell(number);
+}
+
+void World::RingDoorbell(uint64_t number) {
+  const auto found = inhabitants_.find(number);
+  if (found == inhabitants_.end() || !found->second->HasSomethingToPoll()) return;
+  if (asleep_.contains(number)) return;
+  if (!Strikes(FaultKind::kSleep, faults().sleep, number)) return found->second->RingDoorbell();
+  asleep_.insert(number);
+  Schedule(now_ + DrawUpTo(faults().sleep_max), [this, number] { asleep_.erase(number); });
 }
 
 absl::StatusOr<std::shared_ptr<World>> MakeWorld(const WorldOptions& options) {
   if (options.transit_min < Duration::zero() || options.transit_max < options.transit_min) {
     return absl::InvalidArgumentError("transit_min must be at least 0 and at most transit_max");
+  }
+  const Faults& faults = options.faults;
+  for (const Duration most : {faults.delay_max, faults.news_delay_max, faults.not_ready_max,
+                              faults.sleep_max, faults.break_within}) {
+    if (most < Duration::zero()) return absl::InvalidArgumentError("a fault's time is negative");
   }
   return std::make_shared<World>(options);
 }

@@ -5,13 +5,16 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "impl/base/time.h"
 #include "impl/fabric/sim/address_book.h"
+#include "impl/fabric/sim/faults.h"
 #include "impl/fabric/sim/history.h"
 #include "impl/fabric/sim/random.h"
+#include "impl/fabric/sim/wire_observer.h"
 
 namespace esdp::fabric::sim {
 
@@ -22,6 +25,17 @@ struct WorldOptions {
   Duration transit_min = std::chrono::microseconds(1);
   Duration transit_max = std::chrono::microseconds(5);
   size_t history_kept = 1024;  // steps kept for people; the digest covers all
+  Faults faults = {};
+};
+
+// What there is in a fabric, or in all of a world's: nothing should be left when everybody has
+// tidied up.
+struct Inventory {
+  size_t queue_pairs = 0;
+  size_t listeners = 0;
+  size_t regions = 0;
+  size_t windows = 0;
+  friend bool operator==(const Inventory&, const Inventory&) = default;
 };
 
 // What the world wants to know of a fabric that lives in it.
@@ -30,6 +44,7 @@ class Inhabitant {
   virtual ~Inhabitant() = default;
   virtual bool HasSomethingToPoll() const = 0;
   virtual void RingDoorbell() = 0;
+  virtual Inventory Count() const { return {}; }
 };
 
 // A World is virtual time and everything that is going to happen in it.
@@ -68,9 +83,28 @@ class World {
   bool RunUntil(const std::function<bool()>& done, Time deadline);
   void RunUntilIdle();
 
-  // How long a frame of `bytes` travels. The one place to ask what the link costs and what may go
-  // wrong on it.
+  // How long a frame of `bytes` travels: the one place to ask what the link costs. DrawTrip adds
+  // what goes wrong on it, on behalf of `object`.
   Duration DrawTransit(uint64_t bytes);
+  Duration DrawTrip(uint64_t object, uint64_t bytes);
+  // How much later than it should somebody hears of the begin or the end of a connection.
+  Duration DrawLateness(uint64_t object);
+
+  // Whether this goes wrong now, for `object`: drawn, counted and recorded.
+  bool Strikes(FaultKind kind, uint32_t chance, uint64_t object);
+  // The same for what was decided elsewhere.
+  void NoteFault(FaultKind kind, uint64_t object);
+  const Faults& faults() const { return options_.faults; }
+  // From now on; what has gone wrong already stays so.
+  void SetFaults(const Faults& faults) { options_.faults = faults; }
+  const FaultCounts& fault_counts() const { return fault_counts_; }
+  Duration DrawUpTo(Duration most);
+
+  // Null for nobody. It must outlive the world or be taken back.
+  void SetObserver(WireObserver* observer) { observer_ = observer; }
+  WireObserver* observer() const { return observer_; }
+  Inventory Count() const;
+
   Random& random() { return random_; }
   AddressBook& addresses() { return addresses_; }
   History& history() { return history_; }
@@ -80,10 +114,14 @@ class World {
   uint64_t NextNumber() { return ++last_number_; }
   // Doorbells ring in the order of the numbers.
   void Join(uint64_t number, Inhabitant* inhabitant) { inhabitants_[number] = inhabitant; }
-  void Leave(uint64_t number) { inhabitants_.erase(number); }
+  void Leave(uint64_t number) {
+    inhabitants_.erase(number);
+    asleep_.erase(number);
+  }
 
  private:
   void RingDoorbells();
+  void RingDoorbell(uint64_t number);
 
   WorldOptions options_;
   Time now_;
@@ -92,12 +130,15 @@ class World {
   bool stepping_ = false;
   std::map<EventKey, Event> events_;
   std::map<uint64_t, Inhabitant*> inhabitants_;
+  std::set<uint64_t> asleep_;  // inhabitants whose doorbells nobody hears for a while
   Random random_;
   AddressBook addresses_;
   History history_;
+  FaultCounts fault_counts_{};
+  WireObserver* observer_ = nullptr;
 };
 
-// InvalidArgument when the transit times are negative or the wrong way round.
+// InvalidArgument when a time is negative or the transit times are the wrong way round.
 absl::StatusOr<std::shared_ptr<World>> MakeWorld(const WorldOptions& options = {});
 
 }  // namespace esdp::fabric::sim
