@@ -33,6 +33,8 @@ struct RemoteRange {
 enum class Path : uint8_t { kByThreshold, kCopy, kZeroCopy };
 enum class CompleteAt : uint8_t { kReusable, kDelivered };
 enum class CancelMode : uint8_t { kIfNotStarted, kAbortConnection };
+// The data delivery mode that an application wants for a half. kAutomatic: as the traffic asks.
+enum class ModeWish : uint8_t { kAutomatic, kBuffered, kCombined, kPipelined };
 enum class Right : uint8_t { kRemoteRead, kRemoteWrite };
 
 enum class Timer : uint8_t { kAcknowledge, kClose };

@@ -5,9 +5,10 @@
 #include <cstdint>
 #include <optional>
 
-// The tables of legal moves as types: an enumeration, names, Next() and the whole listing. One
-// table so far, the phase of a connection; the data delivery modes of each half get theirs beside
-// it.
+#include "impl/sdp/wire/messages.h"
+
+// The tables of legal moves as types: an enumeration, names, Next() and the whole listing. The
+// phase of a connection, and the data delivery modes of each of its halves.
 
 namespace esdp::sdp {
 
@@ -61,6 +62,75 @@ constexpr bool IsOpen(Phase phase) {
 
 static_assert(Next(Phase::kFinWait1, PhaseCue::kDisConnArrived) == Phase::kTimeWait);
 static_assert(!Next(Phase::kCloseWait, PhaseCue::kDisConnArrived).has_value());  // [17] once
+
+// --- the data delivery mode of a half-connection [5] ---
+
+using wire::Mode;
+
+enum class Role : uint8_t { kSource, kSink };  // in one half-connection
+enum class AdvertAllowance : uint8_t { kNone, kOne, kMany };
+
+inline constexpr std::array kModeNames = {
+#define ESDP_MODE(name, master) #name,
+#include "impl/sdp/modes.def"
+};
+inline constexpr std::array kModeMasters = {
+#define ESDP_MODE(name, master) Role::k##master,
+#include "impl/sdp/modes.def"
+};
+inline constexpr size_t kModeCount = kModeNames.size();
+
+constexpr const char* ToString(Mode mode) { return kModeNames[static_cast<size_t>(mode)]; }
+// Who may order a change of this mode.
+constexpr Role MasterOf(Mode mode) { return kModeMasters[static_cast<size_t>(mode)]; }
+
+struct ModeMove {
+  Mode from;
+  Mode to;
+  Role master;
+};
+
+inline constexpr std::array kModeMoves = {
+#define ESDP_MODE_MOVE(from, to, master) ModeMove{Mode::k##from, Mode::k##to, Role::k##master},
+#include "impl/sdp/modes.def"
+};
+
+// Whether the peer that plays `role` in the half may order this change.
+constexpr bool MayChange(Mode from, Mode to, Role role) {
+  for (const ModeMove& move : kModeMoves) {
+    if (move.from == from && move.to == to) return move.master == role;
+  }
+  return false;
+}
+
+// What one end may do.
+struct ModePermits {
+  Mode send, receive;
+  bool read, write;
+  AdvertAllowance source_adverts, sink_adverts;
+  AdvertAllowance source_adverts_accepted, sink_adverts_accepted;
+};
+
+inline constexpr std::array kModePermits = {
+#define ESDP_MODE_PERMITS(send, receive, read, write, sources, sinks, sources_taken, sinks_taken) \
+  ModePermits{Mode::k##send,                                                                      \
+              Mode::k##receive,                                                                   \
+              read,                                                                               \
+              write,                                                                              \
+              AdvertAllowance::k##sources,                                                        \
+              AdvertAllowance::k##sinks,                                                          \
+              AdvertAllowance::k##sources_taken,                                                  \
+              AdvertAllowance::k##sinks_taken},
+#include "impl/sdp/modes.def"
+};
+
+constexpr const ModePermits& Permits(Mode send, Mode receive) {
+  return kModePermits[kModeCount * static_cast<size_t>(send) + static_cast<size_t>(receive)];
+}
+
+static_assert(Permits(Mode::kPipelined, Mode::kCombined).send == Mode::kPipelined &&
+              Permits(Mode::kPipelined, Mode::kCombined).receive == Mode::kCombined);
+static_assert(!MayChange(Mode::kBuffered, Mode::kPipelined, Role::kSource));
 
 }  // namespace esdp::sdp
 

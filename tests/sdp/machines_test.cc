@@ -55,5 +55,53 @@ TEST(PhaseTableTest, EveryPhaseLeadsToClosedBySomeFailureAndLoss) {
   }
 }
 
+// Every mode with its master, then every change with the peer that may order it.
+constexpr const char* kModeListing = R"(
+Buffered, ordered by the sink: Combined
+Combined, ordered by the source: Buffered Pipelined
+Pipelined, ordered by the source: Combined
+)";
+
+TEST(ModeTableTest, AllowsTheseChangesByTheirMasterAndNoOther) {
+  std::string listing = "\n";
+  for (size_t i = 0; i < kModeCount; ++i) {
+    const Mode from = static_cast<Mode>(i);
+    const Role master = MasterOf(from);
+    listing += std::string(ToString(from)) + ", ordered by the " +
+               (master == Role::kSink ? "sink:" : "source:");
+    for (size_t j = 0; j < kModeCount; ++j) {
+      const Mode to = static_cast<Mode>(j);
+      if (MayChange(from, to, master)) listing += std::string(" ") + ToString(to);
+      const Role other = master == Role::kSink ? Role::kSource : Role::kSink;
+      EXPECT_FALSE(MayChange(from, to, other));
+    }
+    listing += "\n";
+  }
+
+  EXPECT_EQ(listing, kModeListing);
+}
+
+TEST(ModeTableTest, APermissionComesFromOneHalfAlone) {
+  ASSERT_EQ(kModePermits.size(), kModeCount * kModeCount);
+  for (const ModePermits& permits : kModePermits) {
+    EXPECT_EQ(&Permits(permits.send, permits.receive), &permits);
+    using Allowance = AdvertAllowance;
+    const auto sources = [](Mode mode) {
+      return mode == Mode::kBuffered   ? Allowance::kNone
+             : mode == Mode::kCombined ? Allowance::kOne
+                                       : Allowance::kMany;
+    };
+    const auto sinks = [](Mode mode) {
+      return mode == Mode::kPipelined ? Allowance::kMany : Allowance::kNone;
+    };
+    EXPECT_EQ(permits.read, permits.receive != Mode::kBuffered);
+    EXPECT_EQ(permits.write, permits.send == Mode::kPipelined);
+    EXPECT_EQ(permits.source_adverts, sources(permits.send));
+    EXPECT_EQ(permits.source_adverts_accepted, sources(permits.receive));
+    EXPECT_EQ(permits.sink_adverts, sinks(permits.receive));
+    EXPECT_EQ(permits.sink_adverts_accepted, sinks(permits.send));
+  }
+}
+
 }  // namespace
 }  // namespace esdp::sdp

@@ -1,0 +1,43 @@
+#include "impl/sdp/mode.h"
+
+#include "impl/sdp/limits.h"
+
+namespace esdp::sdp {
+
+std::optional<wire::ModeChange> Modes::ChangeOfSend(Mode to) const {
+  if (frozen() || !MayChange(send_, to, Role::kSource)) return std::nullopt;
+  return wire::ModeChange{/*changes_send_half=*/false, to};
+}
+
+std::optional<wire::ModeChange> Modes::ChangeOfReceive(Mode to) const {
+  if (frozen() || !MayChange(receive_, to, Role::kSink)) return std::nullopt;
+  return wire::ModeChange{/*changes_send_half=*/true, to};
+}
+
+void Modes::OnPosted(const wire::ModeChange& change, uint32_t sequence) {
+  // [3.6] The message names the half as its receiver sees it.
+  if (!change.changes_send_half && send_ == Mode::kPipelined) frozen_until_ = sequence;
+  (change.changes_send_half ? receive_ : send_) = change.mode;
+}
+
+void Modes::OnAcknowledged(uint32_t sequence) {
+  if (frozen_until_ && AtOrAfter(sequence, *frozen_until_)) frozen_until_.reset();
+}
+
+Modes::Change Modes::OnModeChange(const wire::ModeChange& change) {
+  Mode& mode = change.changes_send_half ? send_ : receive_;
+  if (change.mode == mode) return Change::kNone;
+  const Role peer = change.changes_send_half ? Role::kSink : Role::kSource;
+  if (!MayChange(mode, change.mode, peer)) return Change::kIllegal;
+  const bool raised = change.mode > mode;
+  mode = change.mode;
+  if (change.changes_send_half) return Change::kSendRaised;
+  return raised ? Change::kReceiveRaised : Change::kReceiveLowered;
+}
+
+void Modes::AddTo(Digest& digest) const {
+  digest.Add(static_cast<uint8_t>(send_)).Add(static_cast<uint8_t>(receive_));
+  digest.Add(frozen_until_ ? uint64_t{1} << 32 | *frozen_until_ : 0);
+}
+
+}  // namespace esdp::sdp
