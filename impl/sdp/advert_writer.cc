@@ -1,0 +1,101 @@
+#include "impl/sdp/advert_writer.h"
+
+namespace esdp::sdp {
+
+const char* AdvertWriter::OnSinkAvail(const wire::SinkAvail& advert, Legality legality,
+                                      uint32_t length_min, size_t adverts_max) {
+  if (legality == Legality::kIllegal) return "SinkAvail: the half is not Pipelined";
+  if (advert.length == 0) return "SinkAvail.Len: is 0";
+  if (advert.length > wire::kAdvertBytesMax) return "SinkAvail.Len: above 2^31";
+  // A payload message of ours that crosses it must fit, so [G] refuses it and so do we.
+  if (advert.length < length_min) return "SinkAvail.Len: below one message of payload";
+  if (advert.virtual_address + (advert.length - 1) < advert.virtual_address) {
+    return "SinkAvail.VA: the range wraps";
+  }
+  if (legality == Legality::kIgnored) {
+    // [5] Not against the running count, which payload sent in Combined has raised.
+    if (advert.non_discards == frozen_) return nullptr;
+    --frozen_;
+    --potential_non_discards_;
+    return nullptr;
+  }
+  if (advert.non_discards != potential_non_discards_) {
+    --potential_non_discards_;
+    ++stale_;
+    return nullptr;
+  }
+  if (live_.size() >= adverts_max) return "SinkAvail: more adverts than MaxAdverts";
+  Advert live;
+  live.length = advert.length;
+  live.remote = {advert.remote_key, advert.virtual_address};
+  live_.PushBack(live);
+  return nullptr;
+}
+
+void AdvertWriter::OnPayloadPosted() {
+  if (live_.empty()) {
+    ++potential_non_discards_;
+    return;
+  }
+  live_.PopFront();  // its memory takes this message
+}
+
+uint32_t AdvertWriter::room() const {
+  if (live_.empty() || cancelled_) return 0;
+  return live_.front().length - live_.front().written;
+}
+
+Write AdvertWriter::StartWrite(const OperationRange& source) {
+  Advert& oldest = live_.front();
+  Write write;
+  write.source = source;
+  write.target = {oldest.remote.key, oldest.remote.address + oldest.written};
+  oldest.written += source.length;
+  ++writes_in_flight_;
+  return write;
+}
+
+AdvertWriter::Completion AdvertWriter::TakeRdmaWrCompl() {
+  const Advert oldest = live_.TakeFront();
+  Completion completion;
+  completion.message.length = oldest.written;
+  completion.finished_key = oldest.remote.key;
+  cancelled_ = false;
+  return completion;
+}
+
+void AdvertWriter::OnSinkAvailCancel() {
+  // [8.4, G] A short RdmaWrCompl completes its advert: only the others count as dropped.
+  const size_t completed = in_process() ? 1 : 0;
+  if (live_.size() > completed) ack_owed_ = true;
+  while (live_.size() > completed) live_.EraseAt(completed);
+  cancelled_ = !live_.empty();
+}
+
+void AdvertWriter::LeavePipelined() {
+  DropAll();
+  frozen_ = potential_non_discards_;
+}
+
+void AdvertWriter::DropAll() {
+  live_.clear();
+  cancelled_ = ack_owed_ = false;
+}
+
+bool AdvertWriter::Holds() const {
+  for (size_t i = 1; i < live_.size(); ++i) {
+    if (live_[i].written > 0) return false;
+  }
+  return live_.empty() || live_.front().written <= live_.front().length;
+}
+
+void AdvertWriter::AddTo(Digest& digest) const {
+  digest.Add(live_.size()).Add(writes_in_flight_).Add(potential_non_discards_).Add(frozen_);
+  digest.Add(cancelled_).Add(ack_owed_);
+  for (const Advert& advert : live_) {
+    digest.Add(advert.length).Add(advert.written).Add(advert.remote.key);
+    digest.Add(advert.remote.address);
+  }
+}
+
+}  // namespace esdp::sdp

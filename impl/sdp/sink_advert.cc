@@ -1,0 +1,161 @@
+#include "impl/sdp/sink_advert.h"
+
+#include "impl/sdp/limits.h"
+
+namespace esdp::sdp {
+namespace {
+
+SinkAdvert::Taken Violation(const char* reason) {
+  SinkAdvert::Taken taken;
+  taken.violation = reason;
+  return taken;
+}
+
+}  // namespace
+
+// --- offering ---
+
+void SinkAdvert::Offer(const OperationRange& range, uint64_t operation_number, Actions& actions) {
+  Advert advert;
+  advert.id = AdvertId{next_id_++};
+  if (next_id_ == 0) next_id_ = kFirstId;
+  advert.range = range;
+  advert.operation_number = operation_number;
+  offer_ = advert;
+  Expose expose;
+  expose.advert = advert.id;
+  expose.range = range;
+  expose.right = Right::kRemoteWrite;
+  actions.emplace_back(expose);
+}
+
+bool SinkAdvert::OnExposed(const Exposed& answer) {
+  if (!offer_ || answer.advert != offer_->id) return false;
+  offer_->remote = answer.range;
+  return true;
+}
+
+bool SinkAdvert::OnExposeFailed(AdvertId id) {
+  if (!offer_ || id != offer_->id) return false;
+  offer_.reset();
+  return true;
+}
+
+wire::SinkAvail SinkAdvert::Message() const {
+  return {offer_->range.length, offer_->remote.key, offer_->remote.address, non_discards_};
+}
+
+void SinkAdvert::OnPosted() {
+  outstanding_.PushBack(*offer_);
+  offer_.reset();
+  cancelled_ = false;
+}
+
+// --- what becomes of the oldest ---
+
+SinkAdvert::Taken SinkAdvert::OnRdmaWrCompl(uint32_t bytes, std::optional<uint32_t> invalidated_key,
+                                            Actions& actions) {
+  if (outstanding_.empty()) {
+    // [17] Behind a cancel it is late, not wrong.
+    if (cancelled_ && !invalidated_key) return {};
+    return Violation("RdmaWrCompl: no SinkAvail is outstanding");
+  }
+  const Advert& oldest = outstanding_.front();
+  if (bytes == 0) return Violation("RdmaWrCompl.Len: is 0");
+  if (bytes > oldest.range.length) return Violation("RdmaWrCompl.Len: more than was advertised");
+  if (invalidated_key && *invalidated_key != oldest.remote.key) {
+    return Violation("RKey: invalidated, but not of the advert being completed");
+  }
+  Taken taken;
+  taken.is_taken = true;
+  taken.operation_number = oldest.operation_number;
+  taken.bytes = bytes;
+  WithdrawOldest(invalidated_key.has_value(), actions);
+  return taken;
+}
+
+SinkAdvert::Taken SinkAdvert::OnPayload(uint32_t bytes, Actions& actions) {
+  if (outstanding_.empty()) {
+    ++non_discards_;
+    return {};
+  }
+  const Advert& oldest = outstanding_.front();
+  if (bytes > oldest.range.length) return Violation("Len: more than the SinkAvail in its way");
+  Taken taken;
+  taken.is_taken = true;
+  taken.operation_number = oldest.operation_number;
+  taken.bytes = bytes;
+  WithdrawOldest(false, actions);
+  return taken;
+}
+
+void SinkAdvert::WithdrawOldest(bool already_invalidated, Actions& actions) {
+  const Advert oldest = outstanding_.TakeFront();
+  Withdraw withdraw;
+  withdraw.advert = oldest.id;
+  withdraw.already_invalidated = already_invalidated;
+  actions.emplace_back(withdraw);
+  leaving_.PushBack({oldest.id, oldest.operation_number});
+  // [8.4] Nothing left to cancel: the peer ignores the cancel, or had said all before it came.
+  if (outstanding_.empty()) cancel_ = Cancel::kNone;
+}
+
+// --- cancelling ---
+
+void SinkAdvert::AskCancel() {
+  if (!outstanding_.empty() && cancel_ == Cancel::kNone) cancel_ = Cancel::kOwed;
+}
+
+void SinkAdvert::OnCancelPosted(uint32_t sequence) {
+  cancel_ = Cancel::kSent;
+  cancel_sequence_ = sequence;
+  cancelled_ = true;
+}
+
+bool SinkAdvert::OnSinkCancelAck(uint32_t acknowledged, Actions& actions) {
+  if (cancel_ != Cancel::kSent || !AtOrAfter(acknowledged, cancel_sequence_)) return false;
+  DropAll(actions);
+  return true;
+}
+
+void SinkAdvert::DropAll(Actions& actions) {
+  while (!outstanding_.empty()) WithdrawOldest(false, actions);
+  cancel_ = Cancel::kNone;
+}
+
+void SinkAdvert::OnLost() {
+  offer_.reset();
+  outstanding_.clear();
+  leaving_.clear();
+  cancel_ = Cancel::kNone;
+}
+
+std::optional<uint64_t> SinkAdvert::OnWithdrawn(AdvertId id) {
+  for (size_t i = 0; i < leaving_.size(); ++i) {
+    if (leaving_[i].id != id) continue;
+    const uint64_t number = leaving_[i].operation_number;
+    leaving_.EraseAt(i);
+    return number;
+  }
+  return std::nullopt;
+}
+
+bool SinkAdvert::Holds() const { return cancel_ == Cancel::kNone || !outstanding_.empty(); }
+
+void SinkAdvert::AddTo(Digest& digest) const {
+  const auto add = [&digest](const Advert& advert) {
+    digest.Add(static_cast<uint32_t>(advert.id)).Add(advert.operation_number);
+    digest.Add(static_cast<uint32_t>(advert.range.operation)).Add(advert.range.length);
+    digest.Add(advert.range.offset).Add(advert.remote.key).Add(advert.remote.address);
+  };
+  digest.Add(next_id_).Add(offer_.has_value()).Add(outstanding_.size()).Add(leaving_.size());
+  if (offer_) add(*offer_);
+  for (const Advert& advert : outstanding_) add(advert);
+  for (const Leaving& leaving : leaving_) {
+    digest.Add(static_cast<uint32_t>(leaving.id)).Add(leaving.operation_number);
+  }
+  digest.Add(non_discards_).Add(static_cast<uint8_t>(cancel_)).Add(cancel_sequence_);
+  digest.Add(cancelled_);
+}
+
+}  // namespace esdp::sdp

@@ -1,0 +1,107 @@
+#ifndef ESDP_IMPL_SDP_SINK_ADVERT_H_
+#define ESDP_IMPL_SDP_SINK_ADVERT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "impl/base/digest.h"
+#include "impl/base/ring.h"
+#include "impl/sdp/action.h"
+#include "impl/sdp/ids.h"
+#include "impl/sdp/input.h"
+#include "impl/sdp/wire/messages.h"
+
+namespace esdp::sdp {
+
+// Our SinkAvails: memory of receives that the peer may write to [8]. Each lives in these steps:
+//
+//   Offer      Expose is asked; the very next input is the answer
+//   Post       SinkAvail is on its way: outstanding
+//   the peer writes and says RdmaWrCompl, or a message with payload takes its place [8.2], or it is
+//   dropped (SinkCancelAck, ModeChange, DisConn): Withdraw
+//   Withdrawn  the memory is out of the peer's reach, and only then the receive may end
+//
+// The peer fills them in the order in which they were sent. The receives are the caller's: here
+// they are numbers.
+class SinkAdvert {
+ public:
+  // Adverts of this part have ids of their own range.
+  static constexpr uint32_t kFirstId = 1u << 31;
+  static bool Owns(AdvertId id) { return static_cast<uint32_t>(id) >= kFirstId; }
+
+  // --- offering ---
+  bool offering() const { return offer_.has_value(); }
+  // [8.4] No new one between a SinkAvailCancel and its end.
+  bool may_offer() const { return !offer_ && cancel_ == Cancel::kNone; }
+  void Offer(const OperationRange& range, uint64_t operation_number, Actions& actions);
+  // The answers. False: not to what was asked.
+  bool OnExposed(const Exposed& answer);
+  bool OnExposeFailed(AdvertId id);
+  uint64_t offered_operation() const { return offer_->operation_number; }
+  wire::SinkAvail Message() const;
+  void OnPosted();
+
+  size_t outstanding() const { return outstanding_.size(); }
+
+  // --- what becomes of the oldest ---
+  struct Taken {
+    const char* violation = nullptr;  // the peer broke the protocol: nothing else is valid
+    bool is_taken = false;            // false: nothing happened to any advert
+    uint64_t operation_number = 0;
+    uint32_t bytes = 0;
+  };
+  // [8.1] The oldest is complete, with fewer bytes than advertised or all. `invalidated_key` stands
+  // in for our own withdrawal; it must be the key of this advert [25].
+  Taken OnRdmaWrCompl(uint32_t bytes, std::optional<uint32_t> invalidated_key, Actions& actions);
+  // [8.2] A message brought `bytes` > 0 of payload: the oldest advert's memory takes them and no
+  // others, or they count as NonDiscards when there is none.
+  Taken OnPayload(uint32_t bytes, Actions& actions);
+
+  // --- cancelling [8.4]; it is about all that are outstanding ---
+  void AskCancel();
+  bool cancel_owed() const { return cancel_ == Cancel::kOwed; }
+  void OnCancelPosted(uint32_t sequence);
+  // True: this is the answer; every advert that is left is dropped.
+  bool OnSinkCancelAck(uint32_t acknowledged, Actions& actions);
+
+  // [8.5] They vanish without a message: all that are outstanding are dropped.
+  void DropAll(Actions& actions);
+  // The connection is over: nothing is exposed any more.
+  void OnLost();
+
+  // The operation whose memory this gives back.
+  std::optional<uint64_t> OnWithdrawn(AdvertId id);
+
+  uint32_t non_discards() const { return non_discards_; }
+  bool Holds() const;
+  void AddTo(Digest& digest) const;
+
+ private:
+  enum class Cancel : uint8_t { kNone, kOwed, kSent };
+  struct Advert {
+    AdvertId id{};
+    OperationRange range;
+    RemoteRange remote;
+    uint64_t operation_number = 0;
+  };
+  struct Leaving {
+    AdvertId id{};
+    uint64_t operation_number = 0;
+  };
+
+  void WithdrawOldest(bool already_invalidated, Actions& actions);
+
+  uint32_t next_id_ = kFirstId;
+  std::optional<Advert> offer_;
+  GrowingRing<Advert> outstanding_;  // oldest first
+  GrowingRing<Leaving> leaving_;
+  uint32_t non_discards_ = 0;
+  Cancel cancel_ = Cancel::kNone;
+  uint32_t cancel_sequence_ = 0;
+  bool cancelled_ = false;  // no advert was sent since the last cancel
+};
+
+}  // namespace esdp::sdp
+
+#endif  // ESDP_IMPL_SDP_SINK_ADVERT_H_
