@@ -2,6 +2,7 @@
 #define ESDP_IMPL_PROVIDER_SUBMISSIONS_H_
 
 #include <atomic>
+#include <cstddef>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -13,10 +14,15 @@ namespace esdp::provider {
 //   Owns:     its copies of the requests.
 //   Threads:  Push and empty from any; Drain only by the holder of the turn, and not from within a
 //   visit. Blocks:   never for longer than a push takes. Units:    – Errors:   –; allocates only
-//   while more requests wait than ever before.
+//   while more requests wait than ever before, and more than a burst.
 template <typename Request>
 class Submissions {
  public:
+  Submissions() {
+    waiting_.reserve(kBurst);
+    taken_.reserve(kBurst);
+  }
+
   void Push(const Request& request) {
     const std::lock_guard<std::mutex> lock(mutex_);
     waiting_.push_back(request);
@@ -43,6 +49,8 @@ class Submissions {
   }
 
  private:
+  static constexpr size_t kBurst = 64;
+
   std::mutex mutex_;
   std::vector<Request> waiting_;
   std::vector<Request> taken_;  // the holder's alone
