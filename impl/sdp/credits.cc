@@ -14,6 +14,7 @@ void Credits::Start(uint16_t peer_buffers, uint32_t hello_sequence) {
 }
 
 const char* Credits::OnHeader(const wire::BaseHeader& header, bool bare) {
+  // [R4.1.1, R4.1.4, R4.1.7]
   if (header.sequence != last_received_ + 1) return "MSeq: not the next in sequence";
   if (!AtOrAfter(last_sent_, header.acknowledged)) return "MSeqAck: of a message never sent";
   last_received_ = header.sequence;
@@ -23,7 +24,7 @@ const char* Credits::OnHeader(const wire::BaseHeader& header, bool bare) {
     restores_ = 0;
   }
   // A value that goes back acknowledges nothing new, but the credits are reckoned from it as they
-  // are: gen2 holds the acknowledgement at a lower number than it gave before [19, row 11].
+  // are: gen2 holds the acknowledgement at a lower number than it gave before.
   peer_buffers_ = header.buffers;
   peer_credit_base_ = header.acknowledged;
   if (AtOrAfter(header.acknowledged, peer_acknowledged_)) peer_acknowledged_ = header.acknowledged;
@@ -34,14 +35,17 @@ const char* Credits::OnHeader(const wire::BaseHeader& header, bool bare) {
   return nullptr;
 }
 
+// [R4.2.1]
 int32_t Credits::available() const {
   const int32_t credits =
       int32_t{peer_buffers_} - static_cast<int32_t>(last_sent_ - peer_credit_base_);
   return std::max(credits, 0);
 }
 
+// [R4.3.3, R4.3.4]
 bool Credits::MaySendPayload() const { return available() >= kCreditsForPayload; }
 
+// [R4.3.1, R4.3.2, R4.3.3]
 bool Credits::MaySendControl() const {
   const int32_t credits = available();
   if (credits >= kCreditsForControl) return true;
@@ -51,9 +55,9 @@ bool Credits::MaySendControl() const {
 void Credits::Stamp(wire::BaseHeader& header, bool payload, bool bare) {
   const bool gives_more = PeerWouldKnow() > PeerKnows() + static_cast<int32_t>(bare_received_);
   restores_ = bare && !gives_more ? restores_ + 1 : 0;
-  ++last_sent_;
+  ++last_sent_;  // [R4.1.1, R4.2.2]
   header.sequence = last_sent_;
-  header.buffers = posted_;
+  header.buffers = posted_;  // [R4.2.3]
   header.acknowledged = AcknowledgementNow();
   posted_told_ = header.buffers;
   acknowledged_told_ = header.acknowledged;
@@ -73,6 +77,7 @@ int32_t Credits::PeerWouldKnow() const {
   return int32_t{posted_} - static_cast<int32_t>(last_received_ - AcknowledgementNow());
 }
 
+// [R4.4.1, R4.4.2, R4.4.3, R4.4.4]
 Credits::Update Credits::UpdateDue() const {
   const int32_t fresh = PeerWouldKnow();
   const int32_t known = PeerKnows();
@@ -88,11 +93,13 @@ Credits::Update Credits::UpdateDue() const {
   return restores_ < kPromptRestores ? Update::kNow : Update::kLater;
 }
 
+// [R4.4.4]
 uint32_t Credits::LaterBy() const {
   const uint32_t doublings = restores_ - std::min(restores_, kPromptRestores);
   return 1u << std::min(doublings, kRestoreDoublingsMax);
 }
 
+// [R4.4.6]
 Credits::Update Credits::EscapeDue() const {
   // By the same rule an esdp peer that heard a bare Data of ours may rest while it knows us at two.
   if (available() != kCreditsForPayload - 1 || !bare_unacknowledged_) return Update::kNone;

@@ -19,7 +19,7 @@ class Credits {
   uint16_t posted() const { return posted_; }
 
   // The Hello pair has been exchanged: both sides know the other's first count.
-  // `hello_sequence` is the number that both of them count as: 0 [4.1]; tests of the wrap start
+  // `hello_sequence` is the number that both of them count as: 0 [R4.1.2]; tests of the wrap start
   // elsewhere.
   void Start(uint16_t peer_buffers, uint32_t hello_sequence = 0);
 
@@ -27,7 +27,7 @@ class Credits {
   // OnReceiveTaken. Returns what is wrong with it, or nullptr.
   const char* OnHeader(const wire::BaseHeader& header, bool bare);
 
-  // --- what may be sent now [4.3] ---
+  // --- what may be sent now ---
   int32_t available() const;
   bool MaySendPayload() const;
   bool MaySendControl() const;
@@ -35,7 +35,7 @@ class Credits {
   // Fills Bufs, MSeq and MSeqAck of a message that goes out now, and spends its credit.
   void Stamp(wire::BaseHeader& header, bool payload, bool bare);
 
-  // --- what we owe the peer [4.4] ---
+  // --- what we owe the peer ---
   enum class Update : uint8_t { kNone, kNow, kLater };
   // kLater: the duty is there, but two sides that both hold unread bytes would answer each other's
   // bare Data for ever, so after the first few it is done at leisure: not before `LaterBy` delays.
@@ -46,7 +46,7 @@ class Credits {
   Update EscapeDue() const;
   void OnEscape() { escaped_ = true; }
 
-  // [7.4] Holds the acknowledgement at `sequence` until released, whatever else arrives.
+  // [R7.4.4] Holds the acknowledgement at `sequence` until released, whatever else arrives.
   void HoldAcknowledgement(uint32_t sequence) { held_at_ = sequence; }
   void ReleaseAcknowledgement() { held_at_.reset(); }
   bool holds_acknowledgement() const { return held_at_.has_value(); }
@@ -59,6 +59,7 @@ class Credits {
   void AddTo(Digest& digest) const;
 
  private:
+  // [R4.1.5]
   uint32_t AcknowledgementNow() const { return held_at_ ? *held_at_ : last_received_; }
   // Credits that the peer has left by our last header, and by the header we could send now.
   int32_t PeerKnows() const;

@@ -8,17 +8,19 @@
 namespace esdp::sdp {
 namespace {
 
+// [R25.7]
 uint8_t Capabilities(const Config& config) {
   return config.remote_invalidate ? wire::kCapabilityInvalidate : uint8_t{0};
 }
 
-// The checks that both answers have in common [2.8].
+// The checks that both answers have in common.
 const char* CheckParameters(const wire::BaseHeader& base, uint8_t major_version,
                             uint32_t receive_bytes, const PeerParameters& peer) {
-  // The port space is shared with other protocols: insist on the shape of a first message [2.6].
+  // The port space is shared with other protocols: insist on the shape of a first message [R2.6.6].
   if (base.flags != 0) return "Flags of the first message: not 0";
   if (base.sequence != 0) return "MSeq of the first message: not 0";
   if (base.acknowledged != 0) return "MSeqAck of the first message: not 0";
+  // [R2.8.1, R2.8.2, R2.8.4, R2.8.5, R3.3.4]
   if (major_version != kMajorVersion) return "MajV: not supported";
   if (peer.max_adverts == 0) return "MaxAdverts: is 0";
   if (peer.buffers < kBuffersMin) return "Bufs: fewer than 3";
@@ -40,7 +42,7 @@ wire::Message MakeHello(const Config& config, uint16_t buffers_posted) {
   hello.minor_version = kMinorVersion;
   hello.ip_version = config.ip_version;
   hello.capabilities = Capabilities(config);
-  hello.max_adverts = config.max_adverts;
+  hello.max_adverts = config.max_adverts;  // [R3.3.3]
   hello.desired_remote_receive_size = config.receive_buffer_bytes;
   hello.local_receive_size = config.receive_buffer_bytes;
   hello.local_port = config.local_port;
@@ -56,7 +58,7 @@ wire::Message MakeHelloAck(const Config& config, uint16_t buffers_posted,
                            const PeerParameters& peer) {
   wire::HelloAck hello_ack;
   hello_ack.major_version = kMajorVersion;
-  hello_ack.minor_version = peer.minor_version;
+  hello_ack.minor_version = peer.minor_version;  // [R2.8.6]
   hello_ack.capabilities = Capabilities(config);
   hello_ack.max_adverts = config.max_adverts;
   hello_ack.actual_receive_size = config.receive_buffer_bytes;
@@ -69,14 +71,16 @@ wire::Message MakeHelloAck(const Config& config, uint16_t buffers_posted,
 const char* CheckHello(const wire::Message& message, PeerParameters& peer) {
   const auto* hello = std::get_if<wire::Hello>(&message.body);
   if (hello == nullptr) return "MID: the first message is no Hello";
+  // [R2.8.3]
   if (hello->ip_version != 4 && hello->ip_version != 6) return "IPV: neither 4 nor 6";
+  // [R3.3.6]
   const bool extended = (hello->capabilities & wire::kCapabilityExtendedMaxAdverts) != 0;
   peer.receive_buffer_bytes = hello->local_receive_size;
   peer.buffers = message.base.buffers;
   peer.max_adverts = extended ? std::max<uint16_t>(hello->max_adverts, hello->extended_max_adverts)
                               : hello->max_adverts;
   if (hello->max_adverts == 0) peer.max_adverts = 0;
-  peer.minor_version = std::min(hello->minor_version, kMinorVersion);
+  peer.minor_version = std::min(hello->minor_version, kMinorVersion);  // [R2.8.6]
   peer.accepts_invalidate = (hello->capabilities & wire::kCapabilityInvalidate) != 0;
   return CheckParameters(message.base, hello->major_version, hello->local_receive_size, peer);
 }

@@ -10,34 +10,34 @@
 
 namespace esdp::sdp {
 
-inline constexpr uint8_t kMajorVersion = 2;  // [19, row 2]
+inline constexpr uint8_t kMajorVersion = 2;  // [R3.3.2]
 inline constexpr uint8_t kMinorVersion = 2;
 
-inline constexpr uint16_t kBuffersMin = 3;                    // [4.5] posted at set-up, both ways
-inline constexpr uint32_t kReceiveBufferBytesMax = 1u << 31;  // [3.3], [3.4]
+inline constexpr uint16_t kBuffersMin = 3;  // [R4.5.1] posted at set-up, both ways
+inline constexpr uint32_t kReceiveBufferBytesMax = 1u << 31;  // [R3.3.4]
 
-inline constexpr int32_t kCreditsForPayload = 3;  // [4.3] user bytes
-inline constexpr int32_t kCreditsForControl = 2;  // [4.3] no user bytes
-inline constexpr int32_t kCreditsForUpdate = 1;   // [4.3] no user bytes, and it gives new credits
-inline constexpr int32_t kMustUpdateAt = 1;       // [4.4] the peer has this many or fewer
+inline constexpr int32_t kCreditsForPayload = 3;  // [R4.3.4] user bytes
+inline constexpr int32_t kCreditsForControl = 2;  // [R4.3.3] no user bytes
+inline constexpr int32_t kCreditsForUpdate = 1;  // [R4.3.2] no user bytes, and it gives new credits
+inline constexpr int32_t kMustUpdateAt = 1;      // [R4.4.1] the peer has this many or fewer
 
-inline constexpr uint32_t kWorkSlotsForControl = 4;  // [15, rule 5] never taken by payload
+inline constexpr uint32_t kWorkSlotsForControl = 4;  // [R15.3] never taken by payload
 
-inline constexpr uint32_t kInlineBytes = 1;    // [5] Combined: mandatory, and one is enough
-inline constexpr uint32_t kInlineUseMin = 64;  // [7.1] fewer are ignored and read again
-inline constexpr uint32_t kSourceAdvertBytesMin = kInlineBytes + 1;  // [19, row 7] inline < Len
+inline constexpr uint32_t kInlineBytes = 1;    // [R5.8] Combined: mandatory, and one is enough
+inline constexpr uint32_t kInlineUseMin = 64;  // [R7.1.2] fewer are ignored and read again
+inline constexpr uint32_t kSourceAdvertBytesMin = kInlineBytes + 1;  // [R3.7.2] inline < Len
 
 // Local choices, not the standard's.
 inline constexpr uint32_t kSendBufferBytes = 16 * 1024;  // coalesced payload of one send buffer
 inline constexpr uint32_t kDataBytesMax =
     1u << 20;  // payload of one message, however large the peer's buffers
 
-// Bare Data that only restores what the peer's bare Data took: so many at once, the next after one
-// acknowledge_delay, then twice as long each time, up to 2^3.
+// [R4.4.4] Bare Data that only restores what the peer's bare Data took: so many at once, the next
+// after one acknowledge_delay, then twice as long each time, up to 2^3.
 inline constexpr uint32_t kPromptRestores = 4;
 inline constexpr uint32_t kRestoreDoublingsMax = 3;
 
-// [4.1] Serial arithmetic: a is b or came after it.
+// [R4.1.6] Serial arithmetic: a is b or came after it.
 constexpr bool AtOrAfter(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b) >= 0; }
 
 }  // namespace esdp::sdp

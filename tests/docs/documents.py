@@ -4,7 +4,7 @@ A block's language says what becomes of it:
 
     ```sh    is run; a ```text block after it is what it prints, where any number may be another
     ```cpp   is part of the file that the mark before it names, or stands alone and is compiled
-    ```text  with the mark <!-- drawing --> is a picture
+    ```text  with the mark <!-- drawing --> is a picture, and so is ```mermaid
 
 and a mark, an HTML comment on the line before, says what is special:
 
@@ -74,7 +74,7 @@ def complaint(block):
         return None if len(block.argument) >= 10 else "says it is not run, but not why"
     if block.language == "sh":
         return None
-    if block.language == "cpp":
+    if block.language in ("cpp", "mermaid"):
         return None
     if block.language == "text" and block.mark == "drawing":
         return None

@@ -30,6 +30,7 @@ class ExposureTest : public testing::Test {
   std::vector<sdp::AdvertId> withdrawn_;
 };
 
+// R25.5
 TEST_F(ExposureTest, PerOperationShowsAWindowOverExactlyTheRangeAndRight) {
   const auto shown = Expose(Exposure::kPerOperation, sdp::Right::kRemoteRead);
   ASSERT_TRUE(shown);
@@ -89,6 +90,7 @@ TEST_F(ExposureTest, RegionKeyShowsTheRegionsOwnKeyAtTheRangesAddress) {
   EXPECT_EQ(exposures_.Withdraw(fabric_, kAdvert), std::nullopt);
 }
 
+// R25.7
 TEST_F(ExposureTest, ARegionKeyIsNotShownWhereThePeerMayInvalidateIt) {
   exposures_.Configure(kQueuePair, true);
   const auto shown = Expose(Exposure::kRegionKey, sdp::Right::kRemoteRead);

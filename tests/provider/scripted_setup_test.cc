@@ -8,6 +8,7 @@ namespace {
 
 using std::chrono::seconds;
 
+// R2.7.1
 TEST_F(ScriptedTest, ReceivesArePostedBeforeTheHelloGoesOut) {
   fabric_->Refuse("Connect", absl::UnavailableError("no device"));
   const auto refused = side_.shard->Connect(Loopback(0), Loopback(5001), {}, kTimeInfinite);

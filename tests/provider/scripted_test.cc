@@ -16,6 +16,7 @@ bool IsReadable(int fd, int milliseconds = 0) {
   return poll(&one, 1, milliseconds) == 1;
 }
 
+// R3.10.4
 TEST_F(ScriptedTest, AMessageThatDoesNotDecodeNamesItsFault) {
   Establish();
   const std::array<std::byte, 16> garbage{std::byte{0x55}};
@@ -86,6 +87,7 @@ TEST_F(ScriptedTest, ASendCarriesHeaderAndBytesInOneMessage) {
   EXPECT_EQ(Sent(0).base.sequence, 1u);
 }
 
+// R25.5, R25.6
 TEST_F(ScriptedTest, AnAdvertIsShownThroughAWindowAndWithdrawnBeforeItsSendEnds) {
   const ConnectionId connection = Establish();
   Memory& memory = NewMemory(200'000);

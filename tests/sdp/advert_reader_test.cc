@@ -35,6 +35,7 @@ class AdvertReaderTest : public ::testing::Test {
   Solo solo_;
 };
 
+// R7.1.3
 TEST_F(AdvertReaderTest, AnAdvertIsHeldUntilAReceiveIsPosted) {
   solo_.Establish();
   Advert(1);
@@ -45,6 +46,7 @@ TEST_F(AdvertReaderTest, AnAdvertIsHeldUntilAReceiveIsPosted) {
   EXPECT_EQ(solo_.Last<Read>().size(), 1u);
 }
 
+// R7.1.2, R7.1.5
 TEST_F(AdvertReaderTest, FewInlineBytesAreReadAgainWithTheRestAndNothingIsCopied) {
   solo_.Establish();
   const OperationId receive = ReceiveWith(20000);
@@ -63,6 +65,7 @@ TEST_F(AdvertReaderTest, FewInlineBytesAreReadAgainWithTheRestAndNothingIsCopied
   EXPECT_EQ(solo_.Result(receive)->bytes_zero_copy, kLength);
 }
 
+// R7.1.2, R7.1.5
 TEST_F(AdvertReaderTest, ManyInlineBytesAreUsedAndTheRestIsRead) {
   solo_.Establish();
   const OperationId receive = ReceiveWith(20000);
@@ -77,6 +80,7 @@ TEST_F(AdvertReaderTest, ManyInlineBytesAreUsedAndTheRestIsRead) {
   EXPECT_EQ(solo_.Result(receive)->bytes_zero_copy, kLength - 64);
 }
 
+// R7.1.10
 TEST_F(AdvertReaderTest, AnAdvertWithoutInlineBytesIsReadWhole) {
   solo_.Establish();
   ReceiveWith(20000);
@@ -88,6 +92,7 @@ TEST_F(AdvertReaderTest, AnAdvertWithoutInlineBytesIsReadWhole) {
   EXPECT_EQ(std::get<wire::RdmaRdCompl>(answers[0].message.body).length, kLength);
 }
 
+// R7.1.4
 TEST_F(AdvertReaderTest, TheCompletionLeavesOnlyOnceTheReadIsDone) {
   solo_.Establish();
   ReceiveWith(20000);
@@ -99,6 +104,7 @@ TEST_F(AdvertReaderTest, TheCompletionLeavesOnlyOnceTheReadIsDone) {
   EXPECT_EQ(solo_.Sent<wire::RdmaRdCompl>().size(), 1u);
 }
 
+// R25.3
 TEST_F(AdvertReaderTest, ReadsAreSplitAndNoMoreAreInFlightThanNegotiated) {
   Config config = SmallConfig(true);
   config.read_bytes_max = 3000;
@@ -140,6 +146,7 @@ TEST_F(AdvertReaderTest, SeveralReceivesAreFilledFromOneAdvertWithReadsInFlightT
   EXPECT_EQ(Solo::Of<Send>(solo_.all()).size(), 1u) << "one completion for both";
 }
 
+// R7.1.5, R7.1.6
 TEST_F(AdvertReaderTest, APartialReadIsReportedWhenNoReceiveIsLeftAndCompletedLater) {
   solo_.Establish();
   ReceiveWith(5000);
@@ -155,6 +162,7 @@ TEST_F(AdvertReaderTest, APartialReadIsReportedWhenNoReceiveIsLeftAndCompletedLa
             5000u);
 }
 
+// R16.2
 TEST_F(AdvertReaderTest, OnlyTheCompletingMessageInvalidatesTheKeyAndOnlyIfThePeerAllows) {
   for (const bool allows : {true, false}) {
     Solo solo(SmallConfig(true));
@@ -178,6 +186,7 @@ TEST_F(AdvertReaderTest, OnlyTheCompletingMessageInvalidatesTheKeyAndOnlyIfThePe
   }
 }
 
+// R6.2, R7.1.2
 TEST_F(AdvertReaderTest, AReceiveTooSmallIsServedBySendSmAndTheInlineBytes) {
   solo_.Establish();
   const OperationId receive = ReceiveWith(3000);
@@ -193,6 +202,7 @@ TEST_F(AdvertReaderTest, AReceiveTooSmallIsServedBySendSmAndTheInlineBytes) {
   EXPECT_EQ(solo_.Result(receive)->bytes, 3000u);
 }
 
+// R6.2, R25.3
 TEST_F(AdvertReaderTest, WithoutReadsEveryAdvertIsAnsweredBySendSm) {
   Solo::Peer peer;
   peer.reads_out = 0;
@@ -203,6 +213,7 @@ TEST_F(AdvertReaderTest, WithoutReadsEveryAdvertIsAnsweredBySendSm) {
   EXPECT_EQ(solo_.Sent<wire::SendSm>().size(), 1u);
 }
 
+// R7.2.5
 TEST_F(AdvertReaderTest, AfterPartialReadsTheCompletionGoesBeforeSendSm) {
   solo_.Establish();
   ReceiveWith(5000);
@@ -234,6 +245,7 @@ TEST_F(AdvertReaderTest, AReceiveWithBytesEndsShortInsteadOfRefusingAnAdvert) {
   EXPECT_EQ(solo_.Last<Read>().size(), 1u);
 }
 
+// R15.1
 TEST_F(AdvertReaderTest, BothSidesAdvertisingWithoutAReceiveIsBrokenBySendSm) {
   solo_.Establish();
   AskSend traits;
@@ -280,6 +292,7 @@ TEST_F(AdvertReaderTest, ARangeUpToTheEndOfTheAddressSpaceIsLegal) {
   EXPECT_EQ(solo_.Last<Read>().size(), 1u);
 }
 
+// R5.14
 TEST_F(AdvertReaderTest, ASecondAdvertWhileOneIsOutstandingEndsTheConnection) {
   solo_.Establish();
   Advert(1);
@@ -288,6 +301,7 @@ TEST_F(AdvertReaderTest, ASecondAdvertWhileOneIsOutstandingEndsTheConnection) {
   EXPECT_EQ(EndedWith(), Outcome::kPeerProtocol);
 }
 
+// R17.4
 TEST_F(AdvertReaderTest, DataWhileAnAdvertIsOutstandingEndsTheConnection) {
   solo_.Establish();
   Advert(1);
@@ -299,6 +313,7 @@ TEST_F(AdvertReaderTest, DataWhileAnAdvertIsOutstandingEndsTheConnection) {
   EXPECT_EQ(EndedWith(), Outcome::kPeerProtocol);
 }
 
+// R7.4.5
 TEST_F(AdvertReaderTest, ACancelOfAnUntouchedAdvertIsAnsweredByOneSendSmAndNoDataIsExpected) {
   solo_.Establish();
   Advert(1);
@@ -313,6 +328,7 @@ TEST_F(AdvertReaderTest, ACancelOfAnUntouchedAdvertIsAnsweredByOneSendSmAndNoDat
   EXPECT_EQ(EndedWith(), Outcome::kDone) << "the next advert is welcome";
 }
 
+// R7.4.3, R7.4.4
 TEST_F(AdvertReaderTest, ACancelWaitsForTheRunningReadAndIsNotAcknowledgedBefore) {
   solo_.Establish();
   ReceiveWith(5000);
@@ -332,6 +348,7 @@ TEST_F(AdvertReaderTest, ACancelWaitsForTheRunningReadAndIsNotAcknowledgedBefore
   EXPECT_EQ(sends[1].message.base.acknowledged, 2u);
 }
 
+// R7.4.5
 TEST_F(AdvertReaderTest, ACancelThatFindsTheWholeAdvertReadGetsNoSendSm) {
   solo_.Establish();
   ReceiveWith(20000);
@@ -346,6 +363,7 @@ TEST_F(AdvertReaderTest, ACancelThatFindsTheWholeAdvertReadGetsNoSendSm) {
   EXPECT_EQ(solo_.Last<Send>()[0].message.base.acknowledged, 2u) << "the hold is over";
 }
 
+// R7.2.1, R7.4.2
 TEST_F(AdvertReaderTest, ACancelThatCrossedOurSendSmIsIgnoredAndTheRemainderStillComes) {
   solo_.Establish();
   const OperationId receive = ReceiveWith(3000, /*wait_all=*/true);
@@ -359,6 +377,7 @@ TEST_F(AdvertReaderTest, ACancelThatCrossedOurSendSmIsIgnoredAndTheRemainderStil
   EXPECT_EQ(solo_.Result(receive)->bytes, 3000u);
 }
 
+// R7.4.2
 TEST_F(AdvertReaderTest, ACancelOfNothingIsIgnored) {
   solo_.Establish();
   solo_.Arrive(wire::SrcAvailCancel{});

@@ -18,6 +18,7 @@ PairOptions SmallPair() {
   return options;
 }
 
+// R2.7.2
 TEST(ConnectionTest, BothSidesReportConnectedOnce) {
   Pair pair(SmallPair(), 1);
 

@@ -36,8 +36,10 @@ void Arrives(Credits& credits, const wire::BaseHeader& header, bool bare = false
   credits.OnReceivePosted();
 }
 
+// R4.2.1
 TEST(CreditsTest, StartWithWhatTheHelloAnnounced) { EXPECT_EQ(Started(8, 5).available(), 5); }
 
+// R4.1.1, R4.1.2
 TEST(CreditsTest, TheFirstMessageBehindTheHelloHasSequenceOne) {
   Credits credits = Started(8, 8);
 
@@ -45,6 +47,7 @@ TEST(CreditsTest, TheFirstMessageBehindTheHelloHasSequenceOne) {
   EXPECT_EQ(Send(credits).sequence, 2u);
 }
 
+// R4.2.1
 TEST(CreditsTest, AreTheAnnouncedBuffersLessWhatIsUnderWay) {
   Credits credits = Started(8, 64);
   for (int i = 0; i < 10; ++i) Send(credits);
@@ -54,6 +57,7 @@ TEST(CreditsTest, AreTheAnnouncedBuffersLessWhatIsUnderWay) {
   EXPECT_EQ(credits.available(), 57);
 }
 
+// R4.3.2
 TEST(CreditsTest, FewAnnouncedBuffersLeaveOneCreditForAnUpdate) {
   Credits credits = Started(8, 5);
   for (int i = 0; i < 4; ++i) Send(credits);
@@ -65,6 +69,7 @@ TEST(CreditsTest, FewAnnouncedBuffersLeaveOneCreditForAnUpdate) {
   EXPECT_TRUE(credits.MaySendControl());
 }
 
+// R4.2.2, R4.3.1, R4.3.2, R4.3.3, R4.3.4
 TEST(CreditsTest, ThreeCarryPayloadTwoOnlyControlNoneNothing) {
   Credits credits = Started(8, 3);
   EXPECT_TRUE(credits.MaySendPayload());
@@ -91,6 +96,7 @@ TEST(CreditsTest, NeverGoBelowNoneWhateverThePeerTells) {
   EXPECT_EQ(credits.available(), 0);
 }
 
+// R4.1.1, R4.1.6
 TEST(CreditsTest, SequenceNumbersWrapInBothDirections) {
   Credits credits;
   for (int i = 0; i < 8; ++i) credits.OnReceivePosted();
@@ -110,6 +116,7 @@ TEST(CreditsTest, SequenceNumbersWrapInBothDirections) {
   EXPECT_EQ(Send(credits).acknowledged, 0u);
 }
 
+// R4.1.4
 TEST(CreditsTest, AMessageOutOfSequenceIsAViolation) {
   for (const uint32_t sequence : {0u, 2u, 0xffffffffu}) {
     Credits credits = Started(8, 8);
@@ -118,6 +125,7 @@ TEST(CreditsTest, AMessageOutOfSequenceIsAViolation) {
   }
 }
 
+// R4.1.7
 TEST(CreditsTest, AnAcknowledgementOfWhatWasNeverSentIsAViolation) {
   Credits credits = Started(8, 8);
   Send(credits);
@@ -126,6 +134,7 @@ TEST(CreditsTest, AnAcknowledgementOfWhatWasNeverSentIsAViolation) {
   EXPECT_NE(credits.OnHeader(Header(1, 2, 8), false), nullptr);
 }
 
+// R4.1.7
 TEST(CreditsTest, AnAcknowledgementThatGoesBackTakesCreditsButNoNews) {
   Credits credits = Started(8, 8);
   Send(credits);
@@ -138,6 +147,7 @@ TEST(CreditsTest, AnAcknowledgementThatGoesBackTakesCreditsButNoNews) {
   EXPECT_EQ(credits.available(), 7);
 }
 
+// R4.4.1
 TEST(CreditsTest, AnUpdateIsDueWhenThePeerIsAtOneAndThereIsSomethingToGive) {
   Credits credits = Started(3, 8);
   credits.OnReceiveTaken();
@@ -151,6 +161,7 @@ TEST(CreditsTest, AnUpdateIsDueWhenThePeerIsAtOneAndThereIsSomethingToGive) {
   EXPECT_EQ(credits.UpdateDue(), Credits::Update::kNow);
 }
 
+// R4.4.2
 TEST(CreditsTest, AnUpdateIsDueWhenAThirdOfTheBuffersIsNewsToThePeer) {
   Credits credits = Started(16, 8);
   uint32_t sequence = 0;
@@ -164,6 +175,7 @@ TEST(CreditsTest, AnUpdateIsDueWhenAThirdOfTheBuffersIsNewsToThePeer) {
   EXPECT_EQ(credits.UpdateDue(), Credits::Update::kNone);
 }
 
+// R4.4.3
 TEST(CreditsTest, ABareUpdateCallsForNoneInReturn) {
   Credits credits = Started(3, 8);
 
@@ -172,6 +184,7 @@ TEST(CreditsTest, ABareUpdateCallsForNoneInReturn) {
   EXPECT_EQ(credits.UpdateDue(), Credits::Update::kNone);
 }
 
+// R4.4.4
 TEST(CreditsTest, TwoSidesThatOnlyRestoreEachOthersBareDataComeToRest) {
   Credits credits = Started(2, 8);
   uint32_t sequence = 0;
@@ -193,6 +206,7 @@ TEST(CreditsTest, TwoSidesThatOnlyRestoreEachOthersBareDataComeToRest) {
   EXPECT_EQ(credits.UpdateDue(), Credits::Update::kNow) << "a buffer more is real news";
 }
 
+// R4.4.6
 TEST(CreditsTest, AStalledSenderAsksOnceWhenThePeerMayBelieveThatItOwesNothing) {
   Credits credits = Started(8, 3);
   EXPECT_EQ(credits.EscapeDue(), Credits::Update::kNone) << "three carry payload";
@@ -216,6 +230,7 @@ TEST(CreditsTest, ASecondEscapeIsLeftForLater) {
   EXPECT_EQ(credits.EscapeDue(), Credits::Update::kLater) << "the answer may have crossed it";
 }
 
+// R7.4.4
 TEST(CreditsTest, AHeldAcknowledgementStaysWhereItIsUntilReleased) {
   Credits credits = Started(8, 8);
   Arrives(credits, Header(1, 0, 8));
@@ -229,6 +244,7 @@ TEST(CreditsTest, AHeldAcknowledgementStaysWhereItIsUntilReleased) {
   EXPECT_EQ(Send(credits).acknowledged, 3u);
 }
 
+// R4.2.3
 TEST(CreditsTest, EveryHeaderTellsTheBuffersThatArePosted) {
   Credits credits = Started(8, 8);
   credits.OnReceiveTaken();

@@ -13,6 +13,7 @@ namespace {
 using testing::SmallConfig;
 using testing::Solo;
 
+// R3.3.2, R3.3.3, R3.3.4
 TEST(HelloTest, TellsOurVersionSizesPortAndAddresses) {
   Config config = SmallConfig(true);
   config.max_adverts = 7;
@@ -37,6 +38,7 @@ TEST(HelloTest, TellsOurVersionSizesPortAndAddresses) {
   EXPECT_EQ(hello.destination_address[15], 2);
 }
 
+// R25.7
 TEST(HelloTest, TheCapabilityIsLeftOutWhereKeysAreNoWindows) {
   Config config = SmallConfig(true);
   config.remote_invalidate = false;
@@ -69,6 +71,7 @@ const Spoil kBadHellos[] = {
     {"a HelloAck", [](wire::Message& m) { m.body = wire::HelloAck{}; }},
 };
 
+// R2.6.6, R2.8.1, R2.8.2, R2.8.3, R2.8.4, R2.8.5, R2.8.7
 TEST(HelloTest, AnUnacceptableOneIsRejectedWithAReasonAndNothingElse) {
   for (const Spoil& spoil : kBadHellos) {
     SCOPED_TRACE(spoil.what);
@@ -98,6 +101,7 @@ const Spoil kBadHelloAcks[] = {
     {"a Hello", [](wire::Message& m) { m.body = wire::Hello{}; }},
 };
 
+// R2.8.1, R2.8.2, R2.8.4, R2.8.5, R2.8.7
 TEST(HelloAckTest, AnUnacceptableOneEndsTheConnectionWithAReason) {
   for (const Spoil& spoil : kBadHelloAcks) {
     SCOPED_TRACE(spoil.what);
@@ -130,6 +134,7 @@ TEST(HelloAckTest, AMissingOneIsRefused) {
   EXPECT_EQ(solo.Last<Disconnect>()[0].cause, Outcome::kHandshakeRefused);
 }
 
+// R2.8.6
 TEST(HandshakeTest, AMinorVersionAloneIsNoReasonToRefuseAndTheLowerCounts) {
   PeerParameters peer;
   wire::Message hello = Solo(SmallConfig(false)).PeerHello({});
@@ -142,6 +147,7 @@ TEST(HandshakeTest, AMinorVersionAloneIsNoReasonToRefuseAndTheLowerCounts) {
   EXPECT_EQ(std::get<wire::HelloAck>(ack.body).minor_version, 1);
 }
 
+// R2.7.1, R2.7.2
 TEST(HandshakeTest, EveryBufferThatTheHelloAnnouncesIsPostedBeforeIt) {
   for (const bool connecting : {true, false}) {
     Solo solo(SmallConfig(connecting));
@@ -159,6 +165,7 @@ TEST(HandshakeTest, EveryBufferThatTheHelloAnnouncesIsPostedBeforeIt) {
   }
 }
 
+// R2.7.3, R2.7.4
 TEST(HandshakeTest, NothingIsSentBeforeTheQueuePairIsReady) {
   Solo solo(SmallConfig(false));
   solo.Step(HelloArrived{solo.PeerHello({})});
@@ -175,6 +182,7 @@ TEST(HandshakeTest, NothingIsSentBeforeTheQueuePairIsReady) {
   EXPECT_EQ(solo.Result(receive)->bytes, 10u);
 }
 
+// R2.7.5
 TEST(HandshakeTest, TheInitiatorSpeaksFirstWhereTheFabricWantsIt) {
   Config config = SmallConfig(true);
   config.initiator_speaks_first = true;
@@ -187,6 +195,7 @@ TEST(HandshakeTest, TheInitiatorSpeaksFirstWhereTheFabricWantsIt) {
   EXPECT_EQ(solo.Last<Send>()[0].copied_bytes + solo.Last<Send>()[0].gather_count, 0u);
 }
 
+// R2.7.6
 TEST(HandshakeTest, TheAcceptingSideHoldsItsSendsUntilTheInitiatorHasSpoken) {
   Config config = SmallConfig(false);
   config.initiator_speaks_first = true;

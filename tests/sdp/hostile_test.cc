@@ -173,6 +173,7 @@ void CheckSane(Solo& solo) {
   EXPECT_EQ(Solo::Of<ReportClosed>(solo.all()).size(), 1u);
 }
 
+// R17.1, R17.2
 TEST_F(HostileTest, EveryMessageInEverySituationIsAnsweredOrEndsTheConnectionWithAReason) {
   for (const Situation& situation : kSituations) {
     for (const wire::Body& body : EveryBody()) {
@@ -235,6 +236,7 @@ TEST_F(HostileTest, AnInvalidateInAnySituationIsTakenOrEndsTheConnection) {
   }
 }
 
+// R11.1
 TEST_F(HostileTest, AFloodOfResizeRequestsIsRefusedOneByOneOrEndsTheConnection) {
   Solo solo(SmallConfig(true));
   solo.Establish();

@@ -21,6 +21,7 @@ Aborting: AskConnect. HelloAccepted. HelloRejected. Established. ConnectFailed>C
 Closed: AskConnect. HelloAccepted. HelloRejected. Established. ConnectFailed. DisConnSent. DisConnArrived. WaitEnded. Failed. Lost.
 )";
 
+// R13.2.1
 TEST(PhaseTableTest, AllowsTheseMovesAndNoOther) {
   std::string listing = "\n";
   for (size_t i = 0; i < kPhaseCount; ++i) {

@@ -44,6 +44,7 @@ TEST_F(ReceiveHalfTest, ABufferIsPostedAgainAsSoonAsItsBytesAreCopied) {
   EXPECT_TRUE(std::holds_alternative<PostReceive>(solo_.last()[1]));
 }
 
+// R6.3
 TEST_F(ReceiveHalfTest, OneReceiveTakesFromSeveralBuffers) {
   solo_.Arrive(wire::Data{}, 300);
   solo_.Arrive(wire::Data{}, 300);
@@ -75,6 +76,7 @@ TEST_F(ReceiveHalfTest, AZeroLengthReceiveEndsInItsTurn) {
   EXPECT_FALSE(solo_.Result(empty)->end_of_stream);
 }
 
+// R13.2.2
 TEST_F(ReceiveHalfTest, TheEndOfTheStreamComesBehindItsLastByteAndStays) {
   solo_.Arrive(wire::Data{}, 10);
   solo_.Arrive(wire::DisConn{});
@@ -153,6 +155,7 @@ TEST_F(ReceiveHalfTest, ACancelDuringAReadEndsBehindTheRead) {
   EXPECT_EQ(solo_.Result(receive)->bytes, 10000u);
 }
 
+// R4.1.5, R6.4
 TEST_F(ReceiveHalfTest, PayloadIsAcknowledgedAfterAWhileAndABareDataNever) {
   solo_.Arrive(wire::Data{});
   EXPECT_EQ(solo_.Last<SetTimer>().size(), 0u);

@@ -73,6 +73,7 @@ TEST_F(SendHalfTest, ALargerPieceDrivesOutTheBufferAheadOfIt) {
   EXPECT_EQ(sends[1].gather_count, 1u);
 }
 
+// R13.1.1
 TEST_F(SendHalfTest, ShutdownDrivesOutThePartlyFilledBufferAndDisConnFollows) {
   EstablishWith(8);
   solo_.Send(10);
@@ -86,6 +87,7 @@ TEST_F(SendHalfTest, ShutdownDrivesOutThePartlyFilledBufferAndDisConnFollows) {
   EXPECT_TRUE(std::holds_alternative<wire::DisConn>(sends[1].message.body));
 }
 
+// R6.1
 TEST_F(SendHalfTest, ALargePieceIsGatheredInFullMessagesWithoutACopy) {
   EstablishWith(8);
   const OperationId send = solo_.Send(2500);
@@ -143,6 +145,7 @@ TEST_F(SendHalfTest, AZeroLengthSendEndsAtOnceAndSendsNothing) {
   EXPECT_EQ(solo_.Last<Send>().size(), 0u);
 }
 
+// R4.3.3, R4.3.4
 TEST_F(SendHalfTest, PayloadStopsAtTwoCreditsAndGoesOnWithTheThird) {
   EstablishWith(4);
   solo_.Send(5000);
@@ -155,6 +158,7 @@ TEST_F(SendHalfTest, PayloadStopsAtTwoCreditsAndGoesOnWithTheThird) {
   EXPECT_EQ(solo_.core().counters().credit_stalls, 2u);
 }
 
+// R15.3
 TEST_F(SendHalfTest, PayloadLeavesFourSlotsOfTheSendQueueForControl) {
   Config config = SmallConfig(true);
   config.send_work_max = 6;
@@ -249,6 +253,7 @@ TEST_F(SendHalfTest, SendsBehindShutdownEndInTheirTurnAsShutDown) {
   EXPECT_EQ(solo_.Result(OperationId{90})->outcome, Outcome::kDone);
 }
 
+// R6.3
 TEST_F(SendHalfTest, ManySmallSendsTakeFewMessages) {
   EstablishWith(64);
   for (int round = 0; round < 100; ++round) {

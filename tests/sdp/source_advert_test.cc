@@ -31,6 +31,7 @@ class SourceAdvertTest : public ::testing::Test {
   Solo solo_;
 };
 
+// R5.8, R7.1.1
 TEST_F(SourceAdvertTest, CarriesExactlyOneInlineByteAndTheKeyOfItsExposure) {
   solo_.Establish();
   Advertise();
@@ -46,6 +47,7 @@ TEST_F(SourceAdvertTest, CarriesExactlyOneInlineByteAndTheKeyOfItsExposure) {
   EXPECT_EQ(solo_.Last<Expose>()[0].range.length, 10000u);
 }
 
+// R4.1.3, R7.1.1
 TEST_F(SourceAdvertTest, TakesItsSequenceNumberOnlyOnceTheMemoryIsExposed) {
   solo_.exposes = false;
   solo_.Establish();
@@ -58,6 +60,7 @@ TEST_F(SourceAdvertTest, TakesItsSequenceNumberOnlyOnceTheMemoryIsExposed) {
   EXPECT_EQ(solo_.core().counters().expose_failures, 1u);
 }
 
+// R5.9
 TEST_F(SourceAdvertTest, NoPayloadFollowsWhileItIsOutstanding) {
   solo_.Establish();
   Advertise();
@@ -82,6 +85,7 @@ TEST_F(SourceAdvertTest, NoneIsSentWithTwoCredits) {
   EXPECT_EQ(solo_.core().counters().credit_stalls, 1u);
 }
 
+// R7.1.7, R7.1.9
 TEST_F(SourceAdvertTest, IsFinishedWhenPartialReadsAndTheInlineByteMakeItsLength) {
   solo_.Establish();
   const OperationId send = Advertise();
@@ -112,6 +116,7 @@ TEST_F(SourceAdvertTest, DoesNotFinishBeforeItsOwnSendHasLeft) {
   EXPECT_TRUE(solo_.Result(send));
 }
 
+// R7.1.8
 TEST_F(SourceAdvertTest, MoreThanIsLeftIsAViolation) {
   solo_.Establish();
   Advertise();
@@ -121,6 +126,7 @@ TEST_F(SourceAdvertTest, MoreThanIsLeftIsAViolation) {
   EXPECT_EQ(EndedWith(), Outcome::kPeerProtocol);
 }
 
+// R17.6
 TEST_F(SourceAdvertTest, ACompletionOfNoAdvertIsAViolation) {
   solo_.Establish();
 
@@ -129,6 +135,7 @@ TEST_F(SourceAdvertTest, ACompletionOfNoAdvertIsAViolation) {
   EXPECT_EQ(EndedWith(), Outcome::kPeerProtocol);
 }
 
+// R7.2.6
 TEST_F(SourceAdvertTest, SendSmWithNoAdvertIsIgnored) {
   solo_.Establish();
 
@@ -137,6 +144,7 @@ TEST_F(SourceAdvertTest, SendSmWithNoAdvertIsIgnored) {
   EXPECT_EQ(EndedWith(), Outcome::kDone);
 }
 
+// R7.2.2
 TEST_F(SourceAdvertTest, SendSmIsAnsweredByExactlyTheRemainingBytes) {
   solo_.TellBuffers(64);
   Solo::Peer peer;
@@ -165,6 +173,7 @@ TEST_F(SourceAdvertTest, SendSmIsAnsweredByExactlyTheRemainingBytes) {
   EXPECT_EQ(solo_.Result(send)->bytes_zero_copy, 4096u);
 }
 
+// R16.2
 TEST_F(SourceAdvertTest, APeersInvalidateOfItsKeyStandsInForOurs) {
   solo_.Establish();
   Advertise();
@@ -177,6 +186,7 @@ TEST_F(SourceAdvertTest, APeersInvalidateOfItsKeyStandsInForOurs) {
   EXPECT_TRUE(solo_.Last<Withdraw>()[0].already_invalidated);
 }
 
+// R16.3
 TEST_F(SourceAdvertTest, AnInvalidateOfAnotherKeyOrTooEarlyEndsTheConnection) {
   struct Case {
     uint32_t key, bytes;
@@ -197,6 +207,7 @@ TEST_F(SourceAdvertTest, AnInvalidateOfAnotherKeyOrTooEarlyEndsTheConnection) {
   }
 }
 
+// R16.3
 TEST_F(SourceAdvertTest, AnInvalidateThatWeDidNotOfferEndsTheConnection) {
   Config config = SmallConfig(true);
   config.remote_invalidate = false;
@@ -226,6 +237,7 @@ TEST_F(SourceAdvertTest, ExposedMemoryIsKeptUntilTheConnectionIsLost) {
   EXPECT_EQ(solo_.Result(send)->outcome, Outcome::kPeerProtocol);
 }
 
+// R25.3
 TEST_F(SourceAdvertTest, NothingIsAdvertisedToAPeerThatMayNotRead) {
   Solo::Peer peer;
   peer.reads_in = 0;

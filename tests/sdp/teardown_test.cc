@@ -35,6 +35,7 @@ TEST_F(TeardownTest, ShutdownFinishesWhenDisConnHasLeft) {
   EXPECT_EQ(solo_.Result(kShut)->outcome, Outcome::kDone);
 }
 
+// R13.1.1
 TEST_F(TeardownTest, DisConnWaitsForEveryByteOfAnAdvert) {
   AskSend traits;
   traits.exposable = true;
@@ -50,6 +51,7 @@ TEST_F(TeardownTest, DisConnWaitsForEveryByteOfAnAdvert) {
   EXPECT_EQ(solo_.Sent<wire::DisConn>().size(), 1u);
 }
 
+// R13.2.8
 TEST_F(TeardownTest, AHalfClosedConnectionStillReceives) {
   solo_.Step(AskShutdown{kShut});
   solo_.FinishSends();
@@ -60,6 +62,7 @@ TEST_F(TeardownTest, AHalfClosedConnectionStillReceives) {
   EXPECT_EQ(solo_.core().phase(), Phase::kFinWait1);
 }
 
+// R13.2.3
 TEST_F(TeardownTest, TheFirstCloserEndsTheConnectionOnThePeersDisConn) {
   solo_.Step(AskShutdown{kShut});
   solo_.FinishSends();
@@ -72,6 +75,7 @@ TEST_F(TeardownTest, TheFirstCloserEndsTheConnectionOnThePeersDisConn) {
   EXPECT_EQ(ClosedWith(), Outcome::kDone);
 }
 
+// R13.2.5
 TEST_F(TeardownTest, TheConnectionIsNotEndedBeforeOurDisConnHasLeft) {
   solo_.Step(AskShutdown{kShut});
   solo_.Arrive(wire::DisConn{});
@@ -82,6 +86,7 @@ TEST_F(TeardownTest, TheConnectionIsNotEndedBeforeOurDisConnHasLeft) {
   EXPECT_EQ(Ends().size(), 1u);
 }
 
+// R13.2.4
 TEST_F(TeardownTest, TheSecondCloserWaitsForThePeerAndThenEndsItItself) {
   solo_.Arrive(wire::DisConn{});
   solo_.Step(AskShutdown{kShut});
@@ -99,6 +104,7 @@ TEST_F(TeardownTest, TheSecondCloserWaitsForThePeerAndThenEndsItItself) {
   EXPECT_TRUE(Ends()[0].orderly);
 }
 
+// R13.2.2, R13.2.6
 TEST_F(TeardownTest, WhatThePeerSentBeforeItsEndStaysReadable) {
   solo_.Step(AskShutdown{kShut});
   solo_.FinishSends();
@@ -131,6 +137,7 @@ TEST_F(TeardownTest, AGracefulCloseEndsReceivesAndThenItselfLast) {
               std::holds_alternative<ReportClosed>(solo_.last().back()));
 }
 
+// R13.2.7
 TEST_F(TeardownTest, ClosingWithUnreadDataAborts) {
   solo_.Arrive(wire::Data{}, 10);
   solo_.Step(AskClose{kClose, false});
@@ -141,6 +148,7 @@ TEST_F(TeardownTest, ClosingWithUnreadDataAborts) {
   EXPECT_EQ(solo_.Result(kClose)->outcome, Outcome::kLocalAbort);
 }
 
+// R13.2.7
 TEST_F(TeardownTest, ClosingWithAnAdvertUnreadAborts) {
   solo_.Arrive(wire::SrcAvail{10000, 1, 0}, 1);
   solo_.Step(AskClose{kClose, false});
@@ -149,6 +157,7 @@ TEST_F(TeardownTest, ClosingWithAnAdvertUnreadAborts) {
   EXPECT_FALSE(Ends()[0].orderly);
 }
 
+// R13.2.7
 TEST_F(TeardownTest, DataBehindACloseAborts) {
   solo_.Step(AskClose{kClose, false});
   solo_.Arrive(wire::Data{}, 1);
@@ -157,6 +166,7 @@ TEST_F(TeardownTest, DataBehindACloseAborts) {
   EXPECT_EQ(Ends()[0].cause, Outcome::kLocalAbort);
 }
 
+// R13.1.3
 TEST_F(TeardownTest, AnAbortBehindDisConnSaysAbortConnAndOneBeforeItDoesNot) {
   Solo before(SmallConfig(true));
   before.Establish();
@@ -192,6 +202,7 @@ TEST_F(TeardownTest, AnAbortEndsEverythingInOrderAndTheCloseLast) {
   EXPECT_EQ(ends[3].outcome, Outcome::kDone) << "an abort was what it asked for";
 }
 
+// R13.2.10
 TEST_F(TeardownTest, TheLingerLimitTurnsAGracefulCloseIntoAnAbort) {
   solo_.Step(AskClose{kClose, false});
   solo_.FinishSends();
@@ -205,6 +216,7 @@ TEST_F(TeardownTest, TheLingerLimitTurnsAGracefulCloseIntoAnAbort) {
   EXPECT_EQ(solo_.Result(kClose)->outcome, Outcome::kLocalAbort);
 }
 
+// R13.1.4
 TEST_F(TeardownTest, ALossWithoutDisConnIsAResetForAll) {
   const OperationId receive = solo_.Receive(10);
   solo_.Step(ConnectionLost{.clean = true});
@@ -219,6 +231,7 @@ TEST_F(TeardownTest, AFailedQueuePairIsAFabricError) {
   EXPECT_EQ(ClosedWith(), Outcome::kFabricError);
 }
 
+// R13.1.4
 TEST_F(TeardownTest, AbortConnIsAReset) {
   solo_.Arrive(wire::DisConn{});
   solo_.Arrive(wire::AbortConn{});
@@ -227,6 +240,7 @@ TEST_F(TeardownTest, AbortConnIsAReset) {
   EXPECT_EQ(ClosedWith(), Outcome::kPeerReset);
 }
 
+// R17.3, R17.8
 TEST_F(TeardownTest, DataOrASecondDisConnBehindDisConnIsAViolation) {
   for (const bool data : {true, false}) {
     Solo solo(SmallConfig(true));
@@ -242,6 +256,7 @@ TEST_F(TeardownTest, DataOrASecondDisConnBehindDisConnIsAViolation) {
   }
 }
 
+// R17.8
 TEST_F(TeardownTest, DisConnWithAnAdvertUnprocessedIsAViolation) {
   solo_.Arrive(wire::SrcAvail{10000, 1, 0}, 1);
   solo_.Arrive(wire::DisConn{});
@@ -282,6 +297,7 @@ TEST_F(TeardownTest, TimersAreTakenBackWhenTheConnectionEnds) {
   EXPECT_EQ(solo_.Last<ClearTimer>().size(), 1u);
 }
 
+// R13.2.9
 TEST(TeardownPairTest, TwoSidesThatCloseAtTheSameTimeBothEndInOrder) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     PairOptions options;

@@ -54,6 +54,7 @@ TEST_P(HostileListenerTest, AHandMadeHonestListenerIsConnectedTo) {
   EXPECT_TRUE(event.ok()) << event.status();
 }
 
+// R3.3.2, R25.1
 TEST_P(HostileListenerTest, TheRequestIsTheOneOfTheStandard) {
   ASSERT_NO_FATAL_FAILURE(Begin());
   const Octets request = raw_->Read(116);

@@ -249,6 +249,7 @@ TEST_P(HostilePeerTest, GarbageAfterTheHandshakeEndsTheConnectionWithAReason) {
   ASSERT_NO_FATAL_FAILURE(ExpectGoodPeersAreServed());
 }
 
+// R3.10.4
 TEST_P(HostilePeerTest, AnSdpMessageWithAWrongFieldEndsTheConnectionAndIsNamed) {
   ASSERT_NO_FATAL_FAILURE(Listens());
   const auto changed = [](size_t at, uint64_t value, size_t size) {

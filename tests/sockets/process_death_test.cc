@@ -128,6 +128,7 @@ INSTANTIATE_TEST_SUITE_P(On, ProcessDeathTest, ::testing::ValuesIn(Endings()),
                            return name[0] == '_' ? "immediate" + name : name;
                          });
 
+// R14.2
 TEST_P(ProcessDeathTest, EveryOperationOfTheOtherSideEndsOnceInABoundedTime) {
   Side server;
   ASSERT_NO_FATAL_FAILURE(server.Open(OptionsOf(World::kQpipThread)));

@@ -2,6 +2,7 @@
 """The house rules as tests. Prints PASS or FAIL for each rule, and where it is broken.
 
     tests/tidy/tidy.py [--root DIR] [RULE...]
+    tests/tidy/tidy.py --update          writes the documents that are made from the code
 """
 
 import argparse
@@ -12,9 +13,11 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import compiled  # noqa: E402
+import generated  # noqa: E402
 import includes  # noqa: E402
 import names  # noqa: E402
 import shape  # noqa: E402
+import spec_map  # noqa: E402
 from tree import Tree  # noqa: E402
 
 RULES = {
@@ -27,6 +30,8 @@ RULES = {
         shape.links_lead_somewhere,
         shape.no_markers,
         shape.no_dead_files,
+        spec_map.every_rule_has_code_and_test,
+        generated.generated_documents,
         names.banned_names,
         includes.include_table,
         compiled.formatted,
@@ -42,11 +47,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
     parser.add_argument("rules", nargs="*", metavar="RULE", help=", ".join(RULES))
+    parser.add_argument("--update", action="store_true", help="write the documents that are made from the code")
     arguments = parser.parse_args()
     for name in arguments.rules:
         if name not in RULES:
             parser.error(f"{name} is no rule; there are: {', '.join(RULES)}")
     tree = Tree(arguments.root)
+    if arguments.update:
+        generated.update(tree)
+        return 0
     failed = 0
     for name in arguments.rules or RULES:
         breaches = list(RULES[name](tree))

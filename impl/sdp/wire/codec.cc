@@ -178,7 +178,7 @@ const char* NameOfFieldAt(size_t byte) {
 
 constexpr const char* kCutReason = "is missing or cut short: the message ends too early";
 
-// Why `size` bytes cannot be one message of this kind (section 3.10).
+// [R3.10.2, R3.10.3, R3.10.4] Why `size` bytes cannot be one message of this kind.
 template <typename T>
 [[gnu::noinline, gnu::cold]] DecodeError SizeError(size_t size, size_t length) {
   if (size < Kind<T>::kHeaderBytes) return {NameOfFieldAt<T>(size), kCutReason};
@@ -193,7 +193,7 @@ template <typename T>
 template <typename T>
 constexpr bool kOpensConnection = std::same_as<T, Hello> || std::same_as<T, HelloAck>;
 
-// Sections 3.3 and 3.4 fix these for the messages that set up a connection.
+// [R2.6.6, R3.3.1, R3.4.1] Fixed for the messages that set up a connection.
 bool CheckOpening(Reader& read, const BaseHeader& base) {
   constexpr const char* kRule = "is not 0, as a Hello or HelloAck has it";
   return read.Check(base.flags == 0, "bsdh.flags", kRule) &&
@@ -218,8 +218,8 @@ std::optional<DecodeError> DecodeAs(ConstBytes bytes, Message& message) {
   }
   if (!EachField(read, body)) return read.error();
   if constexpr (std::same_as<T, SrcAvail>) {
-    // The advert counts the inline bytes, and some must be left to read (sections 3.7 and 19, row
-    // 7); none inline is what Pipelined mode and the deployed peer send.
+    // [R3.7.2, R7.1.10] The advert counts the inline bytes, and some must be left to read; none
+    // inline is what Pipelined mode and the deployed peer send.
     if (!read.Check(length - kHeader < body.length, "srcah.len",
                     "is not more than the inline bytes")) {
       return read.error();
@@ -233,7 +233,7 @@ size_t EncodeAs(const Message& message, size_t payload_bytes, Bytes out) {
   Writer write(out);
   const uint8_t id = static_cast<uint8_t>(Kind<T>::kId);
   BaseHeader base = message.base;
-  base.length = static_cast<uint32_t>(Kind<T>::kHeaderBytes + payload_bytes);
+  base.length = static_cast<uint32_t>(Kind<T>::kHeaderBytes + payload_bytes);  // [R3.1.2]
   EachField(write, id, std::as_const(base));
   EachField(write, *std::get_if<T>(&message.body));
   return Kind<T>::kHeaderBytes;
@@ -288,6 +288,7 @@ bool MayCarryPayload(MessageId id) {
   return false;
 }
 
+// [R16.1]
 bool IsSolicited(const Message& message) {
   switch (IdOf(message)) {
 #define ESDP_SDP_MESSAGE(Name, ...)     \
@@ -302,7 +303,7 @@ bool IsSolicited(const Message& message) {
 }
 
 std::optional<DecodeError> Decode(ConstBytes bytes, Message& message) {
-  if (bytes.size() < kBaseHeaderBytes) {
+  if (bytes.size() < kBaseHeaderBytes) {  // [R3.10.1]
     return DecodeError{NameOfFieldAt<Data>(bytes.size()), kCutReason};
   }
   const MessageId id{std::to_integer<uint8_t>(bytes[0])};
@@ -313,10 +314,10 @@ std::optional<DecodeError> Decode(ConstBytes bytes, Message& message) {
 #include "impl/sdp/wire/messages.def"
 #undef ESDP_SDP_MESSAGE
   }
-  if (IsExperimental(id)) {
+  if (IsExperimental(id)) {  // [R3.2.4]
     return DecodeError{"bsdh.mid", "is experimental, and none was agreed upon"};
   }
-  return DecodeError{"bsdh.mid", "is a reserved message id"};
+  return DecodeError{"bsdh.mid", "is a reserved message id"};  // [R3.2.3]
 }
 
 size_t Encode(const Message& message, size_t payload_bytes, Bytes out) {

@@ -41,27 +41,27 @@ constexpr Field Within(uint64_t min, uint64_t max, const char* rule, Field field
   return field;
 }
 
-constexpr Field Advertised(const char* name) {
+constexpr Field Advertised(const char* name) {  // [R3.7.2, R3.8.2]
   return Within(1, kAdvertBytesMax, "is not between 1 and 2^31 bytes", Field{name, 16});
 }
 
-// Bytes of one advert (sections 7.1, 8.1): the text gives no lower bound, so 0 passes.
+// [R3.5.1] Bytes of one advert: the text gives no lower bound, so 0 passes.
 constexpr Field Moved(const char* name) {
   return Within(0, kAdvertBytesMax, "is more than any advert holds (2^31 bytes)", Field{name, 16});
 }
 
-constexpr Field BufferSize(const char* name, size_t offset) {
+constexpr Field BufferSize(const char* name, size_t offset) {  // [R2.8.5, R3.3.4]
   return Within(kReceiveBufferBytesMin, uint64_t{1} << 31, "is not between 37 and 2^31 bytes",
                 Field{name, offset});
 }
 
-// Section 11 bounds a new size from below only; a wish too large is answered with less, not
+// [R11.1] A new size is bounded from below only; a wish too large is answered with less, not
 // refused.
 constexpr Field NewBufferSize(const char* name) {
   return Within(kReceiveBufferBytesMin, UINT32_MAX, "is less than 37 bytes", Field{name, 16});
 }
 
-constexpr Field MaxAdverts(const char* name) {
+constexpr Field MaxAdverts(const char* name) {  // [R2.8.2]
   return Within(1, UINT8_MAX, "is 0: an end must hold one advert", Field{name, 19});
 }
 
@@ -72,13 +72,13 @@ concept IsOneOf = (std::same_as<std::remove_const_t<H>, T> || ...);
 
 // A visitor offers four calls; each returns false to stop the walk.
 //   operator()(Field, value&)   a field with a value.
-//   Reserved(Field, bytes)      sent as zero, ignored on receive (section 19, row 27).
+//   Reserved(Field, bytes)      sent as zero, ignored on receive [R3.1.3].
 //   Zero(Field)                 sent as zero, and refused on receive if it is not.
 //   Check(holds, name, rule)    what a range cannot say of the fields up to here.
 
 template <typename Visitor>
 [[gnu::always_inline]] constexpr bool EachFieldAfterId(Visitor& visit,
-                                                       IsOneOf<BaseHeader> auto& h) {
+                                                       IsOneOf<BaseHeader> auto& h) {  // [R3.1.1]
   return visit.Reserved(Bits("bsdh.flags", 1, 7, 3), 1) &&
          visit(Bits("bsdh.flags", 1, 2, 0, Look::kFlags), h.flags) &&
          visit(Field{"bsdh.bufs", 2}, h.buffers) && visit(Field{"bsdh.len", 4}, h.length) &&
@@ -101,14 +101,14 @@ template <typename Visitor>
 
 template <typename Visitor>
 [[gnu::always_inline]] constexpr bool EachField(Visitor& visit, IsOneOf<SrcAvail> auto& h) {
-  return visit(Advertised("srcah.len"), h.length) &&
+  return visit(Advertised("srcah.len"), h.length) &&  // [R3.7.1, R3.7.3]
          visit(Field{"srcah.rkey", 20, Look::kHex}, h.remote_key) &&
          visit(Field{"srcah.va", 24, Look::kHex}, h.virtual_address);
 }
 
 template <typename Visitor>
 [[gnu::always_inline]] constexpr bool EachField(Visitor& visit, IsOneOf<SinkAvail> auto& h) {
-  return visit(Advertised("sinkah.len"), h.length) &&
+  return visit(Advertised("sinkah.len"), h.length) &&  // [R3.8.1]
          visit(Field{"sinkah.rkey", 20, Look::kHex}, h.remote_key) &&
          visit(Field{"sinkah.va", 24, Look::kHex}, h.virtual_address) &&
          visit(Field{"sinkah.non_discards", 32}, h.non_discards);
@@ -124,7 +124,7 @@ template <typename Visitor>
   return visit(Moved("rwch.len"), h.length);
 }
 
-// Of the first byte only 0x00, 0x10, 0x20 and 0x90 are legal (section 3.6).
+// [R3.6.1, R5.3] Of the first byte only 0x00, 0x10, 0x20 and 0x90 are legal.
 template <typename Visitor>
 [[gnu::always_inline]] constexpr bool EachField(Visitor& visit, IsOneOf<ModeChange> auto& h) {
   return visit(Bits("mch.s", 16, 7, 7), h.changes_send_half) &&
@@ -146,15 +146,14 @@ template <typename Visitor>
   return visit(NewBufferSize("crbah.act_sz"), h.actual_size);
 }
 
-// Every value is taken: only the low 16 bits, the port, mean anything to the receiver
-// (section 3.9).
+// [R3.9.1] Every value is taken: only the low 16 bits, the port, mean anything to the receiver.
 template <typename Visitor>
 [[gnu::always_inline]] constexpr bool EachField(Visitor& visit, IsOneOf<SuspComm> auto& h) {
   return visit(Field{"suspch.service_id", 16, Look::kHex}, h.service_id);
 }
 
-// The version is judged when a connection is made, not here: any end may print what an old peer
-// said.
+// [R2.8.3, R3.3.1, R3.3.6] The version is judged when a connection is made, not here: any end may
+// print what an old peer said.
 template <typename Visitor>
 [[gnu::always_inline]] constexpr bool EachField(Visitor& visit, IsOneOf<Hello> auto& h) {
   const Field extended{"hh.ext_max_adverts", 66};
@@ -183,7 +182,7 @@ template <typename Visitor>
 
 template <typename Visitor>
 [[gnu::always_inline]] constexpr bool EachField(Visitor& visit, IsOneOf<HelloAck> auto& h) {
-  return visit(Bits("hah.majv", 16, 7, 4), h.major_version) &&
+  return visit(Bits("hah.majv", 16, 7, 4), h.major_version) &&  // [R3.4.1, R3.4.2]
          visit(Bits("hah.minv", 16, 3, 0), h.minor_version) &&
          visit.Reserved(Bits("hah.cap", 17, 7, 2), 1) &&
          visit(Bits("hah.cap", 17, 1, 0, Look::kCapabilities), h.capabilities) &&

@@ -46,7 +46,7 @@ inline constexpr uint32_t kReceiveBufferBytesMin = 37;  // base header, largest 
 inline constexpr uint16_t kInitialBuffersMin = 3;       // of Hello.buffers (section 4.5)
 inline constexpr uint32_t kAdvertBytesMax = 1u << 31;   // of SrcAvail.length and SinkAvail.length
 
-// Flags of the base header (section 3.1). Other bits are sent as 0 and ignored.
+// Flags of the base header [R3.1.3]. Other bits are sent as 0 and ignored.
 inline constexpr uint8_t kFlagOobPresent = 0x01;
 inline constexpr uint8_t kFlagOobPending = 0x02;
 inline constexpr uint8_t kFlagReqPipe = 0x04;
@@ -60,15 +60,14 @@ struct BaseHeader {
   friend bool operator==(const BaseHeader&, const BaseHeader&) = default;
 };
 
-// 16 address bytes as Hello carries them: IPv4 in the last four, the first twelve zero
-// (section 3.3).
+// 16 address bytes as Hello carries them: IPv4 in the last four, the first twelve zero [R3.3.5].
 using AddressBytes = std::array<uint8_t, 16>;
 
 // Capability bits of Hello and HelloAck (the low nibble of byte 17).
 inline constexpr uint8_t kCapabilityInvalidate = 0x1;
 inline constexpr uint8_t kCapabilityExtendedMaxAdverts = 0x2;
 
-// The protocol version sent (section 19, row 2). A peer with another minor version is not refused.
+// The protocol version sent [R3.3.2]. A peer with another minor version is not refused.
 inline constexpr uint8_t kMajorVersion = 2;
 inline constexpr uint8_t kMinorVersion = 2;
 

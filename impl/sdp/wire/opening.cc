@@ -16,6 +16,7 @@
 namespace esdp::sdp::wire {
 namespace {
 
+// [R2.6.6]
 std::optional<DecodeError> CheckMessageId(ConstBytes bytes, MessageId id) {
   if (bytes.empty()) return DecodeError{"bsdh.mid", "is missing: there is no private data"};
   if (bytes[0] != std::byte{static_cast<uint8_t>(id)}) {
@@ -24,8 +25,8 @@ std::optional<DecodeError> CheckMessageId(ConstBytes bytes, MessageId id) {
   return std::nullopt;
 }
 
-// Section 2.6: the part of a full Hello that the connection manager had no room for, from what the
-// transport says.
+// [R2.6.2, R2.6.5] The part of a full Hello that the connection manager had no room for, from what
+// the transport says.
 std::array<std::byte, kHelloBytes> Rebuild(ConstBytes compact,
                                            const TransportAddresses& addresses) {
   std::array<std::byte, kHelloBytes> whole{};
@@ -45,10 +46,10 @@ std::optional<DecodeError> DecodeCompactHello(ConstBytes compact,
   const std::array<std::byte, kHelloBytes> whole = Rebuild(compact, addresses);
   if (const auto error = Decode(whole, message)) return error;
   const Hello& hello = *std::get_if<Hello>(&message.body);
-  if (hello.ip_version != addresses.ip_version) {
+  if (hello.ip_version != addresses.ip_version) {  // [R2.6.3]
     return DecodeError{"hh.ipv", "differs from the transport's"};
   }
-  if (hello.local_port != addresses.peer_port) {
+  if (hello.local_port != addresses.peer_port) {  // [R2.6.4]
     return DecodeError{"hh.local_port", "differs from the transport's"};
   }
   return std::nullopt;
@@ -59,17 +60,18 @@ std::optional<DecodeError> DecodeCompactHello(ConstBytes compact,
 std::optional<DecodeError> DecodeHello(ConstBytes private_data, const TransportAddresses& addresses,
                                        Message& message) {
   if (const auto error = CheckMessageId(private_data, MessageId::kHello)) return error;
-  if (private_data.size() < kCompactHelloBytes) {
-    return Decode(private_data, message);  // names the field that the cut fell into
+  if (private_data.size() < kCompactHelloBytes) {  // [R2.6.1]
+    return Decode(private_data, message);          // names the field that the cut fell into
   }
+  // [R25.2] The addresses inside a full one are not compared.
   const auto error = private_data.size() < kHelloBytes
                          ? DecodeCompactHello(private_data, addresses, message)
                          : Decode(private_data.first(kHelloBytes), message);
   if (error) return error;
-  if (message.base.buffers < kInitialBuffersMin) {
+  if (message.base.buffers < kInitialBuffersMin) {  // [R2.8.4, R4.5.1]
     return DecodeError{"bsdh.bufs", "is fewer than 3 receive buffers"};
   }
-  if (std::get_if<Hello>(&message.body)->major_version != kMajorVersion) {
+  if (std::get_if<Hello>(&message.body)->major_version != kMajorVersion) {  // [R2.8.1]
     return DecodeError{"hh.majv", "is not 2, the version spoken here"};
   }
   return std::nullopt;
@@ -79,7 +81,7 @@ std::optional<DecodeError> DecodeHelloAck(ConstBytes private_data, Message& mess
   if (const auto error = CheckMessageId(private_data, MessageId::kHelloAck)) return error;
   const ConstBytes whole = private_data.first(std::min(private_data.size(), kHelloAckBytes));
   if (const auto error = Decode(whole, message)) return error;
-  if (std::get_if<HelloAck>(&message.body)->major_version != kMajorVersion) {
+  if (std::get_if<HelloAck>(&message.body)->major_version != kMajorVersion) {  // [R2.8.1]
     return DecodeError{"hah.majv", "is not 2, the version that was offered"};
   }
   return std::nullopt;

@@ -51,6 +51,7 @@ TEST_F(StartupTest, SendsTheReadyToReceiveWriteThatThePeerChose) {
   EXPECT_EQ(peer_->Receive(20), Frame(Tagged(0, 0, 0, {}))) << "no bytes, tag and offset 0";
 }
 
+// R25.4
 TEST_F(StartupTest, AReplyOfRevisionOneGivesOneReadEachWay) {
   ConnectToPeer();
   RawStartup reply = Reply();

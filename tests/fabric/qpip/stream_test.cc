@@ -217,6 +217,7 @@ TEST_F(StreamTest, ReadResponsesInAnyCutFillTheTarget) {
   }
 }
 
+// R25.3
 TEST_F(StreamTest, ReadsInFlightStayWithinTheDepthThatWasAgreed) {
   Establish();  // The peer's IRD is 4.
   SayReady();

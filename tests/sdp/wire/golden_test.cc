@@ -49,6 +49,7 @@ Buffer FirstBytes(const Buffer& bytes, size_t count) {
   return Buffer(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(count));
 }
 
+// R3.1.1, R3.3.1, R3.3.5, R3.4.1, R3.5.1, R3.7.1, R3.8.1, R3.9.1
 TEST_P(GoldenMessageTest, DecodesToEveryFieldThatTheVectorLists) {
   const Message message = Decoded();
   EXPECT_EQ(NameOf(IdOf(message)), vector().message);
@@ -57,6 +58,7 @@ TEST_P(GoldenMessageTest, DecodesToEveryFieldThatTheVectorLists) {
   }
 }
 
+// R3.1.1, R3.3.5, R3.6.1
 TEST_P(GoldenMessageTest, EncodesBackToTheSameBytes) {
   const Message message = Decoded();
   const size_t header = HeaderBytes(IdOf(message));
@@ -65,6 +67,7 @@ TEST_P(GoldenMessageTest, EncodesBackToTheSameBytes) {
   EXPECT_EQ(out, FirstBytes(bytes(), header));
 }
 
+// R3.1.2
 TEST_P(GoldenMessageTest, EncodesWithTheLengthOfThisPayloadWhateverTheBaseHeaderSays) {
   Message message = Decoded();
   message.base.length = 12345;
@@ -74,6 +77,7 @@ TEST_P(GoldenMessageTest, EncodesWithTheLengthOfThisPayloadWhateverTheBaseHeader
   EXPECT_EQ(out, FirstBytes(bytes(), header));
 }
 
+// R3.10.1, R3.10.4
 TEST_P(GoldenMessageTest, EveryCutNamesTheFieldItFellInto) {
   for (size_t kept = 0; kept < bytes().size(); ++kept) {
     Message message;
@@ -83,6 +87,7 @@ TEST_P(GoldenMessageTest, EveryCutNamesTheFieldItFellInto) {
   }
 }
 
+// R3.10.3
 TEST_P(GoldenMessageTest, AHeaderShorterThanItsKindNamesTheFirstMissingFieldThoughLenAgrees) {
   const size_t header = HeaderBytes(IdOf(Decoded()));
   for (size_t kept = kBaseHeaderBytes; kept < header; ++kept) {
@@ -93,6 +98,7 @@ TEST_P(GoldenMessageTest, AHeaderShorterThanItsKindNamesTheFirstMissingFieldThou
   }
 }
 
+// R3.10.2
 TEST_P(GoldenMessageTest, AByteBehindTheMessageIsRefused) {
   Buffer longer = bytes();
   longer.push_back(std::byte{0});
@@ -102,6 +108,7 @@ TEST_P(GoldenMessageTest, AByteBehindTheMessageIsRefused) {
   EXPECT_STREQ(error->field, "bsdh.len");
 }
 
+// R3.10.2
 TEST_P(GoldenMessageTest, ALenBeyondTheBytesReceivedIsRefused) {
   Buffer claims_more = bytes();
   StoreBigEndian<uint32_t>(claims_more, 4, static_cast<uint32_t>(bytes().size() + 1));
@@ -111,6 +118,7 @@ TEST_P(GoldenMessageTest, ALenBeyondTheBytesReceivedIsRefused) {
   EXPECT_STREQ(error->field, MayCarryPayload(IdOf(Decoded())) ? "payload" : "bsdh.len");
 }
 
+// R3.2.2, R3.10.3
 TEST_P(GoldenMessageTest, OneMoreByteThatLenCountsIsPayloadOrRefused) {
   Buffer longer = bytes();
   longer.push_back(std::byte{0});
@@ -158,6 +166,7 @@ Buffer PrivateDataOf(const golden::Vector& frame) {
   return Buffer(frame.bytes.begin() + 24, frame.bytes.end());
 }
 
+// R25.1
 TEST(GoldenMpaFrameTest, CarriesAFullHelloAndAWholeHelloAck) {
   const std::vector<golden::Vector> frames = golden::Load("sdp.vec", "mpa-frame");
   ASSERT_EQ(frames.size(), 2u);
@@ -175,6 +184,7 @@ TEST(GoldenMpaFrameTest, CarriesAFullHelloAndAWholeHelloAck) {
 
 class GoldenCompactHelloTest : public testing::TestWithParam<golden::Vector> {};
 
+// R2.6.2, R2.6.5
 TEST_P(GoldenCompactHelloTest, IsRebuiltToTheFullHelloOnFile) {
   const golden::Vector& vector = GetParam();
   Message message;
@@ -188,6 +198,7 @@ TEST_P(GoldenCompactHelloTest, IsRebuiltToTheFullHelloOnFile) {
   EXPECT_EQ(whole, vector.rebuilt);
 }
 
+// R2.6.1
 TEST_P(GoldenCompactHelloTest, CutBelow32BytesNamesTheFieldTheCutFellInto) {
   const golden::Vector& vector = GetParam();
   for (size_t kept = 0; kept < kCompactHelloBytes; ++kept) {
@@ -204,6 +215,7 @@ INSTANTIATE_TEST_SUITE_P(Sdp, GoldenCompactHelloTest,
                          [](const auto& info) { return info.param.id; });
 
 // Section 2.3: the connection manager keeps the first 36 of the 92 bytes for itself.
+// R2.6.2
 TEST(GoldenPrivateDataTest, The56BytesThatTheConsumerSeesRebuildToTheFullHelloOnFile) {
   const golden::Vector vector = golden::Load("sdp.vec", "req-private-data").front();
   const golden::Vector same_addresses = golden::Load("sdp.vec", "compact-hello").front();

@@ -24,6 +24,7 @@ Buffer Compact(const Buffer& hello, size_t bytes) {
   return compact;
 }
 
+// R2.6.6, R3.3.1, R3.4.1
 TEST(HelloTest, HasZeroFlagsAndSequenceNumbers) {
   EXPECT_EQ(Refused(HelloBytes()), kAccepted);
   EXPECT_EQ(Refused(With8(HelloBytes(), 1, kFlagOobPending)), "bsdh.flags");
@@ -31,6 +32,7 @@ TEST(HelloTest, HasZeroFlagsAndSequenceNumbers) {
   EXPECT_EQ(Refused(With32(HelloBytes(), 12, 1)), "bsdh.mseqack");
 }
 
+// R2.8.3
 TEST(HelloTest, SpeaksIpVersion4Or6AndNoOther) {
   for (unsigned version = 0; version < 16; ++version) {
     const Buffer bytes = With8(HelloBytes(), 17, static_cast<uint8_t>(version << 4));
@@ -38,11 +40,13 @@ TEST(HelloTest, SpeaksIpVersion4Or6AndNoOther) {
   }
 }
 
+// R2.8.2
 TEST(HelloTest, HoldsAtLeastOneAdvert) {
   EXPECT_EQ(Refused(With8(HelloBytes(), 19, 0)), "hh.max_adverts");
   EXPECT_EQ(Refused(With8(HelloBytes(), 19, 255)), kAccepted);
 }
 
+// R2.8.5, R3.3.4
 TEST(HelloTest, HasReceiveBuffersBetween37BytesAnd2To31) {
   EXPECT_EQ(Refused(With32(HelloBytes(), 24, 36)), "hh.local_rcv_sz");
   EXPECT_EQ(Refused(With32(HelloBytes(), 24, 37)), kAccepted);
@@ -63,6 +67,7 @@ TEST(HelloTest, TheFirstWrongFieldIsTheOneNamed) {
   EXPECT_EQ(Refused(With32(no_adverts, 8, 1)), "bsdh.mseq");
 }
 
+// R3.1.3
 TEST(HelloTest, ReservedPlacesAreIgnoredOnReceiveAndSentAsZero) {
   Buffer noisy = With8(HelloBytes(), 1, 0xF8);
   noisy = With8(noisy, 17, 0x4C);
@@ -74,6 +79,7 @@ TEST(HelloTest, ReservedPlacesAreIgnoredOnReceiveAndSentAsZero) {
   EXPECT_EQ(BytesOf(message), HelloBytes());
 }
 
+// R3.3.6
 TEST(HelloTest, TheExtendedMaxAdvertsCountOnlyWithTheirCapabilityBit) {
   Hello hello = SampleHello();
   hello.extended_max_adverts = 1024;
@@ -85,6 +91,7 @@ TEST(HelloTest, TheExtendedMaxAdvertsCountOnlyWithTheirCapabilityBit) {
   EXPECT_EQ(std::get<Hello>(message.body), hello);
 }
 
+// R2.6.6, R3.3.1, R3.4.1
 TEST(HelloAckTest, HasZeroFlagsAndSequenceNumbers) {
   EXPECT_EQ(Refused(HelloAckBytes()), kAccepted);
   EXPECT_EQ(Refused(With8(HelloAckBytes(), 1, kFlagReqPipe)), "bsdh.flags");
@@ -92,6 +99,7 @@ TEST(HelloAckTest, HasZeroFlagsAndSequenceNumbers) {
   EXPECT_EQ(Refused(With32(HelloAckBytes(), 12, 1)), "bsdh.mseqack");
 }
 
+// R2.8.2, R2.8.5, R3.3.4
 TEST(HelloAckTest, HoldsAnAdvertAndReceiveBuffersBetween37BytesAnd2To31) {
   EXPECT_EQ(Refused(With8(HelloAckBytes(), 19, 0)), "hah.max_adverts");
   EXPECT_EQ(Refused(HelloAckBytes(36)), "hah.act_rcv_sz");
@@ -100,6 +108,7 @@ TEST(HelloAckTest, HoldsAnAdvertAndReceiveBuffersBetween37BytesAnd2To31) {
   EXPECT_EQ(Refused(HelloAckBytes(kTwoGibibytes + 1)), "hah.act_rcv_sz");
 }
 
+// R3.1.3
 TEST(HelloAckTest, ReservedPlacesAreIgnoredOnReceiveAndSentAsZero) {
   Buffer noisy = With8(HelloAckBytes(), 17, 0xFC);
   noisy = With8(noisy, 18, 0xFF);
@@ -109,6 +118,7 @@ TEST(HelloAckTest, ReservedPlacesAreIgnoredOnReceiveAndSentAsZero) {
   EXPECT_EQ(BytesOf(message), HelloAckBytes());
 }
 
+// R2.8.1, R2.8.6
 TEST(DecodeHelloTest, TakesMajorVersion2WithAnyMinorOne) {
   for (unsigned major = 0; major < 16; ++major) {
     const Buffer bytes = With8(HelloBytes(), 16, static_cast<uint8_t>(major << 4 | 9));
@@ -116,11 +126,13 @@ TEST(DecodeHelloTest, TakesMajorVersion2WithAnyMinorOne) {
   }
 }
 
+// R2.8.4, R4.5.1
 TEST(DecodeHelloTest, WantsThreePostedReceiveBuffers) {
   EXPECT_EQ(RefusedHello(With<uint16_t>(HelloBytes(), 2, 2)), "bsdh.bufs");
   EXPECT_EQ(RefusedHello(With<uint16_t>(HelloBytes(), 2, 3)), kAccepted);
 }
 
+// R2.6.6
 TEST(DecodeHelloTest, RefusesEveryOtherMessageThoughItIsAsLong) {
   for (unsigned id = 1; id < 256; ++id) {
     EXPECT_EQ(RefusedHello(With8(HelloBytes(), 0, static_cast<uint8_t>(id))), "bsdh.mid") << id;
@@ -129,6 +141,7 @@ TEST(DecodeHelloTest, RefusesEveryOtherMessageThoughItIsAsLong) {
   EXPECT_EQ(RefusedHello(Buffer{}), "bsdh.mid");
 }
 
+// R2.6.1, R2.6.5
 TEST(DecodeHelloTest, TakesPaddingBehindAFullHelloButNoOtherLen) {
   Buffer padded = HelloBytes();
   padded.resize(251, std::byte{0xEE});
@@ -137,6 +150,7 @@ TEST(DecodeHelloTest, TakesPaddingBehindAFullHelloButNoOtherLen) {
   EXPECT_EQ(RefusedHello(With32(HelloBytes(), 4, 32)), "bsdh.len");
 }
 
+// R25.2
 TEST(DecodeHelloTest, DoesNotCompareTheAddressesInsideAFullHello) {
   TransportAddresses translated = SampleAddresses();
   translated.peer_port = 1;
@@ -146,6 +160,7 @@ TEST(DecodeHelloTest, DoesNotCompareTheAddressesInsideAFullHello) {
   EXPECT_EQ(std::get<Hello>(message.body), SampleHello());
 }
 
+// R2.6.1
 TEST(DecodeHelloTest, TakesACompactFormOfEverySizeFrom32To91) {
   for (size_t size = 32; size < 92; ++size) {
     Message message;
@@ -156,6 +171,7 @@ TEST(DecodeHelloTest, TakesACompactFormOfEverySizeFrom32To91) {
   }
 }
 
+// R2.6.2
 TEST(DecodeHelloTest, ReadsTheExtendedMaxAdvertsOfACompactFormFrom36BytesOn) {
   Hello hello = SampleHello();
   hello.capabilities = kCapabilityExtendedMaxAdverts;
@@ -167,6 +183,7 @@ TEST(DecodeHelloTest, ReadsTheExtendedMaxAdvertsOfACompactFormFrom36BytesOn) {
   }
 }
 
+// R2.6.3, R2.6.4
 TEST(DecodeHelloTest, WantsTheTransportsIpVersionAndPortInACompactForm) {
   TransportAddresses other_version = SampleAddresses();
   other_version.ip_version = 6;
@@ -205,6 +222,7 @@ TEST(DecodeHelloAckTest, CutAnywhereNamesTheFieldTheCutFellInto) {
   EXPECT_EQ(RefusedHelloAck(cut(195)), "hah.reserved24");
 }
 
+// R2.6.6, R2.8.1
 TEST(DecodeHelloAckTest, TakesMajorVersion2AndNoOtherMessage) {
   EXPECT_EQ(RefusedHelloAck(With8(HelloAckBytes(), 16, 0x11)), "hah.majv");
   EXPECT_EQ(RefusedHelloAck(With8(HelloAckBytes(), 16, 0x30)), "hah.majv");

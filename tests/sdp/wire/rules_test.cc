@@ -57,6 +57,7 @@ const Known* Find(unsigned id) {
   return nullptr;
 }
 
+// R3.2.1, R3.2.2
 TEST(MessageIdTest, AllIdsHaveTheNameHeaderAndPayloadRuleOfTheTable) {
   for (unsigned id = 0; id < 256; ++id) {
     const MessageId value{static_cast<uint8_t>(id)};
@@ -68,6 +69,7 @@ TEST(MessageIdTest, AllIdsHaveTheNameHeaderAndPayloadRuleOfTheTable) {
   }
 }
 
+// R3.2.3, R3.2.4
 TEST(MessageIdTest, EveryIdOutsideTheTableIsRefusedAtEverySize) {
   for (unsigned id = 0; id < 256; ++id) {
     if (Find(id) != nullptr) continue;
@@ -79,6 +81,7 @@ TEST(MessageIdTest, EveryIdOutsideTheTableIsRefusedAtEverySize) {
   }
 }
 
+// R3.2.3, R3.2.4
 TEST(MessageIdTest, ReservedAndExperimentalIdsAreRefusedWithDifferentReasons) {
   Message message;
   const auto reserved = Decode(With8(BytesOf(Data{}), 0, 0x0F), message);
@@ -103,6 +106,7 @@ void ForEachKind(auto&& visit) {
   }
 }
 
+// R3.2.1
 TEST(MessageIdTest, EveryKindIsEncodedWithItsOwnIdAndDecodedAsItself) {
   std::set<MessageId> seen;
   ForEachKind([&](const Message& message) {
@@ -116,6 +120,7 @@ TEST(MessageIdTest, EveryKindIsEncodedWithItsOwnIdAndDecodedAsItself) {
   EXPECT_EQ(seen.size(), 18u);
 }
 
+// R16.1
 TEST(SolicitedTest, TheMessagesOfSection16AskForASolicitedEvent) {
   ForEachKind([](const Message& message) {
     const MessageId id = IdOf(message);
@@ -123,6 +128,7 @@ TEST(SolicitedTest, TheMessagesOfSection16AskForASolicitedEvent) {
   });
 }
 
+// R16.1
 TEST(SolicitedTest, DataAsksForASolicitedEventWithEitherUrgentFlagAndNoOtherMessageDoes) {
   EXPECT_TRUE(IsSolicited(Message{BaseHeader{.flags = kFlagOobPresent}, Data{}}));
   EXPECT_TRUE(IsSolicited(Message{BaseHeader{.flags = kFlagOobPending}, Data{}}));
@@ -130,6 +136,7 @@ TEST(SolicitedTest, DataAsksForASolicitedEventWithEitherUrgentFlagAndNoOtherMess
   EXPECT_FALSE(IsSolicited(Message{BaseHeader{.flags = kFlagOobPending}, SrcAvail{}}));
 }
 
+// R3.1.3
 TEST(BaseHeaderTest, ReservedFlagBitsAreIgnoredOnReceiveAndSentAsZero) {
   const Buffer bytes = With8(BytesOf(Data{}), 1, 0xFD);
   Message message;
@@ -153,6 +160,7 @@ TEST(BaseHeaderTest, EverySequenceNumberAndBufferCountPasses) {
   }
 }
 
+// R3.7.2
 TEST(AdvertTest, ASourceAdvertIsBetween1ByteAnd2To31) {
   const Buffer bytes = BytesOf(SrcAvail{.length = 1});
   EXPECT_EQ(Refused(With32(bytes, 16, 0)), "srcah.len");
@@ -161,6 +169,7 @@ TEST(AdvertTest, ASourceAdvertIsBetween1ByteAnd2To31) {
   EXPECT_EQ(Refused(With32(bytes, 16, kTwoGibibytes + 1)), "srcah.len");
 }
 
+// R3.8.2
 TEST(AdvertTest, ASinkAdvertIsBetween1ByteAnd2To31) {
   const Buffer bytes = BytesOf(SinkAvail{.length = 1});
   EXPECT_EQ(Refused(With32(bytes, 16, 0)), "sinkah.len");
@@ -170,6 +179,7 @@ TEST(AdvertTest, ASinkAdvertIsBetween1ByteAnd2To31) {
 }
 
 // Section 19, row 7.
+// R3.7.2, R7.1.10
 TEST(AdvertTest, ASourceAdvertIsLongerThanItsInlineBytesWhichMayBeNone) {
   EXPECT_EQ(Refused(BytesOf(SrcAvail{.length = 10}, 0)), kAccepted);
   EXPECT_EQ(Refused(BytesOf(SrcAvail{.length = 10}, 1)), kAccepted);
@@ -184,6 +194,7 @@ TEST(AdvertTest, ASinkAdvertMayCarryMorePayloadThanItAdvertises) {
 }
 
 // Section 19, row 30.
+// R3.7.3
 TEST(AdvertTest, EveryAddressAndKeyPassesZeroAmongThem) {
   for (const uint64_t place : {uint64_t{0}, uint64_t{0x10}, UINT64_MAX}) {
     const SrcAvail advert{
@@ -203,6 +214,7 @@ TEST(CompletionTest, ALengthFrom0ToTheLargestAdvertPasses) {
   EXPECT_EQ(Refused(BytesOf(RdmaWrCompl{.length = kTwoGibibytes + 1})), "rwch.len");
 }
 
+// R3.6.1, R5.3
 TEST(ModeChangeTest, OnlyFourValuesOfItsByteAreLegal) {
   const std::map<unsigned, ModeChange> legal = {
       {0x00, {false, Mode::kBuffered}},
@@ -224,6 +236,7 @@ TEST(ModeChangeTest, OnlyFourValuesOfItsByteAreLegal) {
   }
 }
 
+// R3.1.3
 TEST(ModeChangeTest, ReservedBytesAreIgnoredOnReceiveAndSentAsZero) {
   const Buffer clean = BytesOf(ModeChange{true, Mode::kCombined});
   Buffer noisy = clean;
@@ -233,6 +246,7 @@ TEST(ModeChangeTest, ReservedBytesAreIgnoredOnReceiveAndSentAsZero) {
   EXPECT_EQ(BytesOf(message), clean);
 }
 
+// R11.1
 TEST(ResizeTest, ANewReceiveBufferHoldsAtLeast37Bytes) {
   EXPECT_EQ(Refused(BytesOf(ChRcvBuf{.desired_size = 36})), "crbh.des_sz");
   EXPECT_EQ(Refused(BytesOf(ChRcvBuf{.desired_size = 37})), kAccepted);
@@ -241,6 +255,7 @@ TEST(ResizeTest, ANewReceiveBufferHoldsAtLeast37Bytes) {
   EXPECT_EQ(Refused(BytesOf(ChRcvBufAck{.actual_size = 37})), kAccepted);
 }
 
+// R3.9.1
 TEST(SuspendTest, EveryServiceIdPasses) {
   for (const uint64_t service_id : {uint64_t{0}, uint64_t{0x11389}, UINT64_MAX}) {
     Message decoded;
