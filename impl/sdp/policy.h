@@ -44,6 +44,10 @@ struct ReceiveRoom {
 // send them (SendSm), or the operation ends short and the next one is looked at.
 bool ReadsIntoRoom(const ReceiveRoom& room, uint64_t advert_left, bool reads_possible);
 
+// Whether to show this place to the peer, so that it may write there. It must be able to take one
+// whole message, of our `private_bytes`, that crosses the advert [8.1].
+bool AdvertisesRoom(const ReceiveRoom& room, uint32_t private_bytes);
+
 }  // namespace esdp::sdp
 
 #endif  // ESDP_IMPL_SDP_POLICY_H_

@@ -47,15 +47,24 @@ ReceiveHalf::CancelAnswer ReceiveHalf::Cancel(OperationId id, Outcome outcome, A
   }
   if (index == operations_.size() || operations_[index].open) return CancelAnswer::kUnknown;
   Operation& operation = operations_[index];
+  if (IsAdvertised(first_number_ + index)) {
+    operation.cancel_as = outcome;
+    return CancelAnswer::kAdvertised;
+  }
   if (operation.assigned > 0 && operation.assigned == operation.length) return CancelAnswer::kFull;
-  DropPieces(first_number_ + index);
+  GiveUp(first_number_ + index, outcome, actions);
+  return CancelAnswer::kCancelled;
+}
+
+// It takes no more bytes and ends with `outcome`: at once, if it has none and is out of reach.
+void ReceiveHalf::GiveUp(uint64_t number, Outcome outcome, Actions& actions) {
+  DropPieces(number);
+  Operation& operation = At(number);
   operation.ends_short = true;
   operation.outcome = outcome;
-  if (operation.assigned == 0) {
-    Finish(operation, outcome, /*at_end=*/false, actions);
-    operation.finished = true;
-  }
-  return CancelAnswer::kCancelled;
+  if (operation.assigned > 0 || operation.exposed > 0) return;
+  Finish(operation, outcome, /*at_end=*/false, actions);
+  operation.finished = true;
 }
 
 void ReceiveHalf::DropPieces(uint64_t number) {
@@ -84,7 +93,7 @@ void ReceiveHalf::Assign(uint32_t length) {
 bool ReceiveHalf::CopyNext(std::optional<ReceiveBuffer>& emptied, Actions& actions,
                            Counters& counters) {
   emptied.reset();
-  if (unread_.empty() || pieces_.empty()) return false;
+  if (!may_copy()) return false;
   Unread& unread = unread_.front();
   CopyIn copy;
   copy.buffer = unread.buffer;
@@ -143,7 +152,7 @@ void ReceiveHalf::EndShort() {
 
 // [es-api D.2, 6]
 bool ReceiveHalf::IsReady(const Operation& operation, bool more_comes, bool at_end) const {
-  if (operation.open || operation.in_flight > 0) return false;
+  if (operation.open || operation.in_flight > 0 || operation.exposed > 0) return false;
   if (operation.ends_short || operation.assigned == operation.length || at_end) return true;
   return operation.assigned > 0 && !operation.wait_all && !more_comes && unread_.empty();
 }
@@ -189,9 +198,11 @@ void ReceiveHalf::FinishAll(Outcome outcome, Actions& actions) {
   first_number_ += operations_.size();
   operations_.clear();
   pieces_.clear();
+  advertised_ = 0;
 }
 
 bool ReceiveHalf::Holds() const {
+  if (advertised_ > pieces_.size() || (advertised_ > 0 && !unread_.empty())) return false;
   if (operations_.empty()) return pieces_.empty();
   const Operation& front = operations_.front();
   return front.assigned <= front.length && front.in_flight <= front.assigned;
@@ -199,12 +210,14 @@ bool ReceiveHalf::Holds() const {
 
 void ReceiveHalf::AddTo(Digest& digest) const {
   digest.Add(assigned_).Add(first_number_).Add(operations_.size()).Add(pieces_.size());
+  digest.Add(advertised_);
   for (const Operation& operation : operations_) {
     digest.Add(static_cast<uint32_t>(operation.id)).Add(operation.open).Add(operation.wait_all);
     digest.Add(operation.finished).Add(operation.ends_short);
     digest.Add(static_cast<uint8_t>(operation.outcome)).Add(operation.length);
     digest.Add(operation.assigned).Add(operation.in_flight).Add(operation.zero_copy);
-    digest.Add(operation.begin);
+    digest.Add(operation.begin).Add(operation.exposed);
+    digest.Add(static_cast<uint8_t>(operation.cancel_as));
   }
   for (const Piece& piece : pieces_) {
     digest.Add(static_cast<uint32_t>(piece.range.operation)).Add(piece.range.offset);

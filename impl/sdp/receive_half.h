@@ -24,14 +24,15 @@ class ReceiveHalf {
   void Ask(const AskReceive& ask);
   // Takes an operation that is too late; it ends with `outcome` when its turn comes.
   void AskRefused(const AskReceive& ask, Outcome outcome);
-  enum class CancelAnswer : uint8_t { kUnknown, kCancelled, kFull };
-  // kFull: all its bytes are on their way into its memory; it ends as usual.
+  enum class CancelAnswer : uint8_t { kUnknown, kCancelled, kFull, kAdvertised };
+  // kFull: all its bytes are on their way into its memory; it ends as usual. kAdvertised: the peer
+  // may write to it; it ends once the advert does.
   CancelAnswer Cancel(OperationId operation, Outcome outcome, Actions& actions);
 
   // --- bytes that arrived ---
   void OnPayload(ReceiveBuffer buffer, uint32_t offset, uint32_t length);
   bool has_unread() const { return !unread_.empty(); }
-  bool may_copy() const { return !unread_.empty() && !pieces_.empty(); }
+  bool may_copy() const { return !unread_.empty() && pieces_.size() > advertised_; }
   // Copies one run of unread bytes into the next place. False: nothing to copy or no place.
   // `emptied` is the buffer that this has used up, if it has.
   bool CopyNext(std::optional<ReceiveBuffer>& emptied, Actions& actions, Counters& counters);
@@ -44,6 +45,32 @@ class ReceiveHalf {
   void OnReadFinished(uint64_t operation_number, uint32_t length, Counters& counters);
   // The operation at Room() takes no more bytes; it has some.
   void EndShort();
+
+  // --- memory that the peer may write to (receive_half_adverts.cc) ---
+  // The places shown to the peer are the first ones, in order. While there are any, no byte is
+  // unread: what arrives goes to the first of them.
+  struct AdvertPlace {
+    ReceiveRoom room;
+    uint64_t operation_number = 0;
+  };
+  // The place behind the last one shown. Nothing, where a short fill of that one would not end its
+  // operation, so that the bytes behind must wait.
+  std::optional<AdvertPlace> NextToAdvertise() const;
+  void OnAdvertised();     // NextToAdvertise() is shown
+  void OnExposeRefused();  // it cannot be
+  size_t advertised() const { return advertised_; }
+  // The first one is not shown any more: the peer has written its first `bytes` bytes, or they lie
+  // in a receive buffer and are copied. Its operation ends with them, if it need not wait.
+  void OnWritten(uint32_t bytes, Counters& counters);
+  void CopyInstead(ReceiveBuffer buffer, uint32_t offset, uint32_t bytes, Actions& actions,
+                   Counters& counters);
+  // None is shown any more, and no byte was written to those that were.
+  void OnAdvertsDropped(Actions& actions);
+  // One key less to this operation's memory.
+  void OnWithdrawn(uint64_t operation_number, Actions& actions);
+  void OnAllWithdrawn();
+  // Cancels every operation: at once, or when the peer can reach it no more.
+  void CancelAll(Outcome outcome, Actions& actions);
 
   // Finishes what is done, in order. `more_comes`: bytes will follow without the application's
   // doing. `end_of_stream`: none ever will, beyond those unread.
@@ -70,7 +97,9 @@ class ReceiveHalf {
     uint64_t assigned = 0;   // bytes that have found their place in it
     uint64_t in_flight = 0;  // of them, still being read
     uint64_t zero_copy = 0;
-    uint64_t begin = 0;  // stream position of its first byte
+    uint64_t begin = 0;                  // stream position of its first byte
+    uint32_t exposed = 0;                // keys to its memory that are not dead
+    Outcome cancel_as = Outcome::kDone;  // asked for while it was shown to the peer
   };
   struct Piece {
     OperationRange range;
@@ -89,12 +118,16 @@ class ReceiveHalf {
   const Operation& At(uint64_t number) const { return operations_[number - first_number_]; }
   void Assign(uint32_t length);
   void DropPieces(uint64_t number);
+  bool IsAdvertised(uint64_t number) const;
+  void GiveUp(uint64_t number, Outcome outcome, Actions& actions);
+  void AfterFill(uint64_t number);
   bool IsReady(const Operation& operation, bool more_comes, bool at_end) const;
   void Finish(const Operation& operation, Outcome outcome, bool at_end, Actions& actions);
 
   GrowingRing<Operation> operations_;
   uint64_t first_number_ = 0;  // of operations_[0]
   GrowingRing<Piece> pieces_;  // none is empty
+  size_t advertised_ = 0;      // of the pieces, the first so many
   GrowingRing<Unread> unread_;
   uint64_t assigned_ = 0;  // stream position of the next byte to find a place
 };
