@@ -1,0 +1,105 @@
+#ifndef ESDP_TESTS_SDP_EXHAUSTION_SCENARIO_H_
+#define ESDP_TESTS_SDP_EXHAUSTION_SCENARIO_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "impl/sdp/config.h"
+#include "tests/sdp/exhaustion/marks.h"
+
+// What two applications ask of each other. The search tries every order in which these asks and
+// everything that follows from them can happen.
+
+namespace esdp::sdp::exhaustion {
+
+// One thing that an application asks. Sends are numbered 0..3, all others from 4 on; a number is
+// used once at each end.
+struct Ask {
+  enum class Kind : uint8_t { kSend, kReceive, kCancel, kShutdown, kClose, kAbort };
+  Kind kind = Kind::kSend;
+  uint8_t number = 0;   // of the operation; of that to be cancelled
+  uint8_t length = 0;   // a send at most 64 bytes, so that each byte can tell where it is from
+  bool direct = false;  // zero-copy wanted, else copying
+  bool wait_all = false;
+  bool delivered = false;    // a send that ends when the peer has the bytes
+  bool after_ended = false;  // not before the thread's previous operation has ended
+};
+
+// The asks of one thread of the application come in order; threads have no order among each other.
+using Thread = std::vector<Ask>;
+
+struct Application {
+  std::vector<Thread> threads;
+};
+
+// What a search that works finds at once: with each of these a scenario must fail.
+enum class Fault : uint8_t {
+  kNone,
+  kChangesAByte,     // in what a READ brings
+  kLosesSendSm,      // on its way
+  kPromisesTooMuch,  // Bufs of each message to a is three more than it was
+};
+
+struct Scenario {
+  const char* name = "";
+  Application a, b;
+  Config config_a, config_b;
+  uint32_t reads_max = 1;           // RDMA reads that each may have in flight
+  bool sends_finish_late = true;    // a Send may leave long after it was posted, else at once
+  bool expose_may_fail = false;     // both answers are tried
+  bool timers_race = false;         // a timer may fire at any moment, else when nothing else can
+  bool all_must_end = true;         // each ask is made and each operation ends on every path
+  bool acknowledges_early = false;  // b does not hold MSeqAck back, as deployed peers [7.4]
+  Fault fault = Fault::kNone;
+  uint64_t states_min = 0;  // fewer are a scenario that does not try what it should
+  uint64_t ends_min = 0;
+  Marks must_reach = 0;
+  bool large = false;  // by hand only
+};
+
+// The table.
+std::vector<Scenario> AllScenarios();
+
+// Short forms for the table.
+inline Ask Send(uint8_t number, uint8_t length) {
+  return {Ask::Kind::kSend, number, length, false, false, false, false};
+}
+inline Ask DirectSend(uint8_t number, uint8_t length) {
+  return {Ask::Kind::kSend, number, length, true, false, false, false};
+}
+inline Ask Receive(uint8_t number, uint8_t length) {
+  return {Ask::Kind::kReceive, number, length, false, false, false, false};
+}
+inline Ask DirectReceive(uint8_t number, uint8_t length) {
+  return {Ask::Kind::kReceive, number, length, true, false, false, false};
+}
+inline Ask Cancel(uint8_t number) {
+  return {Ask::Kind::kCancel, number, 0, false, false, false, false};
+}
+inline Ask Shutdown(uint8_t number) {
+  return {Ask::Kind::kShutdown, number, 0, false, false, false, false};
+}
+inline Ask Close(uint8_t number) {
+  return {Ask::Kind::kClose, number, 0, false, false, false, false};
+}
+inline Ask Abort(uint8_t number) {
+  return {Ask::Kind::kAbort, number, 0, false, false, false, false};
+}
+inline Ask All(Ask ask) {
+  ask.wait_all = true;
+  return ask;
+}
+inline Ask Then(Ask ask) {
+  ask.after_ended = true;
+  return ask;
+}
+inline Ask Delivered(Ask ask) {
+  ask.delivered = true;
+  return ask;
+}
+
+}  // namespace esdp::sdp::exhaustion
+
+#endif  // ESDP_TESTS_SDP_EXHAUSTION_SCENARIO_H_

@@ -1,0 +1,155 @@
+#include "tests/sdp/exhaustion/watch.h"
+
+#include <utility>
+#include <variant>
+
+#include "impl/sdp/limits.h"
+
+namespace esdp::sdp::exhaustion {
+namespace {
+
+template <typename T>
+bool Is(const wire::Message& message) {
+  return std::holds_alternative<T>(message.body);
+}
+
+}  // namespace
+
+void Watch::Start(uint16_t own_buffers, uint16_t peer_buffers) {
+  told_buffers_ = own_buffers;
+  peer_buffers_ = peer_buffers;
+}
+
+Marks Watch::TakeMarks() { return std::exchange(marks_, 0); }
+
+// --- what leaves ---
+
+const char* Watch::OnSend(const wire::Message& message, uint32_t payload, size_t posted,
+                          size_t reads) {
+  const char* wrong = CheckCredits(message, payload, posted);
+  if (wrong == nullptr) wrong = CheckHold(message, reads);
+  if (wrong != nullptr) return wrong;
+  last_sent_ = message.base.sequence;
+  told_buffers_ = message.base.buffers;
+  told_acknowledged_ = message.base.acknowledged;
+  NoteSent(message, payload);
+  return nullptr;
+}
+
+// [4.3]
+const char* Watch::CheckCredits(const wire::Message& message, uint32_t payload,
+                                size_t posted) const {
+  const wire::BaseHeader& base = message.base;
+  if (base.sequence != last_sent_ + 1) return "MSeq is not the next";
+  if (base.buffers > posted) return "Bufs promises receives that are not posted";
+  if (!AtOrAfter(last_received_, base.acknowledged)) return "MSeqAck of what has not arrived";
+  const auto credits =
+      static_cast<int32_t>(peer_buffers_) - static_cast<int32_t>(last_sent_ - peer_acknowledged_);
+  if (payload > 0) return credits >= kCreditsForPayload ? nullptr : "payload without 3 credits";
+  if (credits >= kCreditsForControl) return nullptr;
+  if (credits < kCreditsForUpdate) return "a message without a credit";
+  const auto knows = static_cast<int32_t>(told_buffers_) -
+                     static_cast<int32_t>(last_received_ - told_acknowledged_);
+  const auto would_know =
+      static_cast<int32_t>(base.buffers) - static_cast<int32_t>(last_received_ - base.acknowledged);
+  return would_know > knows ? nullptr : "the last credit goes to a message that gives none";
+}
+
+// [7.4, step 3]
+const char* Watch::CheckHold(const wire::Message& message, size_t reads) {
+  const bool owed = owes_report_ && !Is<wire::RdmaRdCompl>(message);
+  if (!owed) owes_report_ = false;
+  if (!holding_) return nullptr;
+  const bool reaches = AtOrAfter(message.base.acknowledged, *holding_);
+  if (!reaches) Saw(Mark::kAcknowledgementHeld);
+  if (reaches && reads > 0) return "MSeqAck reaches SrcAvailCancel while a READ runs";
+  if (reaches && owed) return "MSeqAck reaches SrcAvailCancel before the report";
+  if (reads == 0 && !owes_report_) holding_.reset();
+  return nullptr;
+}
+
+void Watch::NoteSent(const wire::Message& message, uint32_t payload) {
+  if (const auto* advert = std::get_if<wire::SrcAvail>(&message.body)) {
+    shown_.PushBack({advert->length - payload, false});
+  } else if (Is<wire::SrcAvailCancel>(message)) {
+    cancel_ = message.base.sequence;
+    read_since_cancel_ = false;
+  } else if (Is<wire::SendSm>(message)) {
+    if (!shown_.empty()) Saw(Mark::kBlockedBothWays);
+  } else if (Is<wire::DisConn>(message)) {
+    disconn_sent_ = true;
+  }
+}
+
+// --- what arrives ---
+
+const char* Watch::OnDelivered(const wire::Message& message, uint32_t, size_t reads) {
+  last_received_ = message.base.sequence;
+  peer_buffers_ = message.base.buffers;
+  peer_acknowledged_ = message.base.acknowledged;
+  if (Is<wire::SrcAvail>(message)) {
+    if (!shown_.empty()) Saw(Mark::kAdvertsCrossed);
+  } else if (Is<wire::RdmaRdCompl>(message)) {
+    NoteRdmaRdCompl(message);
+  } else if (Is<wire::SendSm>(message)) {
+    NoteSendSm(message);
+  } else if (Is<wire::SrcAvailCancel>(message)) {
+    if (reads > 0 || owes_report_) holding_ = message.base.sequence;
+  } else if (Is<wire::DisConn>(message) && disconn_sent_ &&
+             !AtOrAfter(message.base.acknowledged, last_sent_)) {
+    Saw(Mark::kDisConnCrossed);
+  }
+  return nullptr;
+}
+
+bool Watch::CrossedCancel(const wire::Message& message) const {
+  return cancel_ && !AtOrAfter(message.base.acknowledged, *cancel_);
+}
+
+void Watch::NoteRdmaRdCompl(const wire::Message& message) {
+  if (shown_.empty()) return;
+  const uint32_t length = std::get<wire::RdmaRdCompl>(message.body).length;
+  Shown& oldest = shown_.front();
+  oldest.left -= length;
+  if (cancel_) read_since_cancel_ = true;
+  if (oldest.left > 0) {
+    oldest.part_read = true;
+    return;
+  }
+  Saw(oldest.part_read ? Mark::kReadInParts : Mark::kReadWhole);
+  shown_.PopFront();
+  if (!shown_.empty() || !cancel_) return;
+  Saw(Mark::kFinalReadCrossedCancel);
+  cancel_.reset();
+}
+
+void Watch::NoteSendSm(const wire::Message& message) {
+  if (shown_.empty()) return;
+  const Shown oldest = shown_.front();
+  if (cancel_ && !CrossedCancel(message)) {
+    const bool first_read = read_since_cancel_ && !oldest.part_read;
+    Saw(oldest.part_read ? Mark::kPartReadThenCancelled
+        : first_read     ? Mark::kFirstReadRestRevoked
+                         : Mark::kUnreadCancelled);
+    shown_.clear();
+    cancel_.reset();
+    return;
+  }
+  if (CrossedCancel(message)) {
+    Saw(Mark::kSendSmCrossedCancel);
+  } else {
+    Saw(oldest.part_read ? Mark::kSendSmAfterPart : Mark::kSendSmPlain);
+  }
+  shown_.PopFront();
+  if (shown_.empty()) cancel_.reset();
+}
+
+void Watch::AddTo(Digest& digest) const {
+  digest.Add(last_sent_).Add(last_received_).Add(told_buffers_).Add(peer_buffers_);
+  digest.Add(told_acknowledged_).Add(peer_acknowledged_).Add(disconn_sent_);
+  digest.Add(shown_.size()).Add(cancel_ ? 1u + uint64_t{*cancel_} : 0u).Add(read_since_cancel_);
+  for (const Shown& shown : shown_) digest.Add(shown.left).Add(shown.part_read);
+  digest.Add(holding_ ? 1u + uint64_t{*holding_} : 0u).Add(owes_report_).Add(marks_);
+}
+
+}  // namespace esdp::sdp::exhaustion
