@@ -2,9 +2,9 @@
 
 namespace esdp::sdp {
 
-const char* AdvertWriter::OnSinkAvail(const wire::SinkAvail& advert, Legality legality,
-                                      uint32_t length_min, size_t adverts_max) {
-  if (legality == Legality::kIllegal) return "SinkAvail: the half is not Pipelined";
+namespace {
+
+const char* Check(const wire::SinkAvail& advert, uint32_t length_min) {
   if (advert.length == 0) return "SinkAvail.Len: is 0";
   if (advert.length > wire::kAdvertBytesMax) return "SinkAvail.Len: above 2^31";
   // A payload message of ours that crosses it must fit, so [G] refuses it and so do we.
@@ -12,24 +12,35 @@ const char* AdvertWriter::OnSinkAvail(const wire::SinkAvail& advert, Legality le
   if (advert.virtual_address + (advert.length - 1) < advert.virtual_address) {
     return "SinkAvail.VA: the range wraps";
   }
+  return nullptr;
+}
+
+}  // namespace
+
+AdvertWriter::Arrival AdvertWriter::OnSinkAvail(const wire::SinkAvail& advert, Legality legality,
+                                                uint32_t length_min, size_t adverts_max) {
+  if (legality == Legality::kIllegal) return {"SinkAvail: the half is not Pipelined", false};
+  if (const char* violation = Check(advert, length_min); violation != nullptr) {
+    return {violation, false};
+  }
   if (legality == Legality::kIgnored) {
     // [5] Not against the running count, which payload sent in Combined has raised.
-    if (advert.non_discards == frozen_) return nullptr;
+    if (advert.non_discards == frozen_) return {nullptr, true};
     --frozen_;
     --potential_non_discards_;
-    return nullptr;
+    return {};
   }
   if (advert.non_discards != potential_non_discards_) {
     --potential_non_discards_;
     ++stale_;
-    return nullptr;
+    return {};
   }
-  if (live_.size() >= adverts_max) return "SinkAvail: more adverts than MaxAdverts";
+  if (live_.size() >= adverts_max) return {"SinkAvail: more adverts than MaxAdverts", false};
   Advert live;
   live.length = advert.length;
   live.remote = {advert.remote_key, advert.virtual_address};
   live_.PushBack(live);
-  return nullptr;
+  return {nullptr, true};
 }
 
 void AdvertWriter::OnPayloadPosted() {

@@ -26,10 +26,16 @@ class AdvertWriter {
     kIgnored,  // [5] just left Pipelined and the peer may not know yet, or our DisConn is out
     kIllegal,
   };
+  struct Arrival {
+    const char* violation = nullptr;  // the peer broke the protocol: nothing else is valid
+    // Not stale: live now or, where adverts are ignored, outstanding at the peer until it hears of
+    // our ModeChange. What we have advertised ourselves is void [8.3, 5].
+    bool fresh = false;
+  };
   // A SinkAvail. `length_min`: one message of ours may carry so many bytes, and the advert must
-  // have room for them [8.1]. `adverts_max`: how many may be live. Returns what is wrong with it.
-  const char* OnSinkAvail(const wire::SinkAvail& advert, Legality legality, uint32_t length_min,
-                          size_t adverts_max);
+  // have room for them [8.1]. `adverts_max`: how many may be live.
+  Arrival OnSinkAvail(const wire::SinkAvail& advert, Legality legality, uint32_t length_min,
+                      size_t adverts_max);
   size_t live() const { return live_.size(); }
   uint64_t stale() const { return stale_; }  // discarded, from the start
 

@@ -21,7 +21,8 @@ class AdvertWriterTest : public ::testing::Test {
 
   const char* Advert(uint32_t non_discards = 0, Legality legality = Legality::kUsable,
                      uint32_t length = kLength) {
-    return writer_.OnSinkAvail({length, ++key_, 0x4000, non_discards}, legality, kMessage, kMax);
+    return writer_.OnSinkAvail({length, ++key_, 0x4000, non_discards}, legality, kMessage, kMax)
+        .violation;
   }
   Write WriteBytes(uint32_t bytes) { return writer_.StartWrite({OperationId{1}, bytes, 0}); }
 
@@ -47,10 +48,24 @@ TEST_F(AdvertWriterTest, LengthsAndAddressesAreCheckedBeforeUse) {
   EXPECT_STREQ(Advert(0, Legality::kUsable, 0), "SinkAvail.Len: is 0");
   EXPECT_STREQ(Advert(0, Legality::kUsable, (1u << 31) + 1), "SinkAvail.Len: above 2^31");
   EXPECT_STREQ(
-      writer_.OnSinkAvail({kLength, 1, ~uint64_t{0} - 10, 0}, Legality::kUsable, kMessage, kMax),
+      writer_.OnSinkAvail({kLength, 1, ~uint64_t{0} - 10, 0}, Legality::kUsable, kMessage, kMax)
+          .violation,
       "SinkAvail.VA: the range wraps");
-  EXPECT_EQ(writer_.OnSinkAvail({kLength, 1, 0, 0}, Legality::kUsable, kMessage, kMax), nullptr)
+  EXPECT_EQ(writer_.OnSinkAvail({kLength, 1, 0, 0}, Legality::kUsable, kMessage, kMax).violation,
+            nullptr)
       << "any address is good, 0 too";
+}
+
+TEST_F(AdvertWriterTest, OnlyAFreshAdvertVoidsWhatWeHaveAdvertised) {
+  writer_.OnPayloadPosted();
+  const auto fresh = [this](uint32_t non_discards, Legality legality) {
+    return writer_.OnSinkAvail({kLength, 1, 0, non_discards}, legality, kMessage, kMax).fresh;
+  };
+  EXPECT_TRUE(fresh(1, Legality::kUsable));
+  EXPECT_FALSE(fresh(0, Legality::kUsable));
+  writer_.LeavePipelined();
+  EXPECT_TRUE(fresh(0, Legality::kIgnored));
+  EXPECT_FALSE(fresh(7, Legality::kIgnored));
 }
 
 TEST_F(AdvertWriterTest, WritesFollowEachOtherWithinTheOldestAdvert) {
@@ -258,7 +273,7 @@ class Crossing {
       return;
     }
     const auto legality = source_pipelined_ ? Legality::kUsable : Legality::kIgnored;
-    EXPECT_EQ(writer_.OnSinkAvail(message.advert, legality, 1, 4), nullptr);
+    EXPECT_EQ(writer_.OnSinkAvail(message.advert, legality, 1, 4).violation, nullptr);
   }
 
   void DeliverToSink() {

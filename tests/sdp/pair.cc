@@ -16,6 +16,7 @@ enum What {
   kDeliver,
   kFinishSend,
   kFinishRead,
+  kFinishWrite,
   kWithdrawn,
   kDueTimer,
   kLose,
@@ -39,6 +40,8 @@ Pair::Pair(const PairOptions& options, uint64_t seed)
     : a(options.a, "a"), b(options.b, "b"), options_(options), random_(seed) {
   a.chance_ = Random(seed + 1);
   b.chance_ = Random(seed + 2);
+  a.peer_max_adverts_ = options.b.max_adverts;
+  b.peer_max_adverts_ = options.a.max_adverts;
   a.expose_failures_wanted_ = b.expose_failures_wanted_ = options.expose_failure_percent;
 }
 
@@ -65,6 +68,7 @@ void Pair::Collect(Side& side, Side& peer, std::vector<Possible>& possible) cons
   if (!peer.outgoing_.empty() && may_arrive && !broken_) add(kDeliver);
   if (!side.sent_.empty()) add(kFinishSend);
   if (!side.reading_.empty() && !peer.lost_ && !broken_) add(kFinishRead);
+  if (!side.writing_.empty()) add(kFinishWrite);
   if (!side.withdrawing_.empty()) add(kWithdrawn);
   for (const auto& [timer, at] : side.timers_) {
     if (at <= now_) add(kDueTimer);
@@ -113,6 +117,9 @@ void Pair::Do(Side& side, Side& peer, int what) {
     case kFinishRead:
       FinishRead(side, peer);
       break;
+    case kFinishWrite:
+      FinishWrite(side);
+      break;
     case kWithdrawn: {
       const AdvertId advert = side.withdrawing_.front();
       side.withdrawing_.pop_front();
@@ -143,6 +150,15 @@ void Pair::StartWork(Side& side) {
     side.reading_.push_back(*read);
     return;
   }
+  if (const auto* write = std::get_if<Write>(&work)) {
+    const std::byte* from = side.At(write->source);
+    Side::WireMessage wire;
+    wire.payload.assign(from, from + write->source.length);
+    wire.written_to = write->target;
+    side.outgoing_.push_back(std::move(wire));
+    side.writing_.push_back(*write);
+    return;
+  }
   const sdp::Send& send = std::get<sdp::Send>(work);
   if (send.send_buffer) side.send_buffer_busy_[*send.send_buffer] = true;
   side.outgoing_.push_back(side.Assemble(send));
@@ -150,16 +166,24 @@ void Pair::StartWork(Side& side) {
 }
 
 void Pair::Deliver(Side& side, Side& peer) {
-  ASSERT_FALSE(side.posted_.empty()) << side.name_ << ": credits were overdrawn";
   const Side::WireMessage wire = peer.outgoing_.front();
   peer.outgoing_.pop_front();
+  if (wire.written_to) {
+    const uint32_t length = static_cast<uint32_t>(wire.payload.size());
+    std::byte* to = side.Reached(*wire.written_to, length, Right::kRemoteWrite);
+    if (to != nullptr) CopyBytes(Bytes(to, length), wire.payload);
+    return;
+  }
+  ASSERT_FALSE(side.posted_.empty()) << side.name_ << ": credits were overdrawn";
   const ReceiveBuffer buffer = side.posted_.front();
   side.posted_.pop_front();
   constexpr uint32_t kHeader = wire::kSinkAvailBytes;
   std::vector<std::byte>& memory = side.receive_memory_[buffer];
   memory.resize(side.config_.receive_buffer_bytes + kHeader);
-  const bool is_advert = std::holds_alternative<wire::SrcAvail>(wire.message.body);
-  const size_t header = is_advert ? wire::kSrcAvailBytes : wire::kBaseHeaderBytes;
+  const size_t header =
+      std::holds_alternative<wire::SrcAvail>(wire.message.body)    ? wire::kSrcAvailBytes
+      : std::holds_alternative<wire::SinkAvail>(wire.message.body) ? wire::kSinkAvailBytes
+                                                                   : wire::kBaseHeaderBytes;
   EXPECT_LE(wire.payload.size() + header, side.config_.receive_buffer_bytes);
   CopyBytes(Bytes(memory).subspan(kHeader, wire.payload.size()), wire.payload);
   if (wire.invalidate) {
@@ -174,19 +198,18 @@ void Pair::Deliver(Side& side, Side& peer) {
 void Pair::FinishRead(Side& side, Side& peer) {
   const Read read = side.reading_.front();
   side.reading_.pop_front();
-  Side::Exposure* exposed = nullptr;
-  for (auto& [advert, exposure] : peer.exposures_) {
-    if (exposure.live && exposure.key == read.source.key) exposed = &exposure;
-  }
-  ASSERT_NE(exposed, nullptr) << side.name_ << ": reads memory that is not exposed";
-  const uint64_t offset = read.source.address - 0x1000;
-  ASSERT_GE(offset, exposed->range.offset);
-  ASSERT_LE(offset + read.target.length, exposed->range.offset + exposed->range.length);
-  const OperationRange from{exposed->range.operation, read.target.length, offset};
-  CopyBytes(Bytes(side.At(read.target), read.target.length),
-            ConstBytes(peer.At(from), from.length));
+  const std::byte* from = peer.Reached(read.source, read.target.length, Right::kRemoteRead);
+  ASSERT_NE(from, nullptr);
+  CopyBytes(Bytes(side.At(read.target), read.target.length), ConstBytes(from, read.target.length));
   --side.operations_.at(read.target.operation).reads;
   side.Feed(ReadFinished{});
+}
+
+void Pair::FinishWrite(Side& side) {
+  const Write write = side.writing_.front();
+  side.writing_.pop_front();
+  --side.operations_.at(write.source.operation).writes;
+  side.Feed(WriteFinished{});
 }
 
 // The provider lets go of everything, then tells.
@@ -197,6 +220,7 @@ void Pair::Lose(Side& side) {
   side.work_.clear();
   side.sent_.clear();
   side.reading_.clear();
+  side.writing_.clear();
   side.withdrawing_.clear();
   side.posted_.clear();
   for (auto& [advert, exposure] : side.exposures_) exposure.live = false;

@@ -46,6 +46,7 @@ class Pair {
   void StartWork(Side& side);
   void Deliver(Side& side, Side& peer);
   void FinishRead(Side& side, Side& peer);
+  void FinishWrite(Side& side);
   void Lose(Side& side);
   Time EarliestTimer() const;
   Side& PeerOf(const Side& side) { return &side == &a ? b : a; }

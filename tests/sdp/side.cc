@@ -154,8 +154,22 @@ void Side::Act(const sdp::Send& action) {
     EXPECT_GT(action.gather[i].length, 0u);
     ++operations_.at(action.gather[i].operation).gathers;
   }
+  CheckAdverts(action);
   work_.push_back(action);
-  EXPECT_LE(work_.size() + sent_.size() + reading_.size(), config_.send_work_max) << name_;
+  EXPECT_LE(work_.size() + sent_.size() + reading_.size() + writing_.size(), config_.send_work_max)
+      << name_;
+}
+
+// [5] Both kinds together.
+void Side::CheckAdverts(const sdp::Send& send) const {
+  const wire::Body& body = send.message.body;
+  if (!std::holds_alternative<wire::SrcAvail>(body) &&
+      !std::holds_alternative<wire::SinkAvail>(body)) {
+    return;
+  }
+  size_t outstanding = 0;
+  for (const auto& [advert, exposure] : exposures_) outstanding += exposure.withdrawn ? 0u : 1u;
+  EXPECT_LE(outstanding, peer_max_adverts_) << name_ << ": more adverts than the peer can hold";
 }
 
 void Side::Act(const Read& action) {
@@ -164,7 +178,12 @@ void Side::Act(const Read& action) {
   work_.push_back(action);
 }
 
-void Side::Act(const Write&) { ADD_FAILURE() << name_ << ": Write"; }
+void Side::Act(const Write& action) {
+  EXPECT_GT(action.source.length, 0u);
+  EXPECT_LE(action.source.length, config_.read_bytes_max);
+  ++operations_.at(action.source.operation).writes;
+  work_.push_back(action);
+}
 
 std::byte* Side::At(const OperationRange& range) {
   SimOperation& operation = operations_.at(range.operation);
@@ -192,11 +211,25 @@ void Side::Act(const CopyOut& action) {
 }
 
 void Side::Act(const Expose& action) {
-  EXPECT_EQ(action.right, Right::kRemoteRead);
+  const bool receives = operations_.at(action.range.operation).kind == SimOperation::Kind::kReceive;
+  EXPECT_EQ(action.right, receives ? Right::kRemoteWrite : Right::kRemoteRead);
   At(action.range);
   EXPECT_FALSE(exposures_.count(action.advert)) << name_ << ": an advert's id is used again";
-  exposures_[action.advert] = {action.range, 0, true};
+  exposures_[action.advert] = {action.range, 0, true, action.right, false};
   to_answer_ = action.advert;
+}
+
+std::byte* Side::Reached(const RemoteRange& remote, uint32_t length, Right right) {
+  for (auto& [advert, exposure] : exposures_) {
+    if (!exposure.live || exposure.key != remote.key || exposure.right != right) continue;
+    const uint64_t offset = remote.address - 0x1000;
+    const uint64_t end = exposure.range.offset + exposure.range.length;
+    EXPECT_TRUE(offset >= exposure.range.offset && offset + length <= end)
+        << name_ << ": the peer reaches beyond what is exposed";
+    return At({exposure.range.operation, length, offset});
+  }
+  ADD_FAILURE() << name_ << ": the peer reaches memory that is not exposed";
+  return nullptr;
 }
 
 void Side::Act(const Withdraw& action) {
@@ -204,6 +237,8 @@ void Side::Act(const Withdraw& action) {
   if (action.already_invalidated) {
     EXPECT_FALSE(exposure.live) << name_ << ": nobody has invalidated this key";
   }
+  EXPECT_FALSE(exposure.withdrawn) << name_ << ": withdrawn twice";
+  exposure.withdrawn = true;
   withdrawing_.push_back(action.advert);
 }
 
@@ -224,6 +259,7 @@ void Side::Act(const FinishOperation& action) {
   if (!lost_) {
     EXPECT_EQ(operation.gathers, 0) << name_ << ": ends while a gathered Send is in flight";
     EXPECT_EQ(operation.reads, 0) << name_ << ": ends while a Read is in flight";
+    EXPECT_EQ(operation.writes, 0) << name_ << ": ends while a Write is in flight";
     EXPECT_EQ(operation.exposures, 0) << name_ << ": ends while it is exposed";
   }
   CheckOrder(action, operation.kind);
@@ -247,7 +283,7 @@ void Side::Act(const SetTimer& action) { timers_[action.timer] = action.at; }
 void Side::Act(const ClearTimer& action) { timers_.erase(action.timer); }
 
 Side::WireMessage Side::Assemble(const sdp::Send& send) {
-  WireMessage message{send.message, {}, send.invalidate_key};
+  WireMessage message{send.message, {}, send.invalidate_key, {}};
   for (uint32_t i = 0; i < send.gather_count; ++i) {
     const std::byte* from = At(send.gather[i]);
     message.payload.insert(message.payload.end(), from, from + send.gather[i].length);

@@ -25,6 +25,7 @@ struct SimOperation {
   // What the fabric still does with the memory.
   int gathers = 0;
   int reads = 0;
+  int writes = 0;
   int exposures = 0;
   std::optional<FinishOperation> result;
 };
@@ -93,13 +94,16 @@ class Side {
     wire::Message message;
     std::vector<std::byte> payload;
     std::optional<uint32_t> invalidate;
+    std::optional<RemoteRange> written_to;  // no message, but an RDMA Write
   };
   struct Exposure {
     OperationRange range;
     uint32_t key = 0;
     bool live = true;
+    Right right = Right::kRemoteRead;
+    bool withdrawn = false;  // asked for
   };
-  using Work = std::variant<sdp::Send, Read>;
+  using Work = std::variant<sdp::Send, Read, Write>;
 
   void Run(const Action& action);
   void Act(const StartConnect& action);
@@ -123,6 +127,9 @@ class Side {
   std::byte* At(const OperationRange& range);
   WireMessage Assemble(const sdp::Send& send);
   void CheckOrder(const FinishOperation& action, SimOperation::Kind kind);
+  void CheckAdverts(const sdp::Send& send) const;
+  // Where the peer's RDMA goes: nullptr, with a failure noted, where it may not.
+  std::byte* Reached(const RemoteRange& remote, uint32_t length, Right right);
 
   std::string name_;
   Config config_;
@@ -152,11 +159,13 @@ class Side {
   std::deque<sdp::Send> sent_;        // started, SendFinished not given
   std::deque<WireMessage> outgoing_;  // on the wire
   std::deque<Read> reading_;          // started, ReadFinished not given
+  std::deque<Write> writing_;         // started, WriteFinished not given
   std::map<AdvertId, Exposure> exposures_;
   std::deque<AdvertId> withdrawing_;
   std::optional<AdvertId> to_answer_;
   uint32_t next_key_ = 100;
   uint32_t last_sequence_ = 0;
+  size_t peer_max_adverts_ = 255;
   std::map<Timer, Time> timers_;
   int expose_failures_wanted_ = 0;  // out of 100
   Random chance_{1};
