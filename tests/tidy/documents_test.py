@@ -20,8 +20,8 @@ CODE = "// [R1.1]\nint First() { return 1; }\n\nint Second() {\n  return 2;  // 
 TESTS = "// R1.1, R1.2\nTEST(OneTest, Holds) {\n}\n"
 FILES = {"docs/rules.md": RULES, "impl/a.cc": CODE, "tests/a_test.cc": TESTS}
 TABLE = (
-    "// The mood of a door [R1.1]: all of it.\nESDP_DOOR(Open)  // one may\n                 // pass\nESDP_DOOR(Shut)\n"
-    "ESDP_DOOR_CUE(Push)\nESDP_DOOR_MOVE(Open, Push, Shut)\n"
+    "// The mood of a door [R1.1]: all of it.\n\n#define ESDP_DOOR(name)\n#define ESDP_DOOR_MOVE(from, to, hand)\n\nESDP_DOOR(Open)  // one may\n                 // pass\nESDP_DOOR(Shut)\n"
+    "ESDP_DOOR_MOVE(Open, Shut, Push)\n"
 )
 
 
@@ -83,7 +83,7 @@ class GeneratedTest(unittest.TestCase):
         tree = Tree(tree.root)
         self.assertEqual([], list(generated.generated_documents(tree)))
         with open(os.path.join(tree.root, "impl/door.def"), "a", encoding="utf-8") as file:
-            file.write("ESDP_DOOR_MOVE(Shut, Push, Open)\n")
+            file.write("ESDP_DOOR_MOVE(Shut, Open, Push)\n")
         self.assertEqual([machines.PAGE], [breach.path for breach in generated.generated_documents(Tree(tree.root))])
 
 
