@@ -96,22 +96,25 @@ std::string NameOf(World world) {
 }
 
 ShardPair::ShardPair(World world) : world_(world) {
-  std::shared_ptr<fabric::sim::World> simulated;
-  if (world == World::kSim) simulated = *fabric::sim::MakeWorld();
+  if (world == World::kSim) simulated_ = *fabric::sim::MakeWorld();
   for (Side* side : {&client_, &server_}) {
-    absl::StatusOr<std::unique_ptr<fabric::Fabric>> made =
-        world == World::kSim ? fabric::sim::MakeSimFabric(simulated)
-                             : fabric::qpip::MakeQpipFabric();
-    EXPECT_TRUE(made.ok()) << made.status();
     ShardOptions options;
     options.progress = world == World::kQpipThread ? Progress::kThread : Progress::kManual;
-    auto shard = Shard::Create(*std::move(made), side->recorder, options);
+    auto shard = Shard::Create(MakeFabric(), side->recorder, options);
     EXPECT_TRUE(shard.ok()) << shard.status();
     side->shard = *std::move(shard);
   }
 }
 
 ShardPair::~ShardPair() = default;
+
+std::unique_ptr<fabric::Fabric> ShardPair::MakeFabric() {
+  absl::StatusOr<std::unique_ptr<fabric::Fabric>> made =
+      world_ == World::kSim ? fabric::sim::MakeSimFabric(simulated_)
+                            : fabric::qpip::MakeQpipFabric();
+  EXPECT_TRUE(made.ok()) << made.status();
+  return *std::move(made);
+}
 
 // One of the two may have been destroyed by its test.
 Shard& ShardPair::clock() { return client_.shard != nullptr ? *client_.shard : *server_.shard; }

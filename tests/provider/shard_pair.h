@@ -13,6 +13,10 @@
 #include "impl/fabric/port.h"
 #include "impl/provider/shard.h"
 
+namespace esdp::fabric::sim {
+class World;
+}
+
 namespace esdp::provider {
 
 // What a front end would remember. Any thread may look while the shard runs.
@@ -79,6 +83,9 @@ class ShardPair {
   // Moves everything until nothing moves, or for `time`.
   void RunFor(Duration time);
 
+  // One more of the same world, for a program of its own on the port.
+  std::unique_ptr<fabric::Fabric> MakeFabric();
+
   Address Listen(const ConnectionOptions& options = {}, int backlog = 8);
   // Connects client to server; false if that fails.
   bool Connect(const ConnectionOptions& options = {});
@@ -96,6 +103,7 @@ class ShardPair {
   bool MoveOnce(Time deadline);
 
   World world_;
+  std::shared_ptr<fabric::sim::World> simulated_;
   Side client_;
   Side server_;
   ListenerId listener_{};
