@@ -301,6 +301,7 @@ void Rendezvous::OnReply(uint64_t owner, Initiator& initiator) {
   const StartupReader reader = initiator.reader;
   const ReplyVerdict verdict = JudgeReply(reader.startup(), OfferOf(target->options()));
   if (verdict.cause != Cause::kNone) {
+    if (verdict.farewell) SendFarewell(initiator, verdict);
     Fail(owner, verdict.cause, verdict.detail, reader.private_data());
     return;
   }
@@ -309,6 +310,16 @@ void Rendezvous::OnReply(uint64_t owner, Initiator& initiator) {
   TcpStream stream = std::move(initiator.stream);
   initiators_.Erase(owner);
   target->Establish(std::move(stream), watch, verdict.negotiated, reader.private_data());
+}
+
+// RFC 6581: the responder, which has accepted, is told what cannot be.
+void Rendezvous::SendFarewell(Initiator& initiator, const ReplyVerdict& verdict) {
+  commons_.poller.Forget(std::exchange(initiator.watch, WatchId::kNone));
+  Terminate terminate;
+  terminate.reason = *verdict.farewell;
+  commons_.lingering.Add(std::move(initiator.stream),
+                         TerminateFrame(terminate, verdict.negotiated.checksum),
+                         AddSaturating(commons_.clock->Now(), commons_.options.close_timeout));
 }
 
 void Rendezvous::OnInitiatorDeadline(uint64_t owner) {

@@ -95,6 +95,7 @@ class Rendezvous {
   void Drop(uint64_t owner);
   bool SendRequest(uint64_t owner, Initiator& initiator);
   void OnReply(uint64_t owner, Initiator& initiator);
+  void SendFarewell(Initiator& initiator, const ReplyVerdict& verdict);
   void Fail(uint64_t owner, Cause cause, std::string detail, ConstBytes private_data);
 
   Commons& commons_;

@@ -75,9 +75,14 @@ MpaStartup MakeRejection(const MpaStartup& request, size_t private_data_bytes) {
 }
 
 ReplyVerdict JudgeReply(const MpaStartup& reply, const Offer& offer) {
-  if (reply.rejected) return {Cause::kRejected, "the peer rejected the connection", {}};
-  if (reply.markers) return {Cause::kProtocol, "the peer asks for MPA markers", {}};
   ReplyVerdict verdict;
+  const auto refuse = [&verdict](Cause cause, const char* detail) {
+    verdict.cause = cause;
+    verdict.detail = detail;
+    return verdict;
+  };
+  if (reply.rejected) return refuse(Cause::kRejected, "the peer rejected the connection");
+  if (reply.markers) return refuse(Cause::kProtocol, "the peer asks for MPA markers");
   Negotiated& negotiated = verdict.negotiated;
   negotiated.initiator = true;
   negotiated.checksum = offer.checksum || reply.checksum;
@@ -90,10 +95,12 @@ ReplyVerdict JudgeReply(const MpaStartup& reply, const Offer& offer) {
   negotiated.responder_resources = Agreed(offer.responder_resources, reply.outbound_reads);
   const bool unsaid = reply.outbound_reads == kMpaDepthUnsaid;
   if (!unsaid && reply.outbound_reads > offer.responder_resources) {
-    return {Cause::kProtocol, "the peer wants more RDMA reads in flight than were offered", {}};
+    verdict.farewell = TerminateReason::kMpaInsufficientReads;
+    return refuse(Cause::kProtocol, "the peer wants more RDMA reads in flight than were offered");
   }
   if (reply.peer_to_peer && !reply.ready_by_write) {
-    return {Cause::kProtocol, "the peer chose a ready-to-receive frame that was not offered", {}};
+    verdict.farewell = TerminateReason::kMpaNoMatchingReadiness;
+    return refuse(Cause::kProtocol, "the peer chose a ready-to-receive frame that was not offered");
   }
   negotiated.sends_ready_sign = reply.peer_to_peer;
   return verdict;

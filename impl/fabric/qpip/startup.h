@@ -4,11 +4,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "impl/base/bytes.h"
 #include "impl/fabric/qpip/mpa.h"
+#include "impl/fabric/qpip/rdmap.h"
 #include "impl/fabric/qpip/tcp_stream.h"
 #include "impl/fabric/types.h"
 
@@ -40,12 +42,13 @@ MpaStartup MakeReply(const MpaStartup& request, const Negotiated& negotiated,
                      size_t private_data_bytes);
 MpaStartup MakeRejection(const MpaStartup& request, size_t private_data_bytes);
 
-// What an initiator makes of the reply to its request; the text of `refusal` says why it cannot go
-// on.
+// What an initiator makes of the reply to its request. If it cannot go on: why, and the reason of
+// the Terminate that tells the peer, where RFC 6581 asks for one.
 struct ReplyVerdict {
   Cause cause = Cause::kNone;
   std::string detail;
   Negotiated negotiated;
+  std::optional<TerminateReason> farewell;
 };
 ReplyVerdict JudgeReply(const MpaStartup& reply, const Offer& offer);
 

@@ -194,6 +194,26 @@ void Transmitter::Count(size_t bytes, const TransmitScratch& scratch) {
   if (bytes != 0) partly_sent_crc_ = scratch.frames[index].crc;
 }
 
+std::vector<std::byte> TerminateFrame(const Terminate& terminate, bool checksum) {
+  std::array<std::byte, kTerminateBytesMax> payload;
+  const size_t payload_bytes = EncodeTerminate(terminate, payload);
+  DdpHeader header;
+  header.ulp_control = RdmapControl(RdmapOpcode::kTerminate);
+  header.queue = static_cast<uint32_t>(DdpQueue::kTerminate);
+  header.sequence = 1;
+  const size_t ulpdu_bytes = header.bytes() + payload_bytes;
+  std::vector<std::byte> frame(FpduBytes(ulpdu_bytes));
+  StoreBigEndian(Bytes(frame), 0, static_cast<uint16_t>(ulpdu_bytes));
+  EncodeDdp(header, Bytes(frame).subspan(kFpduLengthBytes));
+  CopyBytes(Bytes(frame).subspan(kFpduLengthBytes + header.bytes()),
+            ConstBytes(payload).first(payload_bytes));
+  const size_t summed = FpduBytes(ulpdu_bytes) - kFpduCrcBytes;
+  Crc32c crc;
+  crc.Add(ConstBytes(frame).first(summed));
+  if (checksum) StoreFpduCrc(Bytes(frame).subspan(summed), crc.value());
+  return frame;
+}
+
 std::vector<std::byte> Transmitter::Farewell(const Terminate& terminate,
                                              TransmitScratch& scratch) const {
   scratch.Clear();
@@ -209,23 +229,8 @@ std::vector<std::byte> Transmitter::Farewell(const Terminate& terminate,
     scratch.source.Skip(partly_sent_);
   }
 
-  std::array<std::byte, kTerminateBytesMax> payload;
-  const size_t payload_bytes = EncodeTerminate(terminate, payload);
-  DdpHeader header;
-  header.ulp_control = RdmapControl(RdmapOpcode::kTerminate);
-  header.queue = static_cast<uint32_t>(DdpQueue::kTerminate);
-  header.sequence = 1;
-  const size_t ulpdu_bytes = header.bytes() + payload_bytes;
-  std::array<std::byte, FpduBytes(kDdpHeaderMax + kTerminateBytesMax)> frame{};
-  StoreBigEndian(Bytes(frame), 0, static_cast<uint16_t>(ulpdu_bytes));
-  EncodeDdp(header, Bytes(frame).subspan(kFpduLengthBytes));
-  CopyBytes(Bytes(frame).subspan(kFpduLengthBytes + header.bytes()),
-            ConstBytes(payload).first(payload_bytes));
-  const size_t summed = FpduBytes(ulpdu_bytes) - kFpduCrcBytes;
-  Crc32c crc;
-  crc.Add(ConstBytes(frame).first(summed));
-  if (checksum_) StoreFpduCrc(Bytes(frame).subspan(summed), crc.value());
-  scratch.source.Add(ConstBytes(frame).first(FpduBytes(ulpdu_bytes)));
+  const std::vector<std::byte> last = TerminateFrame(terminate, checksum_);
+  scratch.source.Add(last);
 
   std::vector<std::byte> farewell;
   farewell.reserve(scratch.source.bytes());

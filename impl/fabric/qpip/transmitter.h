@@ -58,6 +58,9 @@ struct TransmitScratch {
   void Clear();
 };
 
+// The frame of a Terminate, the first and last message of its queue.
+std::vector<std::byte> TerminateFrame(const Terminate& terminate, bool checksum);
+
 // Turns messages into frames and writes them by gathering straight from their source.
 //
 // Frames are not kept: one that the socket took in part is made again, from the same message and

@@ -89,6 +89,34 @@ TEST_F(StartupTest, ABadReplyFailsTheConnect) {
   }
 }
 
+// RFC 6581: a responder that picks what was not offered is told so, as its first frame.
+TEST_F(StartupTest, AResponderThatPicksWhatWasNotOfferedIsToldByTerminate) {
+  const std::vector<std::pair<Octets, uint16_t>> answers = {
+      {{0x80, 1, 0x40, 1}, 0x2007},  // ready-to-receive by a READ
+      {{0xc0, 1, 0x00, 1}, 0x2007},  // by an empty frame
+      {{0x80, 1, 0x80, 17}, 0x2006},
+      {{0x00, 1, 0x00, 17}, 0x2006},
+  };
+  for (const auto& [words, reason] : answers) {
+    for (const bool summed : {false, true}) {
+      SCOPED_TRACE(testing::Message() << "reason " << reason << (summed ? ", summed" : ""));
+      ConnectToPeer({.responder_resources = 16, .checksum = summed});
+      RawStartup reply = Reply();
+      reply.flags = summed ? 0x50 : 0x10;
+      reply.words = words;
+      ASSERT_TRUE(peer_->Send(Startup(reply)));
+      const auto terminate = peer_->ReceiveSegment();
+      ASSERT_TRUE(terminate.has_value());
+      EXPECT_EQ(terminate->opcode, 7);
+      EXPECT_EQ(terminate->queue, 2u);
+      EXPECT_EQ(terminate->payload, Number(reason, 2) + Octets(2, 0));
+      EXPECT_TRUE(terminate->sum_is_right || !summed);
+      EXPECT_TRUE(peer_->ReceiveEnd()) << "a reset may overtake the Terminate";
+      ExpectConnectFails(Cause::kProtocol);
+    }
+  }
+}
+
 TEST_F(StartupTest, APeerThatAcceptsAndVanishesFailsTheConnectAtEveryByteOfItsReply) {
   RawStartup reply = Reply();
   reply.data = Text("abc");
