@@ -39,7 +39,11 @@ void Connection::On(const AskReceive& ask, Actions& actions) {
 
 void Connection::On(const AskCancel& ask, Actions& actions) {
   const bool abort = ask.mode == CancelMode::kAbortConnection;
-  const auto sending = send_.Cancel(ask.operation, ask.outcome, actions);
+  if (urgent_in_.Cancel(ask.operation, ask.outcome, actions)) return;
+  // [10] Behind its OOB_PEND an urgent byte has to come.
+  const bool promised = urgent_out_.noticed() && send_.CarriesNextUrgent(ask.operation);
+  const auto sending =
+      promised ? SendHalf::CancelAnswer::kBegun : send_.Cancel(ask.operation, ask.outcome, actions);
   if (sending == SendHalf::CancelAnswer::kBegun && abort) {
     Fail(Outcome::kLocalAbort, "a send that had begun was cancelled", actions);
   }
@@ -74,6 +78,7 @@ void Connection::On(const AskClose& ask, Actions& actions) {
     Fail(Outcome::kLocalAbort, "closed with unread data", actions);  // [13.2]
   } else if (phase_ != Phase::kAborting) {
     receive_.FinishAll(Outcome::kShutDown, actions);
+    urgent_in_.FinishAll(Outcome::kShutDown, actions);
   }
 }
 

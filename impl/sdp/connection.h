@@ -18,6 +18,7 @@
 #include "impl/sdp/send_half.h"
 #include "impl/sdp/source_advert.h"
 #include "impl/sdp/teardown.h"
+#include "impl/sdp/urgent.h"
 
 namespace esdp::sdp {
 
@@ -82,6 +83,12 @@ class Connection {
   void On(const Withdrawn& withdrawn, Actions& actions);
   void On(const TimerFired& fired, Actions& actions);
 
+  // --- urgent_routes.cc ---
+  void On(const AskUrgent& ask, Actions& actions);
+  void NoticeUrgent(wire::BaseHeader& header);
+  void NoteUrgentLeft(wire::BaseHeader& header);
+  void SendUrgentNotice(Actions& actions);
+
   // --- whole_state.cc ---
   bool Holds() const;
 
@@ -133,6 +140,8 @@ class Connection {
   ReceiveHalf receive_;
   AdvertReader reader_;
   Teardown teardown_;
+  UrgentOut urgent_out_;
+  UrgentIn urgent_in_;
 
   GrowingRing<SendKind> posted_sends_;  // not finished, in order
   GrowingRing<MessageArrived> early_;   // arrived before the queue pair was reported ready

@@ -98,6 +98,7 @@ bool Connection::MaySendControl() const { return HasSlot(0) && credits_.MaySendC
 Send& Connection::NewSend(const wire::Body& body, Actions& actions) {
   Send& send = std::get<Send>(actions.emplace_back(std::in_place_type<Send>));
   send.message.body = body;
+  if (send_.has_urgent()) NoticeUrgent(send.message.base);
   return send;
 }
 
@@ -127,6 +128,7 @@ void Connection::SendOut(Actions& actions) {
   if (reader_.active() || resize_refusal_owed_) SendAnswers(actions);
   if (!send_.drained()) SendPayload(actions);
   if (source_.offering()) return;
+  if (send_.has_urgent()) SendUrgentNotice(actions);
   if (teardown_.shut()) SendDisConn(actions);
   SendUpdate(actions);
 }
@@ -187,6 +189,7 @@ void Connection::PostPayload(SendHalf::Next next, Actions& actions) {
   } else {
     send_.TakeGathered(send);
   }
+  NoteUrgentLeft(send.message.base);
   Stamp(send, SendKind::kPayload, false);
   send_.OnPosted(send.message.base.sequence, counters_);
 }

@@ -69,6 +69,7 @@ struct AskSend {
   Path path = Path::kByThreshold;
   CompleteAt complete_at = CompleteAt::kReusable;
   uint64_t zcopy_min = 0;  // the threshold in force for this operation
+  bool urgent = false;     // the operation's last byte is urgent; no piece of it is empty
 };
 
 // One contiguous piece of a receive operation, in order; `more` as above.
@@ -87,6 +88,12 @@ struct AskCancel {
   OperationId operation{};
   CancelMode mode = CancelMode::kIfNotStarted;
   Outcome outcome = Outcome::kCancelled;
+};
+
+// Waits until the peer announces an urgent byte; each that is announced finishes one such
+// operation. Ends with end_of_stream when the peer has shut down.
+struct AskUrgent {
+  OperationId operation{};
 };
 
 struct AskShutdown {  // write side; finishes when DisConn has left
@@ -124,7 +131,7 @@ struct TimerFired {
 
 using Input = std::variant<AskConnect, HelloArrived, HelloRefused, Established, ConnectFailed,
                            MessageArrived, MessageRefused, SendFinished, ReadFinished,
-                           WriteFinished, ConnectionLost, AskSend, AskReceive, AskCancel,
+                           WriteFinished, ConnectionLost, AskSend, AskReceive, AskUrgent, AskCancel,
                            AskShutdown, AskClose, Exposed, ExposeFailed, Withdrawn, TimerFired>;
 
 }  // namespace esdp::sdp
