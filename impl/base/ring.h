@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_BASE_RING_H_
 #define ESDP_IMPL_BASE_RING_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 #include <type_traits>
@@ -87,6 +88,12 @@ class RingSlots {
     return taken;
   }
 
+  // Takes the tail out and returns it.
+  T TakeBack() {
+    --size_;
+    return std::exchange(slots_[Place(size_)], T{});
+  }
+
   // Takes out the element at `index`; those behind it move up by one.
   void EraseAt(size_t index) {
     for (size_t i = index; i + 1 < size_; ++i) (*this)[i] = std::move((*this)[i + 1]);
@@ -101,11 +108,7 @@ class RingSlots {
   }
 
   friend bool operator==(const RingSlots& a, const RingSlots& b) {
-    if (a.size() != b.size()) return false;
-    for (size_t i = 0; i < a.size(); ++i) {
-      if (!(a[i] == b[i])) return false;
-    }
-    return true;
+    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
   }
 
  protected:
@@ -127,6 +130,12 @@ class RingSlots {
 
   void Append(T value) {
     slots_[Place(size_)] = std::move(value);
+    ++size_;
+  }
+
+  void Prepend(T value) {
+    head_ = head_ == 0 ? slots_.size() - 1 : head_ - 1;
+    slots_[head_] = std::move(value);
     ++size_;
   }
 
@@ -168,11 +177,21 @@ class GrowingRing : public RingSlots<T> {
   GrowingRing() : RingSlots<T>(0) {}
 
   void PushBack(T value) {
-    if (this->full()) this->Grow(this->empty() ? kFirstCapacity : 2 * this->capacity());
+    MakeRoom();
     this->Append(std::move(value));
   }
 
+  // The value becomes the head.
+  void PushFront(T value) {
+    MakeRoom();
+    this->Prepend(std::move(value));
+  }
+
  private:
+  void MakeRoom() {
+    if (this->full()) this->Grow(this->empty() ? kFirstCapacity : 2 * this->capacity());
+  }
+
   static constexpr size_t kFirstCapacity = 4;
 };
 

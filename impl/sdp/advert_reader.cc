@@ -5,123 +5,179 @@
 #include "impl/sdp/limits.h"
 
 namespace esdp::sdp {
+namespace {
+
+const char* CheckRange(const wire::SrcAvail& advert, uint32_t inline_bytes) {
+  if (advert.length == 0) return "SrcAvail.Len: is 0";
+  if (advert.length > wire::kAdvertBytesMax) return "SrcAvail.Len: above 2^31";
+  if (inline_bytes >= advert.length) return "SrcAvail.Len: not above the inline bytes";
+  if (advert.virtual_address + (advert.length - 1) < advert.virtual_address) {
+    return "SrcAvail.VA: the range wraps";
+  }
+  return nullptr;
+}
+
+}  // namespace
 
 bool AdvertReader::KeepsInline(uint32_t inline_bytes) {
   return inline_bytes > 0 && inline_bytes < kInlineUseMin;
 }
 
-const char* AdvertReader::OnSrcAvail(const wire::SrcAvail& advert, const Inline& inline_payload) {
-  if (active()) return "SrcAvail: another one is outstanding";  // [5] Combined: one
-  if (advert.length == 0) return "SrcAvail.Len: is 0";
-  if (advert.length > wire::kAdvertBytesMax) return "SrcAvail.Len: above 2^31";
-  if (inline_payload.length >= advert.length) return "SrcAvail.Len: not above the inline bytes";
-  if (advert.virtual_address + (advert.length - 1) < advert.virtual_address) {
-    return "SrcAvail.VA: the range wraps";
+// [7.1, step 3] The inline bytes never count, read again or not.
+uint32_t AdvertReader::Advert::Unreported() const {
+  return std::max(obtained, inline_bytes) - inline_bytes - reported;
+}
+
+const char* AdvertReader::OnSrcAvail(const wire::SrcAvail& advert, const Inline& inline_payload,
+                                     size_t held_max) {
+  if (cancelled_) return "SrcAvail: a cancel is not processed";                      // [7.4]
+  if (adverts_.size() >= held_max) return "SrcAvail: more than may be outstanding";  // [5]
+  // [5, 7.2] User bytes would overtake those that are advertised or still to be sent.
+  if (inline_payload.length > 0 && active()) return "SrcAvail: user bytes behind an advert";
+  if (const char* fault = CheckRange(advert, inline_payload.length); fault != nullptr) return fault;
+  Advert held;
+  held.length = advert.length;
+  held.inline_bytes = inline_payload.length;
+  held.started = held.obtained = inline_payload.length;
+  held.remote = {advert.remote_key, advert.virtual_address};
+  adverts_.PushBack(held);
+  if (KeepsInline(inline_payload.length)) {
+    fresh_ = true;
+    inline_payload_ = inline_payload;
   }
-  state_ = KeepsInline(inline_payload.length) ? State::kFresh : State::kReading;
-  cancelled_ = false;
-  length_ = advert.length;
-  inline_bytes_ = inline_payload.length;
-  started_ = obtained_ = inline_payload.length;
-  reported_ = 0;
-  remote_ = {advert.remote_key, advert.virtual_address};
-  inline_payload_ = inline_payload;
   return nullptr;
 }
 
+// --- reading ---
+
+size_t AdvertReader::Current() const {
+  size_t index = 0;
+  while (index < adverts_.size() && adverts_[index].started == adverts_[index].length) ++index;
+  return index;
+}
+
 uint32_t AdvertReader::left() const {
-  if (cancelled_ || (state_ != State::kFresh && state_ != State::kReading)) return 0;
-  return length_ - started_;
+  // [7.2] Nothing of a later advert before all of a remainder.
+  if (cancelled_ || refused_ || remainder_ > 0) return 0;
+  const size_t current = Current();
+  return current < adverts_.size() ? adverts_[current].length - adverts_[current].started : 0;
 }
 
 AdvertReader::Inline AdvertReader::UseInline() {
-  state_ = State::kReading;
+  fresh_ = false;
   return inline_payload_;
 }
 
 AdvertReader::Inline AdvertReader::RereadInline() {
-  state_ = State::kReading;
-  started_ = obtained_ = 0;
+  fresh_ = false;
+  adverts_.front().started = adverts_.front().obtained = 0;
   return inline_payload_;
 }
 
 Read AdvertReader::StartRead(const OperationRange& target, uint64_t operation_number) {
+  Advert& advert = adverts_[Current()];
   Read read;
   read.target = target;
-  read.source = {remote_.key, remote_.address + started_};
-  started_ += target.length;
+  read.source = {advert.remote.key, advert.remote.address + advert.started};
+  advert.started += target.length;
   reads_.PushBack({operation_number, target.length});
   return read;
 }
 
 AdvertReader::FinishedRead AdvertReader::OnReadFinished() {
   const FinishedRead read = reads_.TakeFront();
-  obtained_ += read.length;
+  // Reads finish in order, and none spans two adverts.
+  for (Advert& advert : adverts_) {
+    if (advert.obtained == advert.started) continue;
+    advert.obtained += read.length;
+    break;
+  }
   return read;
 }
 
-void AdvertReader::Refuse() { state_ = State::kRefused; }
-
 bool AdvertReader::OnSrcAvailCancel() {
-  // [7.4] After SendSm the advert is Processed: the cancel has crossed it and gets no answer.
-  if (state_ == State::kNone || state_ == State::kRemainder) return false;
+  // After SendSm an advert is Processed: a cancel that crossed it finds nothing, and no answer.
+  if (adverts_.empty() || cancelled_) return false;
   cancelled_ = true;
   return true;
 }
 
 bool AdvertReader::HoldsAcknowledgement() const {
-  return cancelled_ && active() && (!reads_.empty() || Unreported() > 0);
+  return cancelled_ && !adverts_.empty() && (!reads_.empty() || adverts_.front().Unreported() > 0);
 }
 
-// [7.1, step 3] The inline bytes never count, read again or not.
-uint32_t AdvertReader::Unreported() const {
-  return std::max(obtained_, inline_bytes_) - inline_bytes_ - reported_;
+void AdvertReader::DropAll() {
+  adverts_.clear();
+  fresh_ = refused_ = cancelled_ = false;
 }
+
+// --- answers ---
 
 AdvertReader::Answer AdvertReader::NextAnswer() const {
-  if (state_ != State::kReading && state_ != State::kRefused) return Answer::kNone;
+  if (adverts_.empty() || fresh_) return Answer::kNone;
+  if (remainder_ > 0 && !cancelled_) return Answer::kNone;
+  const Advert& oldest = adverts_.front();
+  if (oldest.obtained == oldest.length) return Answer::kRdmaRdCompl;
   if (!reads_.empty()) return Answer::kNone;
-  if (Unreported() > 0) return Answer::kRdmaRdCompl;  // [7.2] before SendSm
-  return state_ == State::kRefused || cancelled_ ? Answer::kSendSm : Answer::kNone;
+  if (oldest.Unreported() > 0) return Answer::kRdmaRdCompl;  // [7.2] before SendSm
+  return refused_ || cancelled_ ? Answer::kSendSm : Answer::kNone;
 }
 
 AdvertReader::Completion AdvertReader::TakeRdmaRdCompl() {
+  Advert& oldest = adverts_.front();
   Completion completion;
-  completion.message.length = Unreported();
-  reported_ += completion.message.length;
-  if (obtained_ == length_) {
-    completion.finished_key = remote_.key;
-    state_ = State::kNone;
+  completion.message.length = oldest.Unreported();
+  oldest.reported += completion.message.length;
+  if (oldest.obtained == oldest.length) {
+    completion.finished_key = oldest.remote.key;
+    adverts_.PopFront();
+    cancelled_ = cancelled_ && !adverts_.empty();
   }
   return completion;
 }
 
 void AdvertReader::TakeSendSm() {
-  // [7.4] What a cancelled advert has left is revoked: it was never part of the stream.
-  remainder_ = length_ - obtained_;
-  state_ = cancelled_ ? State::kNone : State::kRemainder;
+  if (cancelled_) {
+    // [7.4] What they have left is revoked: it was never part of the stream.
+    DropAll();
+    return;
+  }
+  const Advert refused = adverts_.TakeFront();
+  remainder_ = refused.length - refused.obtained;
+  refused_ = false;
 }
 
-void AdvertReader::OnData(uint32_t length) {
+const char* AdvertReader::OnData(uint32_t length) {
+  if (!adverts_.empty() && length > remainder_) return "Data: a SrcAvail is outstanding";
   remainder_ -= std::min(remainder_, length);
-  if (remainder_ == 0) state_ = State::kNone;
+  return nullptr;
 }
 
 bool AdvertReader::brings_more() const {
-  if (state_ == State::kRefused) return !cancelled_;
-  return state_ == State::kRemainder || left() > 0;
+  return remainder_ > 0 || (refused_ && !cancelled_) || left() > 0;
 }
 
+// --- the whole ---
+
 bool AdvertReader::Holds() const {
-  return state_ == State::kNone ||
-         (obtained_ <= started_ && started_ <= length_ && inline_bytes_ < length_);
+  if (fresh_ && adverts_.empty()) return false;
+  for (const Advert& advert : adverts_) {
+    const bool ordered = advert.obtained <= advert.started && advert.started <= advert.length;
+    if (!ordered || advert.inline_bytes >= advert.length) return false;
+  }
+  return true;
 }
 
 void AdvertReader::AddTo(Digest& digest) const {
-  digest.Add(static_cast<uint8_t>(state_)).Add(cancelled_).Add(length_).Add(inline_bytes_);
-  digest.Add(started_).Add(obtained_).Add(reported_).Add(remainder_).Add(remote_.key);
-  digest.Add(remote_.address).Add(static_cast<uint16_t>(inline_payload_.buffer));
-  digest.Add(inline_payload_.offset).Add(inline_payload_.length);
+  digest.Add(adverts_.size()).Add(fresh_).Add(refused_).Add(cancelled_).Add(remainder_);
+  for (const Advert& advert : adverts_) {
+    digest.Add(advert.length).Add(advert.inline_bytes).Add(advert.started).Add(advert.obtained);
+    digest.Add(advert.reported).Add(advert.remote.key).Add(advert.remote.address);
+  }
+  if (fresh_) {
+    digest.Add(static_cast<uint16_t>(inline_payload_.buffer)).Add(inline_payload_.offset);
+    digest.Add(inline_payload_.length);
+  }
   for (const FinishedRead& read : reads_) digest.Add(read.operation_number).Add(read.length);
 }
 

@@ -19,28 +19,25 @@ void Connection::Receive(const MessageArrived& arrived, Actions& actions) {
   const bool bare = std::holds_alternative<wire::Data>(message.body) && arrived.payload_length == 0;
   const char* violation = credits_.OnHeader(message.base, bare);
   if (violation == nullptr) violation = CheckArrival(arrived);
-  if (violation == nullptr && message.base.flags != 0) {
-    const bool carries = std::holds_alternative<wire::Data>(message.body) && !bare;
-    violation = urgent_in_.OnMessage(message.base.flags, carries, actions);
-  }
   if (violation != nullptr) {
     Fail(Outcome::kPeerProtocol, violation, actions);
     return;
   }
   waits_for_first_ = false;
   send_.OnAcknowledged(credits_.acknowledged_by_peer());
+  modes_.OnAcknowledged(credits_.acknowledged_by_peer());
 
   bool keeps_buffer = false;
   if (std::holds_alternative<wire::Data>(message.body)) {
     keeps_buffer = !bare && OnData(arrived, actions);
   } else if (const auto* advert = std::get_if<wire::SrcAvail>(&message.body)) {
     keeps_buffer = OnSrcAvail(*advert, arrived, actions);
-  } else if (const auto* completion = std::get_if<wire::RdmaRdCompl>(&message.body)) {
-    OnAdvertProgress(source_.OnRdmaRdCompl(completion->length, arrived.invalidated_key, actions),
-                     actions);
+  } else if (std::holds_alternative<wire::RdmaRdCompl>(message.body)) {
+    OnRdmaRdCompl(arrived, actions);
   } else if (std::holds_alternative<wire::SendSm>(message.body)) {
-    ++counters_.send_sm_received;
-    OnAdvertProgress(source_.OnSendSm(actions), actions);
+    OnSendSm(arrived, actions);
+  } else if (const auto* change = std::get_if<wire::ModeChange>(&message.body)) {
+    OnModeChange(*change, actions);
   } else if (std::holds_alternative<wire::SrcAvailCancel>(message.body)) {
     OnSrcAvailCancel(message.base.sequence);
   } else if (std::holds_alternative<wire::DisConn>(message.body)) {
@@ -83,25 +80,40 @@ bool Connection::RefusesPayload(Actions& actions) {
 
 bool Connection::OnData(const MessageArrived& arrived, Actions& actions) {
   if (RefusesPayload(actions)) return false;
-  if (reader_.active() && !reader_.in_remainder()) {
-    Fail(Outcome::kPeerProtocol, "Data: a SrcAvail is outstanding", actions);
+  if (const char* violation = reader_.OnData(arrived.payload_length); violation != nullptr) {
+    Fail(Outcome::kPeerProtocol, violation, actions);
     return false;
   }
-  if (reader_.in_remainder()) reader_.OnData(arrived.payload_length);
   receive_.OnPayload(arrived.buffer, arrived.payload_offset, arrived.payload_length);
-  if ((arrived.message.base.flags & wire::kFlagOobPresent) != 0) {
-    receive_.OnUrgentByte();
-    ++counters_.urgent_received;
-  }
   if (!acknowledge_at_) acknowledge_at_ = AddSaturating(now_, config_.acknowledge_delay);
   return true;
+}
+
+// [5] What the mode of the half allows.
+const char* Connection::CheckSrcAvail(const MessageArrived& arrived) const {
+  const AdvertAllowance allowance = modes_.permits().source_adverts_accepted;
+  if (allowance == AdvertAllowance::kNone) return "SrcAvail: the half is Buffered";
+  if (allowance == AdvertAllowance::kMany && arrived.payload_length > 0) {
+    return "SrcAvail: user bytes in Pipelined";
+  }
+  return nullptr;
+}
+
+// [5] SrcAvails that we must be able to hold at once.
+size_t Connection::HeldMax() const {
+  const bool many = modes_.permits().source_adverts_accepted == AdvertAllowance::kMany;
+  return many && MayUseModes() ? config_.max_adverts : size_t{1};
 }
 
 bool Connection::OnSrcAvail(const wire::SrcAvail& advert, const MessageArrived& arrived,
                             Actions& actions) {
   if (RefusesPayload(actions)) return false;
-  const char* violation =
-      reader_.OnSrcAvail(advert, {arrived.buffer, arrived.payload_offset, arrived.payload_length});
+  const char* violation = CheckSrcAvail(arrived);
+  if (violation == nullptr) {
+    const AdvertReader::Inline bytes{arrived.buffer, arrived.payload_offset,
+                                     arrived.payload_length};
+    violation = reader_.OnSrcAvail(advert, bytes, HeldMax());
+  }
   if (violation != nullptr) {
     Fail(Outcome::kPeerProtocol, violation, actions);
     return false;
@@ -115,18 +127,6 @@ bool Connection::OnSrcAvail(const wire::SrcAvail& advert, const MessageArrived& 
   return true;
 }
 
-void Connection::OnAdvertProgress(const SourceAdvert::Progress& progress, Actions& actions) {
-  if (progress.violation != nullptr) {
-    Fail(Outcome::kPeerProtocol, progress.violation, actions);
-    return;
-  }
-  if (progress.bytes_read > 0) {
-    send_.OnAdvertRead(progress.operation_number, progress.bytes_read, counters_);
-  }
-  if (progress.complete) send_.OnAdvertComplete(progress.operation_number, kInlineBytes);
-  if (progress.remainder) send_.OnRemainder(progress.operation_number, *progress.remainder);
-}
-
 // Inline bytes that were kept for the advert become ordinary unread ones.
 void Connection::UseInlineBytes() {
   const AdvertReader::Inline bytes = reader_.UseInline();
@@ -135,12 +135,13 @@ void Connection::UseInlineBytes() {
 
 void Connection::OnSrcAvailCancel(uint32_t sequence) {
   if (reader_.fresh()) UseInlineBytes();
+  ++counters_.source_cancels_received;
   if (!reader_.OnSrcAvailCancel()) return;
   if (reader_.HoldsAcknowledgement()) credits_.HoldAcknowledgement(sequence - 1);
 }
 
 void Connection::OnDisConn(Actions& actions) {
-  if (reader_.active()) {
+  if (reader_.active()) {  // an advert, or a remainder that it still owes
     Fail(Outcome::kPeerProtocol, "DisConn: an advert is not processed", actions);  // [13.1]
     return;
   }
@@ -149,7 +150,6 @@ void Connection::OnDisConn(Actions& actions) {
     return;
   }
   teardown_.OnPeerDisConn();
-  urgent_in_.OnEndOfStream(actions);
 }
 
 void Connection::OnOther(const wire::Body& body, Actions& actions) {

@@ -1,7 +1,7 @@
 #include "impl/base/check.h"
 #include "impl/sdp/connection.h"
 
-// What the application asks, what the provider answers, and what the clock says.
+// What the application asks, and what the clock says.
 
 namespace esdp::sdp {
 namespace {
@@ -38,21 +38,21 @@ void Connection::On(const AskReceive& ask, Actions& actions) {
 }
 
 void Connection::On(const AskCancel& ask, Actions& actions) {
+  using Answer = SendHalf::CancelAnswer;
   const bool abort = ask.mode == CancelMode::kAbortConnection;
-  if (urgent_in_.Cancel(ask.operation, ask.outcome, actions)) return;
-  // [10] Behind its OOB_PEND an urgent byte has to come.
-  const bool promised = urgent_out_.noticed() && send_.CarriesNextUrgent(ask.operation);
-  const auto sending =
-      promised ? SendHalf::CancelAnswer::kBegun : send_.Cancel(ask.operation, ask.outcome, actions);
-  if (sending == SendHalf::CancelAnswer::kBegun && abort) {
+  const Answer sending = send_.Cancel(ask, actions);
+  if (sending == Answer::kAdvertised || sending == Answer::kPartlyRead) source_.AskCancel();
+  if ((sending == Answer::kBegun || sending == Answer::kPartlyRead) && abort) {
     Fail(Outcome::kLocalAbort, "a send that had begun was cancelled", actions);
   }
-  if (sending != SendHalf::CancelAnswer::kUnknown) return;
+  if (sending != Answer::kUnknown) return;
   const auto receiving = receive_.Cancel(ask.operation, ask.outcome, actions);
   if (receiving == ReceiveHalf::CancelAnswer::kFull && abort) {
     Fail(Outcome::kLocalAbort, "a receive that had begun was cancelled", actions);
   }
 }
+
+void Connection::On(const AskMode& ask, Actions&) { mode_policy_.Want(ask.send, ask.receive); }
 
 void Connection::On(const AskShutdown& ask, Actions& actions) {
   if (phase_ == Phase::kClosed) {
@@ -78,43 +78,10 @@ void Connection::On(const AskClose& ask, Actions& actions) {
     Fail(Outcome::kLocalAbort, "closed with unread data", actions);  // [13.2]
   } else if (phase_ != Phase::kAborting) {
     receive_.FinishAll(Outcome::kShutDown, actions);
-    urgent_in_.FinishAll(Outcome::kShutDown, actions);
   }
 }
 
-// --- answers and timers ---
-
-void Connection::On(const Exposed& exposed, Actions& actions) {
-  if (phase_ == Phase::kAborting || phase_ == Phase::kClosed) {
-    source_.OnExposeFailed(exposed.advert);  // too late: nobody will be told of it
-    return;
-  }
-  if (!ESDP_CHECK(source_.OnExposed(exposed))) {
-    Fail(Outcome::kInternal, "Exposed: not asked", actions);
-    return;
-  }
-  // Nothing was sent since the offer, so credit and slot are still there.
-  const uint64_t begin = send_.emitted();
-  Send& send = NewSend(source_.Message(), actions);
-  const uint64_t number = send_.TakeAdvert(source_.range(), send);
-  Stamp(send, SendKind::kPayload, false);
-  send_.OnPosted(send.message.base.sequence, counters_);
-  source_.OnPosted(number, begin);
-  ++counters_.source_adverts_sent;
-}
-
-void Connection::On(const ExposeFailed& failed, Actions& actions) {
-  const bool asked = source_.OnExposeFailed(failed.advert);
-  if (phase_ == Phase::kAborting || phase_ == Phase::kClosed) return;
-  if (!ESDP_CHECK(asked)) {
-    Fail(Outcome::kInternal, "ExposeFailed: not asked", actions);
-    return;
-  }
-  send_.OnExposeFailed();
-  ++counters_.expose_failures;
-}
-
-void Connection::On(const Withdrawn& withdrawn, Actions&) { source_.OnWithdrawn(withdrawn.advert); }
+// --- timers ---
 
 void Connection::On(const TimerFired& fired, Actions& actions) {
   if (fired.timer == Timer::kAcknowledge) {

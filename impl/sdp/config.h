@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "impl/base/time.h"
+#include "impl/sdp/ids.h"
 #include "impl/sdp/wire/messages.h"
 
 namespace esdp::sdp {
@@ -28,7 +29,11 @@ struct Config {
   uint16_t send_buffers =
       8;  // each holds 16 KiB of coalesced payload, never more than the peer's buffer takes
 
-  uint8_t max_adverts = 1;  // adverts the peer may have outstanding towards us
+  uint8_t max_adverts = 16;  // adverts the peer may have outstanding towards us
+  // Behave as the deployed peers do: declare one advert and no capability, stay in Combined.
+  bool as_deployed = false;
+  ModeWish mode_send = ModeWish::kAutomatic;
+  ModeWish mode_receive = ModeWish::kAutomatic;
 
   // Path policy. 0: always zero-copy; kNever: never.
   static constexpr uint64_t kNever = ~uint64_t{0};

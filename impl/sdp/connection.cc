@@ -96,8 +96,9 @@ void Connection::StartCarrying(const Established& established) {
   limits.gather_max = config_.gather_max < kGatherMax ? config_.gather_max : uint32_t{kGatherMax};
   limits.send_buffers = config_.send_buffers;
   limits.policy.coalesce_max = config_.coalesce_max;
-  limits.policy.may_advertise = config_.can_expose && established.reads_in_max > 0;
+  peer_may_read_ = config_.can_expose && established.reads_in_max > 0;
   send_.Start(limits);
+  mode_policy_.Want(config_.mode_send, config_.mode_receive);
   speaks_first_ = config_.initiator_speaks_first && config_.connecting;
   waits_for_first_ = config_.initiator_speaks_first && !config_.connecting;
 }
@@ -194,7 +195,7 @@ void Connection::End(Actions& actions) {
   posted_sends_.clear();
   if (cause_ == Outcome::kDone) {
     send_.OnAllDelivered();
-    send_.FinishReady(SourceAdvert::kNowhere, counters_, actions);
+    send_.FinishReady(counters_, actions);
   } else {
     receive_.DropUnread();
   }
@@ -204,7 +205,6 @@ void Connection::End(Actions& actions) {
   } else {
     receive_.FinishAll(cause_, actions);
   }
-  urgent_in_.FinishAll(OutcomeAfterEnd(), actions);
   teardown_.FinishShutdowns(cause_, actions);
   MaybeReportClosed(actions);
 }

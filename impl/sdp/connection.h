@@ -14,11 +14,12 @@
 #include "impl/sdp/handshake.h"
 #include "impl/sdp/input.h"
 #include "impl/sdp/machines.h"
+#include "impl/sdp/mode.h"
+#include "impl/sdp/mode_policy.h"
 #include "impl/sdp/receive_half.h"
 #include "impl/sdp/send_half.h"
 #include "impl/sdp/source_advert.h"
 #include "impl/sdp/teardown.h"
-#include "impl/sdp/urgent.h"
 
 namespace esdp::sdp {
 
@@ -76,18 +77,31 @@ class Connection {
   void On(const AskSend& ask, Actions& actions);
   void On(const AskReceive& ask, Actions& actions);
   void On(const AskCancel& ask, Actions& actions);
+  void On(const AskMode& ask, Actions& actions);
   void On(const AskShutdown& ask, Actions& actions);
   void On(const AskClose& ask, Actions& actions);
+  void On(const TimerFired& fired, Actions& actions);
+
+  // --- delivery.cc: our adverts, and the modes of both halves ---
   void On(const Exposed& exposed, Actions& actions);
   void On(const ExposeFailed& failed, Actions& actions);
   void On(const Withdrawn& withdrawn, Actions& actions);
-  void On(const TimerFired& fired, Actions& actions);
-
-  // --- urgent_routes.cc ---
-  void On(const AskUrgent& ask, Actions& actions);
-  void NoticeUrgent(wire::BaseHeader& header);
-  void NoteUrgentLeft(wire::BaseHeader& header);
-  void SendUrgentNotice(Actions& actions);
+  void OnRdmaRdCompl(const MessageArrived& arrived, Actions& actions);
+  void OnSendSm(const MessageArrived& arrived, Actions& actions);
+  void OnModeChange(const wire::ModeChange& change, Actions& actions);
+  // [8.3, 5] A live SinkAvail wins: what is advertised goes back to the queue.
+  void OverrideSourceAdverts(Actions& actions);
+  void RequeueAdverts(Actions& actions);
+  // Adverts of either kind that we may still have outstanding at the peer [5].
+  size_t AdvertRoom() const;
+  bool MayUseModes() const;
+  bool MayAdvertise() const;  // the front piece may go that way, perhaps later
+  bool MayOffer() const;      // now
+  void OfferAdvert(Actions& actions);
+  bool HintsPipelined() const;
+  void SendSourceCancel(Actions& actions);
+  void SendModeChanges(Actions& actions);
+  void PostModeChange(const wire::ModeChange& change, Actions& actions);
 
   // --- whole_state.cc ---
   bool Holds() const;
@@ -98,7 +112,8 @@ class Connection {
   // Each returns true when it keeps the receive buffer.
   bool OnData(const MessageArrived& arrived, Actions& actions);
   bool OnSrcAvail(const wire::SrcAvail& advert, const MessageArrived& arrived, Actions& actions);
-  void OnAdvertProgress(const SourceAdvert::Progress& progress, Actions& actions);
+  const char* CheckSrcAvail(const MessageArrived& arrived) const;
+  size_t HeldMax() const;
   void OnSrcAvailCancel(uint32_t sequence);
   void OnDisConn(Actions& actions);
   void OnOther(const wire::Body& body, Actions& actions);
@@ -128,20 +143,21 @@ class Connection {
   Config config_;
   PeerParameters peer_;
   uint32_t reads_out_max_ = 0;
+  bool peer_may_read_ = false;
   Phase phase_ = Phase::kIdle;
   Outcome cause_ = Outcome::kDone;  // the root cause
   const char* reason_ = "";
   Time now_{};
 
-  // The parts. Sink adverts, modes, urgent data, resizing and suspending join them here.
+  // The parts. Sink adverts, urgent data, resizing and suspending join them here.
   Credits credits_;
   SendHalf send_;
   SourceAdvert source_;
   ReceiveHalf receive_;
   AdvertReader reader_;
+  Modes modes_;
+  ModePolicy mode_policy_;
   Teardown teardown_;
-  UrgentOut urgent_out_;
-  UrgentIn urgent_in_;
 
   GrowingRing<SendKind> posted_sends_;  // not finished, in order
   GrowingRing<MessageArrived> early_;   // arrived before the queue pair was reported ready

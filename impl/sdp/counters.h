@@ -13,11 +13,12 @@ struct Counters {
   uint64_t receives_copied = 0, receives_zero_copy = 0;
   uint64_t messages_sent = 0, messages_received = 0;
   uint64_t source_adverts_sent = 0, source_adverts_received = 0;
+  uint64_t source_cancels_sent = 0, source_cancels_received = 0;
+  uint64_t mode_changes_sent = 0, mode_changes_received = 0;
   uint64_t send_sm_sent = 0, send_sm_received = 0;
   uint64_t payload_copies = 0, payload_copy_bytes = 0;  // CopyIn and CopyOut
   uint64_t credit_stalls = 0, credit_updates_sent = 0;
   uint64_t expose_failures = 0;
-  uint64_t urgent_sent = 0, urgent_received = 0;  // bytes
 };
 
 }  // namespace esdp::sdp

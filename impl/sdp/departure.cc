@@ -46,8 +46,8 @@ void Connection::Deliver(Actions& actions) {
 bool Connection::ReadAdvert(Actions& actions) {
   while (reader_.left() > 0) {
     if (!receive_.has_room()) {
-      // [15, rule 2] Both sides have advertised and neither may ever receive: ask for Data.
-      if (source_.outstanding()) RefuseAdvert();
+      // [15, rule 2] Both sides have advertised and neither may ever receive: ours goes as Data.
+      source_.AskCancel();
       return false;
     }
     if (receive_.has_unread()) return true;
@@ -98,7 +98,6 @@ bool Connection::MaySendControl() const { return HasSlot(0) && credits_.MaySendC
 Send& Connection::NewSend(const wire::Body& body, Actions& actions) {
   Send& send = std::get<Send>(actions.emplace_back(std::in_place_type<Send>));
   send.message.body = body;
-  if (send_.has_urgent()) NoticeUrgent(send.message.base);
   return send;
 }
 
@@ -122,13 +121,18 @@ void Connection::SendOut(Actions& actions) {
     SendBare(actions);
     speaks_first_ = false;
   }
-  if (send_.has_pieces()) send_.CopyWaiting(actions, counters_);
+  if (send_.has_pieces()) {
+    send_.LetAdvertise(MayAdvertise());
+    send_.CopyWaiting(actions, counters_);
+  }
   // Behind both DisConns nobody needs to hear of us any more.
   if (waits_for_first_ || phase_ == Phase::kLastAck) return;
   if (reader_.active() || resize_refusal_owed_) SendAnswers(actions);
+  if (source_.cancel_owed()) SendSourceCancel(actions);
+  if (MayUseModes()) SendModeChanges(actions);
+  send_.LetAdvertise(MayAdvertise());
   if (!send_.drained()) SendPayload(actions);
   if (source_.offering()) return;
-  if (send_.has_urgent()) SendUrgentNotice(actions);
   if (teardown_.shut()) SendDisConn(actions);
   SendUpdate(actions);
 }
@@ -140,7 +144,9 @@ void Connection::SendAnswers(Actions& actions) {
     if (answer == AdvertReader::Answer::kRdmaRdCompl) {
       const AdvertReader::Completion completion = reader_.TakeRdmaRdCompl();
       Send& send = NewSend(completion.message, actions);
-      if (peer_.accepts_invalidate) send.invalidate_key = completion.finished_key;
+      if (HintsPipelined()) send.message.base.flags |= wire::kFlagReqPipe;
+      if (peer_.accepts_invalidate && !peer_.deployed())
+        send.invalidate_key = completion.finished_key;
       Stamp(send, SendKind::kControl, false);
     } else {
       credits_.ReleaseAcknowledgement();  // [7.4, step 4]
@@ -159,17 +165,17 @@ void Connection::SendAnswers(Actions& actions) {
 
 void Connection::SendPayload(Actions& actions) {
   bool waits_for_credit = false;
-  // [5] Combined: no payload while a SrcAvail is outstanding. Its remainder comes after SendSm,
-  // when it no longer is.
-  while (!source_.outstanding()) {
+  // [5] No payload while SrcAvails are outstanding, but the remainder of one that was refused.
+  for (;;) {
     const SendHalf::Next next = send_.NextPayload(teardown_.shut());
     if (next == SendHalf::Next::kNothing || !HasSlot(kWorkSlotsForControl)) break;
+    if (next == SendHalf::Next::kAdvert && !MayOffer()) break;
     if (!credits_.MaySendPayload()) {
       waits_for_credit = true;
       break;
     }
     if (next == SendHalf::Next::kAdvert) {
-      source_.Offer(send_.AdvertCandidate(), actions);
+      OfferAdvert(actions);
       break;
     }
     stalled_ = false;
@@ -189,7 +195,6 @@ void Connection::PostPayload(SendHalf::Next next, Actions& actions) {
   } else {
     send_.TakeGathered(send);
   }
-  NoteUrgentLeft(send.message.base);
   Stamp(send, SendKind::kPayload, false);
   send_.OnPosted(send.message.base.sequence, counters_);
 }
@@ -226,7 +231,7 @@ void Connection::SendUpdate(Actions& actions) {
 
 void Connection::FinishSends(Actions& actions) {
   if (phase_ == Phase::kAborting || phase_ < Phase::kEstablished) return;
-  if (!send_.empty()) send_.FinishReady(source_.HeldFrom(), counters_, actions);
+  if (!send_.empty()) send_.FinishReady(counters_, actions);
   if (teardown_.disconn_left() && send_.empty()) {
     teardown_.FinishShutdowns(Outcome::kDone, actions);
   }

@@ -10,8 +10,11 @@ namespace {
 
 // [R25.7]
 uint8_t Capabilities(const Config& config) {
-  return config.remote_invalidate ? wire::kCapabilityInvalidate : uint8_t{0};
+  const bool offered = config.remote_invalidate && !config.as_deployed;
+  return offered ? wire::kCapabilityInvalidate : uint8_t{0};
 }
+
+uint8_t MaxAdverts(const Config& config) { return config.as_deployed ? 1 : config.max_adverts; }
 
 // The checks that both answers have in common.
 const char* CheckParameters(const wire::BaseHeader& base, uint8_t major_version,
@@ -42,7 +45,7 @@ wire::Message MakeHello(const Config& config, uint16_t buffers_posted) {
   hello.minor_version = kMinorVersion;
   hello.ip_version = config.ip_version;
   hello.capabilities = Capabilities(config);
-  hello.max_adverts = config.max_adverts;  // [R3.3.3]
+  hello.max_adverts = MaxAdverts(config);  // [R3.3.3]
   hello.desired_remote_receive_size = config.receive_buffer_bytes;
   hello.local_receive_size = config.receive_buffer_bytes;
   hello.local_port = config.local_port;
@@ -60,7 +63,7 @@ wire::Message MakeHelloAck(const Config& config, uint16_t buffers_posted,
   hello_ack.major_version = kMajorVersion;
   hello_ack.minor_version = peer.minor_version;  // [R2.8.6]
   hello_ack.capabilities = Capabilities(config);
-  hello_ack.max_adverts = config.max_adverts;
+  hello_ack.max_adverts = MaxAdverts(config);
   hello_ack.actual_receive_size = config.receive_buffer_bytes;
   wire::Message message;
   message.base.buffers = buffers_posted;

@@ -69,7 +69,6 @@ struct AskSend {
   Path path = Path::kByThreshold;
   CompleteAt complete_at = CompleteAt::kReusable;
   uint64_t zcopy_min = 0;  // the threshold in force for this operation
-  bool urgent = false;     // the operation's last byte is urgent; no piece of it is empty
 };
 
 // One contiguous piece of a receive operation, in order; `more` as above.
@@ -90,10 +89,11 @@ struct AskCancel {
   Outcome outcome = Outcome::kCancelled;
 };
 
-// Waits until the peer announces an urgent byte; each that is announced finishes one such
-// operation. Ends with end_of_stream when the peer has shut down.
-struct AskUrgent {
-  OperationId operation{};
+// The modes wanted from now on. For the half in which we are the sink only kBuffered and kPipelined
+// differ from kAutomatic in more than degree: never ask for an end of Buffered, hint at Pipelined.
+struct AskMode {
+  ModeWish send = ModeWish::kAutomatic;
+  ModeWish receive = ModeWish::kAutomatic;
 };
 
 struct AskShutdown {  // write side; finishes when DisConn has left
@@ -131,7 +131,7 @@ struct TimerFired {
 
 using Input = std::variant<AskConnect, HelloArrived, HelloRefused, Established, ConnectFailed,
                            MessageArrived, MessageRefused, SendFinished, ReadFinished,
-                           WriteFinished, ConnectionLost, AskSend, AskReceive, AskUrgent, AskCancel,
+                           WriteFinished, ConnectionLost, AskSend, AskReceive, AskCancel, AskMode,
                            AskShutdown, AskClose, Exposed, ExposeFailed, Withdrawn, TimerFired>;
 
 }  // namespace esdp::sdp

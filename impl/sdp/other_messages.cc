@@ -8,16 +8,11 @@ namespace {
 OtherAnswer Violation(const char* reason) { return {Outcome::kPeerProtocol, reason, false}; }
 
 struct Answerer {
-  // [5] Both halves are in Combined mode and stay there.
   OtherAnswer operator()(const wire::SinkAvail&) const {
     return Violation("SinkAvail: the half is not Pipelined");
   }
   OtherAnswer operator()(const wire::RdmaWrCompl&) const {
     return Violation("RdmaWrCompl: no SinkAvail was sent");
-  }
-  OtherAnswer operator()(const wire::ModeChange& change) const {
-    if (change.mode == wire::Mode::kCombined) return {};  // the current one: ignored
-    return Violation("ModeChange: more than one advert was not agreed");
   }
   OtherAnswer operator()(const wire::ChRcvBuf&) const { return {Outcome::kDone, "", true}; }
   OtherAnswer operator()(const wire::SuspComm&) const {

@@ -4,9 +4,8 @@
 #include "impl/sdp/ids.h"
 #include "impl/sdp/wire/messages.h"
 
-// Messages of features that this end does not use: Write ZCopy, modes, resizing, suspending. Each
-// is answered as section 17 allows towards a peer that was promised one advert and Combined mode. A
-// feature that comes to life takes its rows out of here.
+// Messages of features that this end does not use: Write ZCopy, resizing, suspending. Each is
+// answered as section 17 allows. A feature that comes to life takes its rows out of here.
 
 namespace esdp::sdp {
 

@@ -76,7 +76,7 @@ void ReceiveHalf::DropPieces(uint64_t number) {
 // --- bytes ---
 
 void ReceiveHalf::OnPayload(ReceiveBuffer buffer, uint32_t offset, uint32_t length) {
-  unread_.PushBack({buffer, offset, length, false});
+  unread_.PushBack({buffer, offset, length});
 }
 
 void ReceiveHalf::Assign(uint32_t length) {
@@ -102,7 +102,6 @@ bool ReceiveHalf::CopyNext(std::optional<ReceiveBuffer>& emptied, Actions& actio
   copy.target.length = std::min(copy.target.length, unread.length);
   actions.emplace_back(copy);
   const uint32_t length = copy.target.length;
-  const uint64_t number = pieces_.front().number;
   Assign(length);
   ++counters.payload_copies;
   counters.payload_copy_bytes += length;
@@ -111,16 +110,9 @@ bool ReceiveHalf::CopyNext(std::optional<ReceiveBuffer>& emptied, Actions& actio
   unread.length -= length;
   if (unread.length == 0) {
     emptied = unread.buffer;
-    if (unread.urgent) EndAtUrgent(number);
     unread_.PopFront();
   }
   return true;
-}
-
-// [10] The mark is where an operation ends, also one that waits for all.
-void ReceiveHalf::EndAtUrgent(uint64_t number) {
-  At(number).urgent = At(number).ends_short = true;
-  DropPieces(number);
 }
 
 std::optional<ReceiveRoom> ReceiveHalf::Room() const {
@@ -134,6 +126,16 @@ std::optional<ReceiveRoom> ReceiveHalf::Room() const {
   room.placeable = piece.placeable;
   room.may_end_short = operation.assigned > 0 && !operation.wait_all;
   return room;
+}
+
+uint32_t ReceiveHalf::LargeReceives() const {
+  uint32_t count = 0;
+  for (size_t i = 0; i < pieces_.size() && i < 2; ++i) {
+    const Piece& piece = pieces_[i];
+    if (!piece.placeable || piece.path == Path::kCopy) continue;
+    if (piece.path == Path::kZeroCopy || piece.range.length >= piece.zcopy_min) ++count;
+  }
+  return count;
 }
 
 uint64_t ReceiveHalf::OnReadStarted(uint32_t length) {
@@ -173,7 +175,6 @@ void ReceiveHalf::Finish(const Operation& operation, Outcome outcome, bool at_en
   finish.bytes = operation.assigned - operation.in_flight;
   const bool is_short = finish.bytes < operation.length || operation.length == 0;
   finish.end_of_stream = at_end && outcome == Outcome::kDone && is_short;
-  finish.urgent = operation.urgent;
   finish.bytes_zero_copy = operation.zero_copy;
   finish.stream_offset = operation.assigned > 0 ? operation.begin : assigned_;
   actions.emplace_back(finish);
@@ -225,7 +226,7 @@ void ReceiveHalf::AddTo(Digest& digest) const {
     digest.Add(operation.finished).Add(operation.ends_short);
     digest.Add(static_cast<uint8_t>(operation.outcome)).Add(operation.length);
     digest.Add(operation.assigned).Add(operation.in_flight).Add(operation.zero_copy);
-    digest.Add(operation.begin).Add(operation.exposed).Add(operation.urgent);
+    digest.Add(operation.begin).Add(operation.exposed);
     digest.Add(static_cast<uint8_t>(operation.cancel_as));
   }
   for (const Piece& piece : pieces_) {
@@ -234,10 +235,7 @@ void ReceiveHalf::AddTo(Digest& digest) const {
     digest.Add(static_cast<uint8_t>(piece.path)).Add(piece.placeable);
   }
   for (const Unread& unread : unread_) {
-    digest.Add(static_cast<uint16_t>(unread.buffer))
-        .Add(unread.offset)
-        .Add(unread.length)
-        .Add(unread.urgent);
+    digest.Add(static_cast<uint16_t>(unread.buffer)).Add(unread.offset).Add(unread.length);
   }
 }
 

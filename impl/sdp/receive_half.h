@@ -31,7 +31,6 @@ class ReceiveHalf {
 
   // --- bytes that arrived ---
   void OnPayload(ReceiveBuffer buffer, uint32_t offset, uint32_t length);
-  void OnUrgentByte() { unread_.back().urgent = true; }  // it is the last of the payload before
   bool has_unread() const { return !unread_.empty(); }
   bool may_copy() const { return !unread_.empty() && pieces_.size() > advertised_; }
   // Copies one run of unread bytes into the next place. False: nothing to copy or no place.
@@ -41,6 +40,8 @@ class ReceiveHalf {
   // --- bytes to be read from the peer ---
   std::optional<ReceiveRoom> Room() const;  // where the next byte goes
   bool has_room() const { return !pieces_.empty(); }
+  // Places that the policy would have read into, waiting; counted up to a few.
+  uint32_t LargeReceives() const;
   // A read of `length` bytes into the front of Room() starts. Returns the operation's number.
   uint64_t OnReadStarted(uint32_t length);
   void OnReadFinished(uint64_t operation_number, uint32_t length, Counters& counters);
@@ -93,7 +94,6 @@ class ReceiveHalf {
     bool wait_all = false;
     bool finished = false;  // cancelled: its event is out, only the place is left
     bool ends_short = false;
-    bool urgent = false;  // its last byte is urgent: it takes no more
     Outcome outcome = Outcome::kDone;
     uint64_t length = 0;
     uint64_t assigned = 0;   // bytes that have found their place in it
@@ -114,13 +114,11 @@ class ReceiveHalf {
     ReceiveBuffer buffer{};
     uint32_t offset = 0;
     uint32_t length = 0;
-    bool urgent = false;  // the last byte is
   };
 
   Operation& At(uint64_t number) { return operations_[number - first_number_]; }
   const Operation& At(uint64_t number) const { return operations_[number - first_number_]; }
   void Assign(uint32_t length);
-  void EndAtUrgent(uint64_t number);
   void DropPieces(uint64_t number);
   bool IsAdvertised(uint64_t number) const;
   void GiveUp(uint64_t number, Outcome outcome, Actions& actions);

@@ -28,10 +28,6 @@ void SendHalf::Ask(const AskSend& ask) {
   piece.range = ask.piece;
   piece.number = first_number_ + operations_.size() - 1;
   piece.traits = {ask.piece.length, ask.zcopy_min, ask.path, ask.exposable};
-  if (ask.urgent && !ask.more) {
-    piece.urgent = true;
-    urgent_marks_.PushBack({operation.id, operation.end});
-  }
   pieces_.PushBack(piece);
 }
 
@@ -47,41 +43,11 @@ void SendHalf::AskRefused(const AskSend& ask, Outcome outcome) {
   operations_.back().open = ask.more;
 }
 
-SendHalf::CancelAnswer SendHalf::Cancel(OperationId id, Outcome outcome, Actions& actions) {
-  size_t index = 0;
-  while (index < operations_.size() &&
-         (operations_[index].id != id || operations_[index].finished)) {
-    ++index;
-  }
-  if (index == operations_.size() || operations_[index].open) return CancelAnswer::kUnknown;
-  Operation& operation = operations_[index];
-  if (taken_ > operation.begin) return CancelAnswer::kBegun;
-  const uint64_t length = operation.end - operation.begin;
-  const uint64_t number = first_number_ + index;
-  for (size_t i = pieces_.size(); i > 0; --i) {
-    if (pieces_[i - 1].number == number) pieces_.EraseAt(i - 1);
-  }
-  // The bytes were never part of the stream: what follows moves up.
-  if (has_urgent()) OnUrgentCancelled(operation);
-  operation.end = operation.begin;
-  for (size_t i = index + 1; i < operations_.size(); ++i) {
-    operations_[i].begin -= length;
-    operations_[i].end -= length;
-  }
-  asked_ -= length;
-  Finish(operation, 0, outcome, actions);
-  operation.finished = true;
-  return CancelAnswer::kCancelled;
-}
-
 // --- copying ---
 
 SendRoute SendHalf::RouteOf(const Piece& piece) const {
   SendTraits traits = piece.traits;
-  const uint32_t exposable = piece.urgent ? piece.range.length - 1 : piece.range.length;
-  if (piece.begun || piece.refused_exposure || exposable < kSourceAdvertBytesMin) {
-    traits.exposable = false;
-  }
+  if (piece.begun || piece.refused_exposure) traits.exposable = false;
   return ChooseSendRoute(traits, limits_.policy);
 }
 
@@ -99,10 +65,10 @@ uint32_t SendHalf::BufferRoom() const { return std::min(limits_.payload_max, kSe
 
 // Copies what fits into the open buffer. False: no buffer is free.
 bool SendHalf::CopyPart(Piece& piece, Actions& actions, Counters& counters) {
-  if (filled_.empty() || filled_.back().urgent || filled_.back().bytes == BufferRoom()) {
+  if (filled_.empty() || filled_.back().bytes == BufferRoom()) {
     const std::optional<SendBuffer> buffer = TakeBuffer();
     if (!buffer) return false;
-    filled_.PushBack({*buffer, 0, false});
+    filled_.PushBack({*buffer, 0});
   }
   Filled& open = filled_.back();
   CopyOut copy;
@@ -115,13 +81,14 @@ bool SendHalf::CopyPart(Piece& piece, Actions& actions, Counters& counters) {
   piece.range.offset += copy.source.length;
   piece.range.length -= copy.source.length;
   taken_ += copy.source.length;
-  open.urgent = piece.urgent && piece.range.length == 0;
   ++counters.payload_copies;
   counters.payload_copy_bytes += copy.source.length;
   return true;
 }
 
 void SendHalf::CopyWaiting(Actions& actions, Counters& counters) {
+  // What is advertised may come back, and then goes first.
+  if (!advertised_.empty()) return;
   while (!pieces_.empty()) {
     Piece& piece = pieces_.front();
     if (RouteOf(piece) != SendRoute::kCopy) return;
@@ -134,21 +101,20 @@ void SendHalf::CopyWaiting(Actions& actions, Counters& counters) {
 // --- the wire ---
 
 SendHalf::Next SendHalf::NextPayload(bool draining) const {
-  if (remainder_) return Next::kRemainder;
+  if (!remainders_.empty()) return Next::kRemainder;
   if (!filled_.empty()) {
     // A partly filled buffer waits for company while an earlier message is still on its way; that
     // one's completion sends it off. A queued piece here is one that cannot join the buffer.
     const bool may_leave = filled_.size() > 1 || filled_.front().bytes == BufferRoom() ||
-                           filled_.front().urgent || unfinished_.empty() || !pieces_.empty() ||
-                           draining;
+                           unfinished_.empty() || !pieces_.empty() || draining;
     return may_leave ? Next::kCopied : Next::kNothing;
   }
   if (pieces_.empty()) return Next::kNothing;
   switch (RouteOf(pieces_.front())) {
     case SendRoute::kCopy:
-      return Next::kNothing;  // waits for a send buffer
+      return Next::kNothing;  // waits for a send buffer, or for the adverts before it
     case SendRoute::kGather:
-      return Next::kGathered;
+      return advertised_.empty() ? Next::kGathered : Next::kNothing;
     case SendRoute::kAdvertise:
       return Next::kAdvert;
   }
@@ -161,7 +127,6 @@ void SendHalf::TakeCopied(Send& send) {
   send.copied_bytes = filled.bytes;
   last_taken_ = {emitted_, filled.buffer};
   emitted_ += filled.bytes;
-  if (filled.urgent) OnUrgentTaken(send);
 }
 
 // Adds the front of `piece` to the message; `room` is what the message still takes.
@@ -181,22 +146,20 @@ void SendHalf::TakeRemainder(Send& send) {
   // [7.2] Exactly these bytes come next: nothing else shares their messages.
   last_taken_ = {emitted_, std::nullopt};
   uint32_t room = limits_.payload_max;
-  Gather(send, *remainder_, room);
-  if (remainder_->range.length == 0) remainder_.reset();
+  Gather(send, remainders_.front(), room);
+  if (remainders_.front().range.length == 0) remainders_.PopFront();
 }
 
 void SendHalf::TakeGathered(Send& send) {
   last_taken_ = {emitted_, std::nullopt};
-  uint32_t room = GatherRoom();
+  uint32_t room = limits_.payload_max;
   while (!pieces_.empty() && room > 0 && send.gather_count < limits_.gather_max) {
     Piece& piece = pieces_.front();
     if (RouteOf(piece) != SendRoute::kGather) break;
     const uint32_t before = room;
     Gather(send, piece, room);
     taken_ += before - room;
-    if (piece.range.length > 0) continue;
-    if (piece.urgent) OnUrgentTaken(send);
-    pieces_.PopFront();
+    if (piece.range.length == 0) pieces_.PopFront();
   }
 }
 
@@ -204,50 +167,6 @@ void SendHalf::OnPosted(uint32_t sequence, Counters& counters) {
   unfinished_.PushBack(last_taken_);
   unacknowledged_.PushBack({sequence, last_taken_.begin});
   counters.bytes_sent_copied += emitted_ - last_taken_.begin;
-}
-
-OperationRange SendHalf::AdvertCandidate() const {
-  OperationRange range = pieces_.front().range;
-  if (pieces_.front().urgent) --range.length;  // [10] never in a SrcAvail
-  range.length = std::min(range.length, wire::kAdvertBytesMax);
-  return range;
-}
-
-void SendHalf::OnExposeFailed() { pieces_.front().refused_exposure = true; }
-
-uint64_t SendHalf::TakeAdvert(const OperationRange& range, Send& send) {
-  Piece& piece = pieces_.front();
-  const uint64_t number = piece.number;
-  At(number).uncopied_end = emitted_ + range.length;
-  send.gather[0] = {range.operation, kInlineBytes, range.offset};
-  send.gather_count = 1;
-  last_taken_ = {emitted_, std::nullopt};
-  emitted_ += kInlineBytes;
-  taken_ += range.length;
-  piece.range.offset += range.length;
-  piece.range.length -= range.length;
-  piece.traits.length = piece.range.length;
-  if (piece.range.length == 0) pieces_.PopFront();
-  return number;
-}
-
-void SendHalf::OnAdvertRead(uint64_t operation_number, uint32_t bytes, Counters& counters) {
-  At(operation_number).zero_copy += bytes;
-  emitted_ += bytes;
-  counters.bytes_sent_zero_copy += bytes;
-}
-
-// The inline byte that Combined mode demands is no copy and no Data: an advert that was read to its
-// end counts as zero-copy whole.
-void SendHalf::OnAdvertComplete(uint64_t operation_number, uint32_t inline_bytes) {
-  At(operation_number).zero_copy += inline_bytes;
-}
-
-void SendHalf::OnRemainder(uint64_t operation_number, const OperationRange& range) {
-  Piece piece;
-  piece.range = range;
-  piece.number = operation_number;
-  remainder_ = piece;
 }
 
 void SendHalf::OnPayloadFinished() {
@@ -264,13 +183,13 @@ void SendHalf::OnAcknowledged(uint32_t sequence) {
 void SendHalf::OnAllDelivered() {
   unfinished_.clear();
   unacknowledged_.clear();
+  for (Operation& operation : operations_) operation.exposures = 0;
 }
 
 // --- completion ---
 
-uint64_t SendHalf::Released(uint64_t held_from) const {
-  const uint64_t sent = unfinished_.empty() ? emitted_ : unfinished_.front().begin;
-  return std::min(sent, held_from);
+uint64_t SendHalf::Released() const {
+  return unfinished_.empty() ? emitted_ : unfinished_.front().begin;
 }
 
 uint64_t SendHalf::Delivered() const {
@@ -287,12 +206,13 @@ void SendHalf::Finish(Operation& operation, uint64_t bytes, Outcome outcome, Act
   actions.emplace_back(finish);
 }
 
-void SendHalf::FinishReady(uint64_t held_from, Counters& counters, Actions& actions) {
+void SendHalf::FinishReady(Counters& counters, Actions& actions) {
+  if (dropped_ > 0) FinishDropped(actions);
   while (!operations_.empty()) {
     Operation& operation = operations_.front();
     if (!operation.finished) {
       if (operation.open || taken_ < operation.end) return;
-      if (Released(held_from) < operation.uncopied_end) return;
+      if (operation.exposures > 0 || Released() < operation.uncopied_end) return;
       const bool waits = operation.complete_at == CompleteAt::kDelivered;
       if (waits && Delivered() < operation.end) return;
       const uint64_t bytes = operation.end - operation.begin;
@@ -320,17 +240,20 @@ void SendHalf::FinishAll(Outcome outcome, Actions& actions) {
   operations_.clear();
   pieces_.clear();
   filled_.clear();
-  remainder_.reset();
+  advertised_.clear();
+  remainders_.clear();
+  dropped_ = 0;
   unfinished_.clear();
   unacknowledged_.clear();
   asked_ = taken_ = emitted_;
-  urgent_marks_.clear();
 }
 
 void SendHalf::AddTo(Digest& digest) const {
   digest.Add(asked_).Add(taken_).Add(emitted_).Add(first_number_).Add(buffers_used_);
   for (const Operation& operation : operations_) {
     digest.Add(static_cast<uint32_t>(operation.id)).Add(operation.open).Add(operation.finished);
+    digest.Add(operation.dropped).Add(operation.abort_if_begun).Add(operation.exposures);
+    digest.Add(static_cast<uint8_t>(operation.cancel));
     digest.Add(static_cast<uint8_t>(operation.complete_at));
     digest.Add(static_cast<uint8_t>(operation.outcome)).Add(operation.begin).Add(operation.end);
     digest.Add(operation.uncopied_end).Add(operation.zero_copy);
@@ -339,17 +262,18 @@ void SendHalf::AddTo(Digest& digest) const {
     digest.Add(static_cast<uint32_t>(piece.range.operation)).Add(piece.range.offset);
     digest.Add(piece.range.length).Add(piece.number).Add(piece.begun);
     digest.Add(piece.refused_exposure).Add(piece.traits.length).Add(piece.traits.zcopy_min);
-    digest.Add(static_cast<uint8_t>(piece.traits.path))
-        .Add(piece.traits.exposable)
-        .Add(piece.urgent);
+    digest.Add(static_cast<uint8_t>(piece.traits.path)).Add(piece.traits.exposable);
   };
-  for (const UrgentMark& mark : urgent_marks_) digest.Add(mark.end);
   digest.Add(pieces_.size());
   for (const Piece& piece : pieces_) add_piece(piece);
-  digest.Add(remainder_.has_value());
-  if (remainder_) add_piece(*remainder_);
+  digest.Add(advertised_.size()).Add(remainders_.size());
+  for (const Advertised& it : advertised_) {
+    add_piece(it.piece);
+    digest.Add(it.inline_bytes);
+  }
+  for (const Piece& piece : remainders_) add_piece(piece);
   for (const Filled& filled : filled_) {
-    digest.Add(static_cast<uint16_t>(filled.buffer)).Add(filled.bytes).Add(filled.urgent);
+    digest.Add(static_cast<uint16_t>(filled.buffer)).Add(filled.bytes);
   }
   for (const Unfinished& sent : unfinished_) {
     digest.Add(sent.begin).Add(sent.buffer ? 1u + static_cast<uint16_t>(*sent.buffer) : 0u);

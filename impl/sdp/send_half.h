@@ -22,8 +22,9 @@ namespace esdp::sdp {
 //   taken     moved out of the queue: copied, gathered into a message, or advertised
 //   emitted   on the wire, or read by the peer
 //
-// Three sources feed messages, in this order: the remainder of an advert that the peer asked to be
-// sent (SendSm), copied bytes in send buffers, queued pieces.
+// Three sources feed messages, in this order: the remainders of adverts that the peer asked to be
+// sent (SendSm), copied bytes in send buffers, queued pieces. While pieces are advertised nothing
+// else is copied or gathered: what is not read of them comes back to the head of the queue.
 class SendHalf {
  public:
   // What could leave next, if credits, slots and adverts allow.
@@ -41,11 +42,16 @@ class SendHalf {
   void Ask(const AskSend& ask);
   // Takes an operation that is too late; it ends with `outcome` when its turn comes.
   void AskRefused(const AskSend& ask, Outcome outcome);
-  enum class CancelAnswer : uint8_t { kUnknown, kCancelled, kBegun };
-  CancelAnswer Cancel(OperationId operation, Outcome outcome, Actions& actions);
+  // kAdvertised: its adverts must be taken back, then OnAdvertsRevoked decides. kPartlyRead: so
+  // that the rest goes as Data; it is too late for more.
+  enum class CancelAnswer : uint8_t { kUnknown, kCancelled, kBegun, kAdvertised, kPartlyRead };
+  CancelAnswer Cancel(const AskCancel& ask, Actions& actions);
 
   // Copies queued small pieces into send buffers, as far as there are any.
   void CopyWaiting(Actions& actions, Counters& counters);
+
+  // Whether pieces may be advertised now; if not, they go as Data.
+  void LetAdvertise(bool may) { limits_.policy.may_advertise = may; }
 
   // --- the wire. The caller asks NextPayload, calls the Take of that kind, and posts it. ---
   // `draining`: nothing will follow, so a partly filled buffer need not wait.
@@ -59,38 +65,43 @@ class SendHalf {
   // The piece that kAdvert speaks of; it stays queued until TakeAdvert.
   OperationRange AdvertCandidate() const;
   void OnExposeFailed();  // the candidate goes as Data
-  // The candidate is advertised: fills the inline bytes. Returns the operation's number.
-  uint64_t TakeAdvert(const OperationRange& range, Send& send);
-  // Outcome of the advert: bytes that the peer has read; what it wants sent instead.
-  void OnAdvertRead(uint64_t operation_number, uint32_t bytes, Counters& counters);
-  void OnAdvertComplete(uint64_t operation_number, uint32_t inline_bytes);
-  void OnRemainder(uint64_t operation_number, const OperationRange& range);
+  // The candidate is advertised, its first `inline_bytes` with the message. Returns the
+  // operation's number.
+  uint64_t TakeAdvert(const OperationRange& range, uint32_t inline_bytes, Send& send);
+  // What became of the oldest advert: bytes that the peer has read; all of them; it wants the rest
+  // sent.
+  void OnAdvertRead(uint32_t bytes, Counters& counters);
+  void OnAdvertComplete();
+  [[nodiscard]] bool OnAdvertRefused();  // false: a cancel was to abort the connection now
+  // No advert is outstanding any more: what was not read of them waits again, in order. Operations
+  // whose cancel was asked end with it, if they have moved no byte. False: one that has was to
+  // abort the connection.
+  [[nodiscard]] bool OnAdvertsRevoked(Actions& actions);
+  // One advert of this operation is out of the peer's reach.
+  void OnWithdrawn(uint64_t operation_number);
 
   void OnPayloadFinished();                // the oldest unfinished payload message has left
   void OnAcknowledged(uint32_t sequence);  // MSeqAck
   void OnAllDelivered();                   // the connection ended in order
   uint64_t emitted() const { return emitted_; }
 
-  // --- urgent bytes: send_half_urgent.cc. A Take that ends with one sets OOB_PRES. ---
-  bool has_urgent() const { return !urgent_marks_.empty(); }
-  // User bytes that no message has carried or advertised, up to and with the next urgent one.
-  std::optional<uint64_t> UrgentAhead() const;
-  bool CarriesNextUrgent(OperationId operation) const;
-
-  // Finishes what is done, in order. Memory from stream position `held_from` on is exposed.
-  void FinishReady(uint64_t held_from, Counters& counters, Actions& actions);
+  // Finishes what is done, in order.
+  void FinishReady(Counters& counters, Actions& actions);
   // The end: everything left ends with `outcome`.
   void FinishAll(Outcome outcome, Actions& actions);
 
   // No byte is waiting to be emitted.
-  bool drained() const { return pieces_.empty() && filled_.empty() && !remainder_; }
+  bool drained() const { return pieces_.empty() && filled_.empty() && remainders_.empty(); }
   bool has_pieces() const { return !pieces_.empty(); }
+  // Large sends waiting or advertised, counted up to a few.
+  uint32_t LargeSends() const;
   bool empty() const { return operations_.empty(); }
 
   bool Holds() const {
-    return emitted_ <= taken_ && taken_ <= asked_ && buffers_used_ <= limits_.send_buffers;
+    return emitted_ <= taken_ && taken_ <= asked_ && buffers_used_ <= limits_.send_buffers &&
+           (advertised_.empty() || filled_.empty());
   }
-  bool in_remainder() const { return remainder_.has_value(); }
+  bool in_remainder() const { return !remainders_.empty(); }
   void AddTo(Digest& digest) const;
 
  private:
@@ -98,10 +109,14 @@ class SendHalf {
     OperationId id{};
     bool open = false;      // more pieces follow
     bool finished = false;  // cancelled: its event is out, only the place is left
+    bool dropped = false;   // cancelled: its event waits for its adverts to be withdrawn
+    bool abort_if_begun = false;
     CompleteAt complete_at = CompleteAt::kReusable;
     Outcome outcome = Outcome::kDone;
-    uint64_t begin = 0, end = 0;  // stream positions
-    uint64_t uncopied_end = 0;    // end of its last byte that left from its own memory
+    Outcome cancel = Outcome::kDone;  // what it ends with, if its adverts come back whole
+    uint32_t exposures = 0;           // adverts that the peer may reach it by
+    uint64_t begin = 0, end = 0;      // stream positions
+    uint64_t uncopied_end = 0;        // end of its last byte that left from its own memory
     uint64_t zero_copy = 0;
   };
   struct Piece {
@@ -110,20 +125,18 @@ class SendHalf {
     SendTraits traits;    // of the whole piece
     bool begun = false;   // its route is settled and is not kAdvertise
     bool refused_exposure = false;
-    bool urgent = false;  // ends with an urgent byte
+  };
+  struct Advertised {
+    Piece piece;  // what is left to be read
+    uint32_t inline_bytes = 0;
   };
   struct Filled {
     SendBuffer buffer{};
     uint32_t bytes = 0;
-    bool urgent = false;  // ends with an urgent byte: takes no more
   };
   struct Unfinished {
     uint64_t begin = 0;
     std::optional<SendBuffer> buffer;
-  };
-  struct UrgentMark {
-    OperationId id{};
-    uint64_t end = 0;  // stream position behind the urgent byte
   };
   struct Unacknowledged {
     uint32_t sequence = 0;
@@ -132,14 +145,16 @@ class SendHalf {
 
   SendRoute RouteOf(const Piece& piece) const;
   Operation& At(uint64_t number) { return operations_[number - first_number_]; }
-  uint32_t GatherRoom() const;
-  void OnUrgentTaken(Send& send);
-  void OnUrgentCancelled(const Operation& operation);
   std::optional<SendBuffer> TakeBuffer();
   bool CopyPart(Piece& piece, Actions& actions, Counters& counters);
   void Gather(Send& send, Piece& piece, uint32_t& room);
-  uint64_t Released(uint64_t held_from) const;  // below it memory is out of everyone's reach
-  uint64_t Delivered() const;                   // below it the peer has the bytes
+  bool IsAdvertised(uint64_t number) const;
+  void DropPieces(uint64_t number);
+  void Drop(size_t index, Outcome outcome, Actions& actions);
+  bool ResolveCancel(size_t index, Actions& actions);
+  void FinishDropped(Actions& actions);
+  uint64_t Released() const;   // below it no message of ours needs the memory
+  uint64_t Delivered() const;  // below it the peer has the bytes
   void Finish(Operation& operation, uint64_t bytes, Outcome outcome, Actions& actions);
   uint32_t BufferRoom() const;
 
@@ -147,14 +162,15 @@ class SendHalf {
   GrowingRing<Operation> operations_;
   uint64_t first_number_ = 0;  // of operations_[0]
   GrowingRing<Piece> pieces_;
-  GrowingRing<Filled> filled_;  // the last may be partly filled
-  std::optional<Piece> remainder_;
+  GrowingRing<Filled> filled_;          // the last may be partly filled
+  GrowingRing<Advertised> advertised_;  // oldest first
+  GrowingRing<Piece> remainders_;       // oldest first
+  uint32_t dropped_ = 0;                // operations that are `dropped` and not `finished`
   GrowingRing<Unfinished> unfinished_;
   GrowingRing<Unacknowledged> unacknowledged_;
 
   std::vector<SendBuffer> free_buffers_;
-  uint16_t buffers_used_ = 0;             // beyond it none was ever touched
-  GrowingRing<UrgentMark> urgent_marks_;  // that have not left
+  uint16_t buffers_used_ = 0;  // beyond it none was ever touched
 
   uint64_t asked_ = 0, taken_ = 0, emitted_ = 0;
   Unfinished last_taken_;

@@ -4,108 +4,148 @@
 
 namespace esdp::sdp {
 
-void SourceAdvert::Offer(const OperationRange& range, Actions& actions) {
-  state_ = State::kOffering;
-  id_ = AdvertId{next_id_++};
-  range_ = range;
-  acknowledged_ = 0;
+void SourceAdvert::Offer(const OperationRange& range, uint32_t inline_bytes, Actions& actions) {
+  offering_ = true;
+  offer_ = Advert{};
+  offer_.id = AdvertId{next_id_++};
+  offer_.range = range;
+  offer_.inline_bytes = inline_bytes;
   Expose expose;
-  expose.advert = id_;
+  expose.advert = offer_.id;
   expose.range = range;
   expose.right = Right::kRemoteRead;
   actions.emplace_back(expose);
 }
 
 bool SourceAdvert::OnExposed(const Exposed& answer) {
-  if (state_ != State::kOffering || answer.advert != id_) return false;
-  remote_ = answer.range;
+  if (!offering_ || answer.advert != offer_.id) return false;
+  offer_.remote = answer.range;
   return true;
 }
 
 bool SourceAdvert::OnExposeFailed(AdvertId id) {
-  if (state_ != State::kOffering || id != id_) return false;
-  state_ = State::kIdle;
+  if (!offering_ || id != offer_.id) return false;
+  offering_ = false;
   return true;
 }
 
 wire::SrcAvail SourceAdvert::Message() const {
-  return {range_.length, remote_.key, remote_.address};
+  return {offer_.range.length, offer_.remote.key, offer_.remote.address};
 }
 
-void SourceAdvert::OnPosted(uint64_t operation_number, uint64_t stream_begin) {
-  state_ = State::kOutstanding;
-  operation_number_ = operation_number;
-  begin_ = stream_begin;
+void SourceAdvert::OnPosted(uint64_t operation_number, uint32_t sequence) {
+  offering_ = false;
+  offer_.operation_number = operation_number;
+  offer_.sequence = sequence;
+  adverts_.PushBack(offer_);
+  revoked_last_ = false;
+}
+
+// --- the peer's answers ---
+
+const char* SourceAdvert::CheckCompletion(uint32_t bytes,
+                                          std::optional<uint32_t> invalidated_key) const {
+  if (adverts_.empty()) {
+    // [17] It may have crossed the SinkAvail or the cancel that took the advert back.
+    return revoked_last_ ? nullptr : "RdmaRdCompl: no SrcAvail is outstanding";
+  }
+  const Advert& oldest = adverts_.front();
+  if (bytes > oldest.left()) return "RdmaRdCompl.Len: more than the advert has left";
+  if (invalidated_key && (*invalidated_key != oldest.remote.key || bytes != oldest.left())) {
+    return "RKey: invalidated, but not of the advert being completed";
+  }
+  return nullptr;
 }
 
 SourceAdvert::Progress SourceAdvert::OnRdmaRdCompl(uint32_t bytes,
                                                    std::optional<uint32_t> invalidated_key,
                                                    Actions& actions) {
   Progress progress;
-  if (!outstanding()) {
-    progress.violation = "RdmaRdCompl: no SrcAvail is outstanding";
-    return progress;
-  }
-  const uint32_t left = range_.length - kInlineBytes - acknowledged_;
-  if (bytes > left) {
-    progress.violation = "RdmaRdCompl.Len: more than the advert has left";
-    return progress;
-  }
-  if (invalidated_key && (*invalidated_key != remote_.key || bytes != left)) {
-    progress.violation = "RKey: invalidated, but not of the advert being completed";
-    return progress;
-  }
-  acknowledged_ += bytes;
-  progress.operation_number = operation_number_;
+  progress.violation = CheckCompletion(bytes, invalidated_key);
+  if (progress.violation != nullptr || adverts_.empty()) return progress;
+  Advert& oldest = adverts_.front();
+  oldest.acknowledged += bytes;
   progress.bytes_read = bytes;
-  progress.complete = bytes == left;
-  if (progress.complete) WithdrawNow(invalidated_key.has_value(), actions);
+  progress.complete = oldest.left() == 0;
+  if (progress.complete) WithdrawOldest(invalidated_key.has_value(), actions);
   return progress;
 }
 
-SourceAdvert::Progress SourceAdvert::OnSendSm(Actions& actions) {
+SourceAdvert::Progress SourceAdvert::OnSendSm(uint32_t acknowledged, Actions& actions) {
   Progress progress;
-  if (!outstanding()) return progress;  // [17] a race, not an error
-  const uint32_t gone = kInlineBytes + acknowledged_;
-  progress.operation_number = operation_number_;
-  progress.remainder = OperationRange{range_.operation, range_.length - gone, range_.offset + gone};
-  WithdrawNow(false, actions);
+  // [17] A race, not an error. [7.3] An answer cannot be older than what it answers.
+  if (adverts_.empty() || !AtOrAfter(acknowledged, adverts_.front().sequence)) return progress;
+  if (cancel_ == Cancel::kSent && AtOrAfter(acknowledged, cancel_sequence_)) {
+    progress.revoked = true;
+    RevokeAll(actions);
+  } else {
+    progress.refused = true;
+    WithdrawOldest(false, actions);
+  }
   return progress;
 }
 
-void SourceAdvert::WithdrawNow(bool already_invalidated, Actions& actions) {
+void SourceAdvert::WithdrawOldest(bool already_invalidated, Actions& actions) {
+  const Advert oldest = adverts_.TakeFront();
   Withdraw withdraw;
-  withdraw.advert = id_;
+  withdraw.advert = oldest.id;
   withdraw.already_invalidated = already_invalidated;
   actions.emplace_back(withdraw);
-  leaving_.PushBack({id_, begin_, false});
-  state_ = State::kIdle;
+  leaving_.PushBack({oldest.id, oldest.operation_number});
+  // [7.4] A cancel that finds everything Processed gets no answer.
+  if (adverts_.empty()) cancel_ = Cancel::kNone;
 }
 
-void SourceAdvert::OnWithdrawn(AdvertId id) {
-  for (Leaving& leaving : leaving_) {
-    if (leaving.id == id) leaving.withdrawn = true;
+// --- taking back ---
+
+void SourceAdvert::AskCancel() {
+  if (outstanding() && cancel_ == Cancel::kNone) cancel_ = Cancel::kOwed;
+}
+
+void SourceAdvert::OnCancelPosted(uint32_t sequence) {
+  cancel_ = Cancel::kSent;
+  cancel_sequence_ = sequence;
+}
+
+void SourceAdvert::RevokeAll(Actions& actions) {
+  revoked_last_ = outstanding();
+  while (outstanding()) WithdrawOldest(false, actions);
+}
+
+std::optional<uint64_t> SourceAdvert::OnWithdrawn(AdvertId id) {
+  for (size_t i = 0; i < leaving_.size(); ++i) {
+    if (leaving_[i].id != id) continue;
+    const uint64_t number = leaving_[i].operation_number;
+    leaving_.EraseAt(i);
+    return number;
   }
-  while (!leaving_.empty() && leaving_.front().withdrawn) leaving_.PopFront();
+  return std::nullopt;
 }
 
-uint64_t SourceAdvert::HeldFrom() const {
-  if (!leaving_.empty()) return leaving_.front().begin;
-  return outstanding() ? begin_ : kNowhere;
-}
+// --- the whole ---
 
 bool SourceAdvert::Holds() const {
-  return idle() || uint64_t{acknowledged_} + kInlineBytes <= range_.length;
+  if (cancelling() && !outstanding()) return false;
+  for (const Advert& advert : adverts_) {
+    if (uint64_t{advert.acknowledged} + advert.inline_bytes >= advert.range.length) return false;
+  }
+  return true;
+}
+
+void SourceAdvert::Advert::AddTo(Digest& digest) const {
+  digest.Add(static_cast<uint32_t>(id)).Add(static_cast<uint32_t>(range.operation));
+  digest.Add(range.length).Add(range.offset).Add(remote.key).Add(remote.address);
+  digest.Add(inline_bytes).Add(acknowledged).Add(sequence).Add(operation_number);
 }
 
 void SourceAdvert::AddTo(Digest& digest) const {
-  digest.Add(static_cast<uint8_t>(state_)).Add(static_cast<uint32_t>(id_)).Add(next_id_);
-  digest.Add(static_cast<uint32_t>(range_.operation)).Add(range_.length).Add(range_.offset);
-  digest.Add(remote_.key).Add(remote_.address).Add(acknowledged_).Add(operation_number_);
-  digest.Add(begin_).Add(leaving_.size());
+  digest.Add(offering_).Add(next_id_).Add(adverts_.size()).Add(leaving_.size());
+  if (offering_) offer_.AddTo(digest);
+  for (const Advert& advert : adverts_) advert.AddTo(digest);
   for (const Leaving& leaving : leaving_) {
-    digest.Add(static_cast<uint32_t>(leaving.id)).Add(leaving.begin).Add(leaving.withdrawn);
+    digest.Add(static_cast<uint32_t>(leaving.id)).Add(leaving.operation_number);
   }
+  digest.Add(static_cast<uint8_t>(cancel_)).Add(cancel_sequence_).Add(revoked_last_);
 }
 
 }  // namespace esdp::sdp

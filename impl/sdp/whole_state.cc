@@ -7,24 +7,24 @@ namespace esdp::sdp {
 bool Connection::Holds() const {
   if (credits_.posted() > config_.receive_buffers) return false;
   if (posted_sends_.size() + reader_.reads_in_flight() > config_.send_work_max) return false;
-  const bool quiet =
-      !source_.outstanding() || send_.NextPayload(true) != SendHalf::Next::kRemainder;
-  return quiet && credits_.Holds() && send_.Holds() && source_.Holds() && receive_.Holds() &&
+  if (source_.count() > peer_.max_adverts) return false;
+  return credits_.Holds() && send_.Holds() && source_.Holds() && receive_.Holds() &&
          reader_.Holds();
 }
 
 uint64_t Connection::digest() const {
   Digest digest;
   digest.Add(static_cast<uint8_t>(phase_)).Add(static_cast<uint8_t>(cause_)).Add(reads_out_max_);
+  digest.Add(peer_may_read_);
   peer_.AddTo(digest);
   credits_.AddTo(digest);
   send_.AddTo(digest);
   source_.AddTo(digest);
   receive_.AddTo(digest);
   reader_.AddTo(digest);
+  modes_.AddTo(digest);
+  mode_policy_.AddTo(digest);
   teardown_.AddTo(digest);
-  urgent_out_.AddTo(digest);
-  urgent_in_.AddTo(digest);
   digest.Add(posted_sends_.size()).Add(early_.size());
   for (const SendKind kind : posted_sends_) digest.Add(static_cast<uint8_t>(kind));
   for (const MessageArrived& arrived : early_) digest.Add(arrived.message.base.sequence);

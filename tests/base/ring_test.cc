@@ -159,5 +159,27 @@ TEST(GrowingRingTest, DoesWhatADequeDoesWhateverTheOrderOfCalls) {
   EXPECT_TRUE(std::equal(ring.begin(), ring.end(), model.begin(), model.end()));
 }
 
+TEST(GrowingRingTest, WhatIsPushedToTheFrontComesOutFirstAlsoAcrossTheEdgeAndWhileGrowing) {
+  GrowingRing<int> ring;
+  for (int i = 0; i < 3; ++i) ring.PushBack(i);
+  for (int i = 1; i < 20; ++i) ring.PushFront(-i);
+
+  for (int i = 19; i > 0; --i) EXPECT_EQ(ring.TakeFront(), -i);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ring.TakeFront(), i);
+  EXPECT_TRUE(ring.empty());
+}
+
+TEST(GrowingRingTest, TheTailIsTakenOutFromTheBack) {
+  GrowingRing<int> ring;
+  for (int i = 0; i < 6; ++i) ring.PushBack(i);
+  ring.PopFront();
+  ring.PushBack(6);
+
+  EXPECT_EQ(ring.TakeBack(), 6);
+  EXPECT_EQ(ring.TakeBack(), 5);
+  EXPECT_EQ(ring.size(), 4u);
+  EXPECT_EQ(ring.back(), 4);
+}
+
 }  // namespace
 }  // namespace esdp

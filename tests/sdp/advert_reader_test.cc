@@ -167,6 +167,7 @@ TEST_F(AdvertReaderTest, OnlyTheCompletingMessageInvalidatesTheKeyAndOnlyIfThePe
   for (const bool allows : {true, false}) {
     Solo solo(SmallConfig(true));
     Solo::Peer peer;
+    peer.max_adverts = 16;
     peer.capabilities = allows ? wire::kCapabilityInvalidate : uint8_t{0};
     solo.Establish(peer);
     AskReceive traits;
@@ -246,7 +247,7 @@ TEST_F(AdvertReaderTest, AReceiveWithBytesEndsShortInsteadOfRefusingAnAdvert) {
 }
 
 // R15.1
-TEST_F(AdvertReaderTest, BothSidesAdvertisingWithoutAReceiveIsBrokenBySendSm) {
+TEST_F(AdvertReaderTest, BothSidesAdvertisingWithoutAReceiveIsBrokenByTakingOursBack) {
   solo_.Establish();
   AskSend traits;
   traits.exposable = true;
@@ -256,7 +257,11 @@ TEST_F(AdvertReaderTest, BothSidesAdvertisingWithoutAReceiveIsBrokenBySendSm) {
 
   Advert(1);
 
-  EXPECT_EQ(solo_.Sent<wire::SendSm>().size(), 1u);
+  EXPECT_EQ(solo_.Sent<wire::SrcAvailCancel>().size(), 1u);
+  solo_.Arrive(wire::SendSm{});
+  EXPECT_EQ(solo_.Last<Withdraw>().size(), 1u);
+  EXPECT_EQ(solo_.Sent<wire::SrcAvail>().size(), 0u) << "it would close the circle again";
+  EXPECT_GT(solo_.Sent<wire::Data>().size(), 0u);
 }
 
 TEST_F(AdvertReaderTest, IllegalAdvertsEndTheConnection) {

@@ -11,6 +11,7 @@ Config SmallConfig(bool connecting) {
   config.receive_buffer_bytes = 40;
   config.send_buffers = 2;
   config.coalesce_max = 8;
+  config.max_adverts = 1;
   config.remote_invalidate = true;
   return config;
 }
@@ -73,11 +74,13 @@ void AddSourceAdverts(std::vector<Scenario>& all) {
   Expect(
       it, 400000, 11000,
       MarksOf(Mark::kReadWhole, Mark::kReadInParts, Mark::kAdvertsCrossed, Mark::kBlockedBothWays));
+  it.large = true;
   all.push_back(it);
 
   it = Make("BlockedBothWays", {{{DirectSend(0, 12), Then(DirectReceive(4, 12))}}},
             {{{DirectSend(0, 12), Then(DirectReceive(4, 12))}}});
-  Expect(it, 900, 3, MarksOf(Mark::kAdvertsCrossed, Mark::kBlockedBothWays, Mark::kSendSmPlain));
+  Expect(it, 900, 3,
+         MarksOf(Mark::kAdvertsCrossed, Mark::kBlockedBothWays, Mark::kUnreadCancelled));
   all.push_back(it);
 }
 

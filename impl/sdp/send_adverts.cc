@@ -1,0 +1,175 @@
+#include <algorithm>
+
+#include "impl/sdp/limits.h"
+#include "impl/sdp/send_half.h"
+
+// The send half's bytes that the peer is asked to read, and the cancel that takes them back.
+
+namespace esdp::sdp {
+
+// --- adverts ---
+
+uint32_t SendHalf::LargeSends() const {
+  uint32_t count = static_cast<uint32_t>(advertised_.size());
+  for (size_t i = 0; i < pieces_.size() && i < 2; ++i) {
+    if (RouteOf(pieces_[i]) == SendRoute::kAdvertise) ++count;
+  }
+  return count;
+}
+
+OperationRange SendHalf::AdvertCandidate() const {
+  OperationRange range = pieces_.front().range;
+  range.length = std::min(range.length, wire::kAdvertBytesMax);
+  return range;
+}
+
+void SendHalf::OnExposeFailed() { pieces_.front().refused_exposure = true; }
+
+uint64_t SendHalf::TakeAdvert(const OperationRange& range, uint32_t inline_bytes, Send& send) {
+  Piece& piece = pieces_.front();
+  const uint64_t number = piece.number;
+  Operation& operation = At(number);
+  ++operation.exposures;
+  Advertised advertised{piece, inline_bytes};
+  advertised.piece.range = {range.operation, range.length - inline_bytes,
+                            range.offset + inline_bytes};
+  last_taken_ = {emitted_, std::nullopt};
+  if (inline_bytes > 0) {
+    send.gather[0] = {range.operation, inline_bytes, range.offset};
+    send.gather_count = 1;
+    emitted_ += inline_bytes;
+  }
+  taken_ += range.length;
+  operation.uncopied_end = taken_;
+  piece.range.offset += range.length;
+  piece.range.length -= range.length;
+  piece.traits.length = piece.range.length;
+  if (piece.range.length == 0) pieces_.PopFront();
+  advertised_.PushBack(advertised);
+  return number;
+}
+
+void SendHalf::OnAdvertRead(uint32_t bytes, Counters& counters) {
+  Piece& piece = advertised_.front().piece;
+  piece.range.offset += bytes;
+  piece.range.length -= bytes;
+  At(piece.number).zero_copy += bytes;
+  emitted_ += bytes;
+  counters.bytes_sent_zero_copy += bytes;
+}
+
+// The inline byte that Combined mode demands is no copy and no Data: an advert that was read to its
+// end counts as zero-copy whole.
+void SendHalf::OnAdvertComplete() {
+  const Advertised done = advertised_.TakeFront();
+  At(done.piece.number).zero_copy += done.inline_bytes;
+}
+
+bool SendHalf::OnAdvertRefused() {
+  const Piece rest = advertised_.TakeFront().piece;
+  remainders_.PushBack(rest);
+  return !At(rest.number).abort_if_begun;
+}
+
+void SendHalf::OnWithdrawn(uint64_t operation_number) {
+  if (operation_number < first_number_) return;  // the connection ended before
+  if (operation_number - first_number_ >= operations_.size()) return;
+  Operation& operation = At(operation_number);
+  if (operation.exposures > 0) --operation.exposures;
+}
+
+bool SendHalf::OnAdvertsRevoked(Actions& actions) {
+  while (!advertised_.empty()) {
+    Piece piece = advertised_.TakeBack().piece;
+    Operation& operation = At(piece.number);
+    taken_ -= piece.range.length;
+    operation.uncopied_end = std::min(operation.uncopied_end, taken_);
+    piece.traits.length = piece.range.length;
+    pieces_.PushFront(piece);
+  }
+  bool kept = true;
+  for (size_t i = 0; i < operations_.size(); ++i) {
+    if (operations_[i].cancel != Outcome::kDone) kept = ResolveCancel(i, actions) && kept;
+  }
+  return kept;
+}
+
+// --- cancel [es-api D.2, 8] ---
+
+SendHalf::CancelAnswer SendHalf::Cancel(const AskCancel& ask, Actions& actions) {
+  size_t index = 0;
+  while (index < operations_.size() &&
+         (operations_[index].id != ask.operation || operations_[index].finished ||
+          operations_[index].dropped)) {
+    ++index;
+  }
+  if (index == operations_.size() || operations_[index].open) return CancelAnswer::kUnknown;
+  Operation& operation = operations_[index];
+  if (taken_ <= operation.begin) {
+    Drop(index, ask.outcome, actions);
+    return CancelAnswer::kCancelled;
+  }
+  if (!IsAdvertised(first_number_ + index)) return CancelAnswer::kBegun;
+  operation.cancel = ask.outcome;
+  operation.abort_if_begun = ask.mode == CancelMode::kAbortConnection;
+  return emitted_ > operation.begin ? CancelAnswer::kPartlyRead : CancelAnswer::kAdvertised;
+}
+
+bool SendHalf::IsAdvertised(uint64_t number) const {
+  for (const Advertised& advertised : advertised_) {
+    if (advertised.piece.number == number) return true;
+  }
+  return false;
+}
+
+void SendHalf::DropPieces(uint64_t number) {
+  for (size_t i = pieces_.size(); i > 0; --i) {
+    if (pieces_[i - 1].number == number) pieces_.EraseAt(i - 1);
+  }
+}
+
+// The operation's bytes were never part of the stream: what follows moves up.
+void SendHalf::Drop(size_t index, Outcome outcome, Actions& actions) {
+  DropPieces(first_number_ + index);
+  Operation& operation = operations_[index];
+  const uint64_t length = operation.end - operation.begin;
+  operation.end = operation.uncopied_end = operation.begin;
+  operation.outcome = outcome;
+  operation.dropped = true;
+  for (size_t i = index + 1; i < operations_.size(); ++i) {
+    operations_[i].begin -= length;
+    operations_[i].end -= length;
+  }
+  asked_ -= length;
+  ++dropped_;
+  FinishDropped(actions);
+}
+
+// [es-api D.2, 11] Not before the last of its keys is dead. It has moved no byte, so it may
+// overtake.
+void SendHalf::FinishDropped(Actions& actions) {
+  for (Operation& operation : operations_) {
+    if (!operation.dropped || operation.finished || operation.exposures > 0) continue;
+    Finish(operation, 0, operation.outcome, actions);
+    operation.finished = true;
+    --dropped_;
+  }
+}
+
+// Its adverts have come back. False: it must abort the connection, for some of it has gone.
+bool SendHalf::ResolveCancel(size_t index, Actions& actions) {
+  Operation& operation = operations_[index];
+  const Outcome outcome = operation.cancel;
+  operation.cancel = Outcome::kDone;
+  if (taken_ <= operation.begin) {
+    Drop(index, outcome, actions);
+    return true;
+  }
+  // The rest leaves on the way that needs nothing of the peer but buffers.
+  for (Piece& piece : pieces_) {
+    if (piece.number == first_number_ + index) piece.refused_exposure = true;
+  }
+  return !operation.abort_if_begun;
+}
+
+}  // namespace esdp::sdp
