@@ -10,6 +10,9 @@
 namespace esdp::sdp::exhaustion {
 namespace {
 
+// No way of a scenario is so long unless two ends go round in circles: MSeq tells each round apart.
+constexpr size_t kWayMax = 300;
+
 // A state on the way to the present one, and which of its happenings are tried.
 struct Place {
   World world;
@@ -54,6 +57,7 @@ class Search {
     result_.depth = std::max(result_.depth, way_.size());
     if (!place.possible.empty()) {
       way_.push_back(std::move(place));
+      if (way_.size() > kWayMax) result_.counterexample = Tell();
       return;
     }
     ++result_.ends;
@@ -67,8 +71,9 @@ class Search {
     World world(scenario_);
     std::string text = std::string(scenario_.name) + ":\n";
     for (const Place& place : way_) {
-      world.Do(place.possible[place.next - 1], &text);
+      if (place.next > 0) world.Do(place.possible[place.next - 1], &text);
     }
+    if (way_.size() > kWayMax) return text + "==> no end: the two go round in circles\n";
     std::vector<Happening> possible;
     world.Possible(possible);
     if (world.wrong().empty() && possible.empty()) world.CheckEnd(&text);

@@ -7,8 +7,11 @@
 namespace esdp::sdp::exhaustion {
 namespace {
 
-// Two sides that hold unread bytes tell each other of buffers for ever, ever more slowly.
-constexpr Time kEndOfTime = Time{} + std::chrono::minutes(3);
+// Two sides that hold unread bytes tell each other of buffers for ever, ever more slowly: what they
+// have not done by this time they will not do.
+constexpr Time kPatience = Time{} + std::chrono::milliseconds(300);
+
+bool Fires(Timer timer, Time at) { return timer != Timer::kAcknowledge || at <= kPatience; }
 
 }  // namespace
 
@@ -98,19 +101,21 @@ void World::CollectTimers(std::vector<Happening>& possible) const {
   const bool idle = possible.empty();
   Time limit = now_;
   if (scenario_->timers_race) {
-    limit = kEndOfTime;
+    limit = kTimeInfinite;
   } else if (idle) {
     limit = kTimeInfinite;
     for (const End& end : ends_) {
       if (end.lost) continue;
-      for (const auto& [timer, at] : end.timers) limit = std::min(limit, std::max(at, now_));
+      for (const auto& [timer, at] : end.timers) {
+        if (Fires(timer, at)) limit = std::min(limit, std::max(at, now_));
+      }
     }
   }
   for (uint8_t i = 0; i < 2; ++i) {
     if (ends_[i].lost) continue;
     for (const auto& [timer, at] : ends_[i].timers) {
-      const bool due = at <= limit && at <= kEndOfTime;
-      if (due) possible.push_back({i, What::kTimer, static_cast<uint8_t>(timer)});
+      if (at <= limit && Fires(timer, at))
+        possible.push_back({i, What::kTimer, static_cast<uint8_t>(timer)});
     }
   }
 }
