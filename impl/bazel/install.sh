@@ -23,6 +23,7 @@ esdp_test_packages=(
   iperf3
   libclang-rt-14-dev
   universal-ctags
+  valgrind
 )
 
 esdp_say() { printf '== %s\n' "$*"; }
