@@ -50,7 +50,8 @@ class EventQueue {
   //   FailedPrecondition  debug builds: fewer operations are outstanding than min_events asks for,
   //   so it could never end;
   //                       also after fork.
-  // With manual progress it moves the whole Context; with "sim" it moves virtual time.
+  // With manual progress it moves the whole Context; with "sim" it moves virtual time. With a
+  // progress thread one of the threads that wait here does its work meanwhile.
   absl::StatusOr<size_t> Dequeue(absl::Span<Event> out, const WaitArgs& wait = {});
   // The same without waiting; 0 when there is none.
   absl::StatusOr<size_t> TryDequeue(absl::Span<Event> out);

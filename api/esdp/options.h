@@ -24,7 +24,8 @@ inline constexpr uint64_t kNever = ~uint64_t{0};
 inline constexpr uint64_t kDefaultThreshold = 64 * 1024;
 
 enum class Progress : uint8_t {
-  kThread,  // the Context's own thread moves the protocol, whatever the application does
+  kThread,  // the Context's own thread moves the protocol, whatever the application does; a thread
+            // that waits in Dequeue does it in its place meanwhile
   kManual,  // it moves only inside Dequeue, TryDequeue, Progress and posts; no stepping, no service
             // to the peer
 };
@@ -34,7 +35,8 @@ struct ContextOptions {
   // "sim:42") is used or Open fails. "sim" implies kManual.
   std::string fabric = "auto";
   Progress progress = Progress::kThread;
-  std::optional<int> progress_cpu = {};                   // pin the progress thread
+  // Pins the progress thread; then nobody takes its place.
+  std::optional<int> progress_cpu = {};
   absl::Duration progress_spin = absl::Microseconds(50);  // how long it polls before it sleeps
   uint64_t zcopy_send_min = kDefaultThreshold;            // the context's defaults for its sockets
   uint64_t zcopy_recv_min = kDefaultThreshold;

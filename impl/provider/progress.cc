@@ -58,6 +58,7 @@ absl::Status ProgressLoop::Start() {
 void ProgressLoop::Stop() {
   if (!thread_.joinable()) return;
   stopping_.store(true);
+  lead_.Stop();
   waits_.Wake();
   thread_.join();
 }
@@ -110,7 +111,10 @@ int ProgressLoop::RunRounds(int most) {
   return most;
 }
 
-bool ProgressLoop::SomebodyPolls() const { return threaded_ ? thread_awake_ : !fd_in_use_.load(); }
+bool ProgressLoop::SomebodyPolls() const {
+  if (!threaded_) return !fd_in_use_.load();
+  return lead_.taken() ? waiters_.load() == 0 : thread_awake_;
+}
 
 void ProgressLoop::Settle(bool worked) {
   const bool wanted = poll_wanted_.load() && poll_wanted_.exchange(false);
@@ -119,18 +123,23 @@ void ProgressLoop::Settle(bool worked) {
     if (RunRounds(kRoundsOfPoster) == kRoundsOfPoster) waits_.Wake();
     return;
   }
-  if (threaded_) return;
+  if (threaded_ && !lead_.taken()) return;
   if (!poll_due_.load()) poll_due_.store(true);
   if (waiters_.load() > 0) waits_.Wake();
 }
 
+bool ProgressLoop::MissesDeadline(Time next) const {
+  if (lead_.taken()) return waiters_.load() > 0 && next < leader_wakes_at_;
+  return !thread_awake_ && next < wakes_at_;
+}
+
 // A deadline earlier than the one that is waited for must not wait for it.
 void ProgressLoop::MindDeadlines() {
+  const Time next = engine_.NextDeadline();
   if (threaded_) {
-    if (!thread_awake_ && engine_.NextDeadline() < wakes_at_) waits_.Wake();
+    if (MissesDeadline(next)) waits_.Wake();
     return;
   }
-  const Time next = engine_.NextDeadline();
   if (virtual_) {
     if (next != wakes_at_) engine_.fabric().WakeAt(next);
     wakes_at_ = next;
@@ -148,9 +157,21 @@ void ProgressLoop::MindDeadlines() {
 
 // --- the application -----------------------------------------------------------------------------
 
+bool ProgressLoop::TryLead() { return threaded_ && !thread_cpu_ && lead_.TryTake(); }
+
+// The thread looks for what is left when it comes back from standing by. If it never stood by, it
+// sleeps, and does not know what has been left for it.
+void ProgressLoop::EndLead() {
+  lead_.GiveBack();
+  if (lead_.standing_by()) return;
+  turn_.Take();
+  if (!thread_awake_ && poll_due_.load()) waits_.Wake();
+  Leave(false);
+}
+
 // One round: the application is to see what came of it before the next one looks in vain.
 bool ProgressLoop::Poll() {
-  if (threaded_) return false;
+  if (threaded_ && !lead_.taken()) return false;
   turn_.Take();
   waits_.DrainWake();
   poll_wanted_.store(false);
@@ -170,11 +191,11 @@ bool ProgressLoop::Poll() {
 }
 
 bool ProgressLoop::Wait(Time deadline, int also) {
-  if (threaded_ || virtual_) return true;
+  if (virtual_ || (threaded_ && !lead_.taken())) return true;
   waiters_.fetch_add(1);
   WaitSet::Result result = WaitSet::Result::kReady;
   if (!poll_due_.load()) {
-    const Time next = WithTurn([&] { return engine_.NextDeadline(); }, false);
+    const Time next = WithTurn([&] { return leader_wakes_at_ = engine_.NextDeadline(); }, false);
     if (!poll_due_.load()) {
       result = waits_.Wait(Until(std::min(deadline, next), engine_.fabric().Now()), also);
     }
@@ -203,8 +224,15 @@ void ProgressLoop::Run() {
   while (!stopping_.load()) {
     TakeForThread();
     thread_awake_ = true;
+    if (lead_.taken()) {
+      Leave(false);
+      lead_.StandBy();
+      idle_since = engine_.fabric().Now();
+      continue;
+    }
     waits_.DrainWake();
     poll_wanted_.store(false);
+    poll_due_.store(false);
     engine_.Begin();
     const bool moved = RunRounds(kRoundsOfThread) > 0;
     const Time now = engine_.fabric().Now();

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "impl/provider/engine.h"
+#include "impl/provider/lead.h"
 #include "impl/provider/observer.h"
 #include "impl/provider/submissions.h"
 #include "impl/provider/turn.h"
@@ -15,11 +16,12 @@
 namespace esdp::provider {
 
 // Who turns the loop of an engine, and when: each caller while it has the turn, and between the
-// calls the shard's own thread, the application (manual progress) or the virtual world.
+// calls the shard's own thread or who leads in its place, the application (manual progress) or the
+// virtual world.
 //
 // What work completes at once is not told by the fabric's descriptor, so whoever has posted work
-// sees to it that somebody polls: the thread if it is awake, the application if it is bound to call
-// Poll, else the poster itself.
+// sees to it that somebody polls: the thread or the leader if it is awake, the application if it is
+// bound to call Poll, else the poster itself.
 //
 //   Owns:     the turn, the waiting requests, the thread.
 //   Threads:  any.
@@ -49,6 +51,9 @@ class ProgressLoop {
     return result;
   }
 
+  bool TryLead();
+  void EndLead();
+  bool led_lately() const { return lead_.standing_by(); }
   bool Poll();
   bool Wait(Time deadline, int also);
   void Wake() { waits_.Wake(); }
@@ -66,6 +71,7 @@ class ProgressLoop {
   void Settle(bool worked);
   void MindDeadlines();
   bool SomebodyPolls() const;
+  bool MissesDeadline(Time next) const;
 
   void Run();
   void TakeForThread();
@@ -73,9 +79,10 @@ class ProgressLoop {
   Engine& engine_;
   const bool threaded_;
   const bool virtual_;
-  const std::optional<int> thread_cpu_;
+  const std::optional<int> thread_cpu_;  // who has pinned the thread wants it to do the work
   const Duration spin_;
   Turn turn_;
+  Lead lead_;
   Submissions<Request> submissions_;
   WaitSet waits_;
 
@@ -88,8 +95,9 @@ class ProgressLoop {
   std::atomic<bool> stopping_{false};
 
   // Under the turn.
-  bool thread_awake_ = false;
+  bool thread_awake_ = false;      // or standing by: it looks again soon
   Time wakes_at_ = kTimeInfinite;  // when the thread or the armed timer looks again by itself
+  Time leader_wakes_at_ = kTimeInfinite;
   std::thread thread_;
 };
 

@@ -123,6 +123,9 @@ absl::StatusOr<ConnectionCounters> Shard::Counters(ConnectionId connection) {
   return impl_->progress.WithTurn([&] { return impl_->engine.Counters(connection); }, false);
 }
 
+bool Shard::TryLead() { return impl_->progress.TryLead(); }
+void Shard::EndLead() { impl_->progress.EndLead(); }
+bool Shard::LedLately() const { return impl_->progress.led_lately(); }
 bool Shard::Poll() { return impl_->progress.Poll(); }
 int Shard::fd() const { return impl_->progress.fd(); }
 bool Shard::WaitForWork(Time deadline, int also) { return impl_->progress.Wait(deadline, also); }

@@ -59,13 +59,20 @@ class Shard {
                                        const std::function<void(ConnectionId)>& named = nullptr);
   absl::StatusOr<ConnectionCounters> Counters(ConnectionId connection);
 
-  // Manual progress: one bounded round of what can move now; true if anything did, and then there
-  // may be more. With kThread it does nothing.
+  // kThread: a thread that waits anyway may lead meanwhile, which is to do the work of the shard's
+  // own thread as with manual progress. False if another leads already, or the thread is pinned.
+  bool TryLead();
+  void EndLead();
+  // Somebody has led a moment ago, and is relied on to come back.
+  bool LedLately() const;
+
+  // Manual progress, or with the lead: one bounded round of what can move now; true if anything
+  // did, and then there may be more. Otherwise it does nothing.
   bool Poll();
   // Manual progress: readable when Poll would find work (level-triggered; may be readable for
   // nothing).
   int fd() const;
-  // Blocks until Poll would find work, `deadline`, Wake, or a signal (then false).
+  // As Poll: blocks until that would find work, `deadline`, Wake, or a signal (then false).
   // A descriptor of the caller's ends it too when it is readable: what one thread's Poll finds may
   // be what another waits for.
   bool WaitForWork(Time deadline, int also = -1);

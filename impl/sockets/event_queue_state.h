@@ -66,6 +66,7 @@ class QueueState {
 
  private:
   enum class Slept { kReady, kSignal };
+  enum class Sleep { kOnWork, kOnEvents };  // of the shard, which this thread moves; of others
 
   QueueState(std::shared_ptr<ContextState> context, const QueueOptions& options);
 
@@ -74,11 +75,13 @@ class QueueState {
   absl::StatusOr<size_t> TakeLast(std::span<Event> out, const absl::Status& unusable);
   absl::Status CheckWait(std::span<Event> out, const WaitArgs& wait) const;
   std::optional<absl::StatusOr<size_t>> SleepOrEnd(std::span<Event> out, const WaitArgs& wait,
-                                                   Time deadline);
-  absl::StatusOr<size_t> WaitManual(std::span<Event> out, const WaitArgs& wait, Time deadline);
-  absl::StatusOr<size_t> WaitThreaded(std::span<Event> out, const WaitArgs& wait, Time deadline);
-  Slept SleepUntil(size_t at_least, Time deadline);
-  bool SleepOnDescriptors(Time deadline) const;
+                                                   Time deadline, Sleep sleep);
+  absl::StatusOr<size_t> WaitBesideThread(std::span<Event> out, const WaitArgs& wait,
+                                          Time deadline);
+  absl::StatusOr<size_t> WaitMoving(std::span<Event> out, const WaitArgs& wait, Time deadline);
+  absl::StatusOr<size_t> WaitLooking(std::span<Event> out, const WaitArgs& wait, Time deadline);
+  Slept SleepUntil(size_t at_least, Time deadline, Sleep sleep);
+  bool SleepOnDescriptors(Time deadline, Sleep sleep) const;
   bool SleeperHasReason() const;
   void WakeSleeper() const;
   bool TakeWake();

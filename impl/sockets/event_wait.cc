@@ -15,8 +15,9 @@
 #include "impl/sockets/errors.h"
 #include "impl/sockets/event_queue_state.h"
 
-// How threads wait for events: by moving the protocol themselves, by looking, by sleeping on a
-// descriptor. A sleep is a ppoll, so that a signal ends it.
+// How threads wait for events: by moving the protocol themselves, in manual progress or in place of
+// the Context's thread; by looking; by sleeping on a descriptor. A sleep is a ppoll, so that a
+// signal ends it.
 
 namespace esdp::sockets {
 namespace {
@@ -36,6 +37,23 @@ timespec ToTimespec(Duration duration) {
   out.tv_nsec = (bounded - seconds).count();
   return out;
 }
+
+// The lead of a shard, for as long as this thread may wait.
+class Leading {
+ public:
+  explicit Leading(provider::Shard& shard) : shard_(shard), leads_(shard.TryLead()) {}
+  ~Leading() {
+    if (leads_) shard_.EndLead();
+  }
+  Leading(const Leading&) = delete;
+  Leading& operator=(const Leading&) = delete;
+
+  bool leads() const { return leads_; }
+
+ private:
+  provider::Shard& shard_;
+  const bool leads_;
+};
 
 }  // namespace
 
@@ -83,12 +101,25 @@ absl::StatusOr<size_t> QueueState::Dequeue(std::span<Event> out, const WaitArgs&
   if (absl::Status status = CheckWait(out, wait); !status.ok()) return status;
   const Time deadline = context_->ToShardTime(wait.deadline);
   absl::StatusOr<size_t> taken =
-      context_->manual() ? WaitManual(out, wait, deadline) : WaitThreaded(out, wait, deadline);
+      context_->manual() ? WaitMoving(out, wait, deadline) : WaitBesideThread(out, wait, deadline);
   AfterTaking(taken.ok() ? *taken : 0);
   return taken;
 }
 
-absl::StatusOr<size_t> QueueState::WaitManual(std::span<Event> out, const WaitArgs& wait,
+// One of the threads that wait does the work of the Context's thread meanwhile.
+absl::StatusOr<size_t> QueueState::WaitBesideThread(std::span<Event> out, const WaitArgs& wait,
+                                                    Time deadline) {
+  provider::Shard& shard = context_->shard();
+  // Who leads again and again must not leave all the work to the thread only because there is
+  // always an event.
+  if (!shard.LedLately()) {
+    if (const size_t taken = Take(out, wait.min_events); taken > 0) return taken;
+  }
+  const Leading leading(shard);
+  return leading.leads() ? WaitMoving(out, wait, deadline) : WaitLooking(out, wait, deadline);
+}
+
+absl::StatusOr<size_t> QueueState::WaitMoving(std::span<Event> out, const WaitArgs& wait,
                                               Time deadline) {
   provider::Shard& shard = context_->shard();
   const bool sleeps = options_.wait != WaitMode::kBusyPoll;
@@ -111,25 +142,28 @@ absl::StatusOr<size_t> QueueState::WaitManual(std::span<Event> out, const WaitAr
     const Time now = shard.Now();
     if (now >= deadline) return TooLate();
     if (idle_since == kTimeInfinite) idle_since = now;
-    if (!sleeps || now - idle_since < spin) continue;
-    if (auto ended = SleepOrEnd(out, wait, deadline)) return *std::move(ended);
+    if (!sleeps || now - idle_since < spin) {
+      if (!context_->manual()) std::this_thread::yield();  // the peer may share this processor
+      continue;
+    }
+    if (auto ended = SleepOrEnd(out, wait, deadline, Sleep::kOnWork)) return *std::move(ended);
   }
 }
 
 // Sleeps; an answer if a signal has ended the wait.
 std::optional<absl::StatusOr<size_t>> QueueState::SleepOrEnd(std::span<Event> out,
-                                                             const WaitArgs& wait, Time deadline) {
-  if (SleepUntil(wait.min_events, deadline) != Slept::kSignal) return std::nullopt;
+                                                             const WaitArgs& wait, Time deadline,
+                                                             Sleep sleep) {
+  if (SleepUntil(wait.min_events, deadline, sleep) != Slept::kSignal) return std::nullopt;
   if (options_.restart_on_signal) return std::nullopt;
   if (TakeWake()) return absl::StatusOr<size_t>(Woken());
   const size_t taken = Take(out, wait.min_events);
   return taken > 0 ? absl::StatusOr<size_t>(taken) : absl::StatusOr<size_t>(Interrupted());
 }
 
-absl::StatusOr<size_t> QueueState::WaitThreaded(std::span<Event> out, const WaitArgs& wait,
-                                                Time deadline) {
+absl::StatusOr<size_t> QueueState::WaitLooking(std::span<Event> out, const WaitArgs& wait,
+                                               Time deadline) {
   const provider::Shard& shard = context_->shard();
-  if (const size_t taken = Take(out, wait.min_events); taken > 0) return taken;
   const Time spin_end = options_.wait == WaitMode::kAdaptive
                             ? AddSaturating(shard.Now(), ToDuration(options_.spin))
                             : shard.Now();
@@ -143,17 +177,17 @@ absl::StatusOr<size_t> QueueState::WaitThreaded(std::span<Event> out, const Wait
       std::this_thread::yield();  // to the progress thread, should it share this processor
       continue;
     }
-    if (auto ended = SleepOrEnd(out, wait, deadline)) return *std::move(ended);
+    if (auto ended = SleepOrEnd(out, wait, deadline, Sleep::kOnEvents)) return *std::move(ended);
   }
 }
 
-QueueState::Slept QueueState::SleepUntil(size_t at_least, Time deadline) {
+QueueState::Slept QueueState::SleepUntil(size_t at_least, Time deadline, Sleep sleep) {
   {
     const std::lock_guard lock(mutex_);
     if (waiting_ >= at_least || wakes_ > 0 || context_->stopped()) return Slept::kReady;
     wishes_.push_back(at_least);
   }
-  const bool interrupted = SleepOnDescriptors(deadline);
+  const bool interrupted = SleepOnDescriptors(deadline, sleep);
   const std::lock_guard lock(mutex_);
   std::swap(*std::ranges::find(wishes_, at_least), wishes_.back());
   wishes_.pop_back();
@@ -165,9 +199,9 @@ QueueState::Slept QueueState::SleepUntil(size_t at_least, Time deadline) {
 
 // True when a signal has ended the sleep. What one thread moves may be what another waits for: each
 // sleeps on the queue's descriptor too.
-bool QueueState::SleepOnDescriptors(Time deadline) const {
+bool QueueState::SleepOnDescriptors(Time deadline, Sleep sleep) const {
   provider::Shard& shard = context_->shard();
-  if (context_->manual()) {
+  if (sleep == Sleep::kOnWork) {
     return !shard.WaitForWork(deadline, sleep_fd_) && shard.Now() < deadline;
   }
   pollfd waited{sleep_fd_, POLLIN, 0};

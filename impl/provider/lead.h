@@ -1,0 +1,54 @@
+#ifndef ESDP_IMPL_PROVIDER_LEAD_H_
+#define ESDP_IMPL_PROVIDER_LEAD_H_
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+
+namespace esdp::provider {
+
+// Who looks for the shard's work: its own thread, or in its place a thread of the application that
+// has nothing to do but to wait for an event. That spares the wake-up of the one by the other.
+//
+// The shard's thread stands by as long as the lead is taken, and for a short grace after that:
+// whoever has just taken an event is often back at once. So progress pauses for two graces at most.
+//
+//   Owns:     nothing.
+//   Threads:  TryTake, GiveBack and taken: any, GiveBack by whoever has the lead. StandBy: the
+//             shard's thread alone.
+//   Blocks:   only StandBy.
+//   Units:    –
+//   Errors:   TryTake answers false when another thread has the lead.
+class Lead {
+ public:
+  static constexpr auto kGrace = std::chrono::microseconds(200);
+
+  bool TryTake();
+  void GiveBack();
+  bool taken() const { return taken_.load(); }
+  // The shard's thread is in StandBy, so that it will look when it comes back.
+  bool standing_by() const { return standing_by_.load(); }
+
+  // Returns when nobody has had the lead for a while, or after Stop.
+  void StandBy();
+  void Stop();
+
+ private:
+  // A leader that is away for so long in a wait is not watched any more: it says when it leaves.
+  static constexpr int kQuietGraces = 16;
+
+  std::atomic<bool> taken_{false};
+  std::atomic<uint32_t> changes_{0};
+  std::atomic<bool> standing_by_{false};
+  std::atomic<bool> wants_notice_{false};  // of GiveBack
+
+  std::mutex mutex_;
+  std::condition_variable notice_;
+  bool stopped_ = false;
+};
+
+}  // namespace esdp::provider
+
+#endif  // ESDP_IMPL_PROVIDER_LEAD_H_

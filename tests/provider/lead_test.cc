@@ -1,0 +1,83 @@
+#include "impl/provider/lead.h"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "gtest/gtest.h"
+
+namespace esdp::provider {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+// A thread of the shard's that stands by.
+class Stander {
+ public:
+  explicit Stander(Lead& lead)
+      : thread_([this, &lead] {
+          lead.StandBy();
+          back_ = true;
+        }) {
+    while (!lead.standing_by() && !back_) std::this_thread::yield();
+  }
+  ~Stander() { Join(); }
+  Stander(const Stander&) = delete;
+  Stander& operator=(const Stander&) = delete;
+
+  bool back() const { return back_; }
+  void Join() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  std::atomic<bool> back_{false};
+  std::thread thread_;
+};
+
+void SpinFor(Steady::duration time) {
+  const auto end = Steady::now() + time;
+  while (Steady::now() < end) std::this_thread::yield();
+}
+
+TEST(LeadTest, OneThreadHasIt) {
+  Lead lead;
+  EXPECT_TRUE(lead.TryTake());
+  EXPECT_FALSE(lead.TryTake());
+  lead.GiveBack();
+  EXPECT_TRUE(lead.TryTake());
+}
+
+TEST(LeadTest, TheThreadStandsByUntilItIsGivenBack) {
+  Lead lead;
+  ASSERT_TRUE(lead.TryTake());
+  Stander stander(lead);
+  SpinFor(4 * Lead::kGrace);
+  EXPECT_TRUE(lead.standing_by());
+  EXPECT_FALSE(stander.back());
+  lead.GiveBack();
+  stander.Join();
+  EXPECT_FALSE(lead.standing_by());
+}
+
+TEST(LeadTest, TheThreadComesBackAfterALongQuietLead) {
+  Lead lead;
+  ASSERT_TRUE(lead.TryTake());
+  Stander stander(lead);
+  SpinFor(64 * Lead::kGrace);
+  EXPECT_FALSE(stander.back());
+  lead.GiveBack();
+  stander.Join();
+}
+
+TEST(LeadTest, StopEndsStandingByAtOnce) {
+  Lead lead;
+  ASSERT_TRUE(lead.TryTake());
+  Stander early(lead);
+  lead.Stop();
+  early.Join();
+  lead.StandBy();  // returns, although the lead is taken
+}
+
+}  // namespace
+}  // namespace esdp::provider
