@@ -105,6 +105,7 @@ struct Withdraw {
 struct FinishOperation {
   OperationId operation{};
   Outcome outcome = Outcome::kDone;
+  bool urgent = false;  // receive: its last byte is urgent; AskUrgent: an urgent byte is announced
   bool end_of_stream = false;    // receive: the peer has shut down and no byte is left after these
   uint64_t bytes = 0;            // moved, also with an error
   uint64_t bytes_zero_copy = 0;  // of them by RDMA

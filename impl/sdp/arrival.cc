@@ -19,6 +19,10 @@ void Connection::Receive(const MessageArrived& arrived, Actions& actions) {
   const bool bare = std::holds_alternative<wire::Data>(message.body) && arrived.payload_length == 0;
   const char* violation = credits_.OnHeader(message.base, bare);
   if (violation == nullptr) violation = CheckArrival(arrived);
+  if (violation == nullptr && message.base.flags != 0) {
+    const bool carries = std::holds_alternative<wire::Data>(message.body) && !bare;
+    violation = urgent_in_.OnMessage(message.base.flags, carries, actions);
+  }
   if (violation != nullptr) {
     Fail(Outcome::kPeerProtocol, violation, actions);
     return;
@@ -85,6 +89,10 @@ bool Connection::OnData(const MessageArrived& arrived, Actions& actions) {
     return false;
   }
   receive_.OnPayload(arrived.buffer, arrived.payload_offset, arrived.payload_length);
+  if ((arrived.message.base.flags & wire::kFlagOobPresent) != 0) {
+    receive_.OnUrgentByte();
+    ++counters_.urgent_received;
+  }
   if (!acknowledge_at_) acknowledge_at_ = AddSaturating(now_, config_.acknowledge_delay);
   return true;
 }
@@ -150,6 +158,7 @@ void Connection::OnDisConn(Actions& actions) {
     return;
   }
   teardown_.OnPeerDisConn();
+  urgent_in_.OnEndOfStream(actions);
 }
 
 void Connection::OnOther(const wire::Body& body, Actions& actions) {

@@ -40,7 +40,10 @@ void Connection::On(const AskReceive& ask, Actions& actions) {
 void Connection::On(const AskCancel& ask, Actions& actions) {
   using Answer = SendHalf::CancelAnswer;
   const bool abort = ask.mode == CancelMode::kAbortConnection;
-  const Answer sending = send_.Cancel(ask, actions);
+  if (urgent_in_.Cancel(ask.operation, ask.outcome, actions)) return;
+  // [10] Behind its OOB_PEND an urgent byte has to come.
+  const bool promised = urgent_out_.noticed() && send_.CarriesNextUrgent(ask.operation);
+  const Answer sending = promised ? Answer::kBegun : send_.Cancel(ask, actions);
   if (sending == Answer::kAdvertised || sending == Answer::kPartlyRead) source_.AskCancel();
   if ((sending == Answer::kBegun || sending == Answer::kPartlyRead) && abort) {
     Fail(Outcome::kLocalAbort, "a send that had begun was cancelled", actions);
@@ -78,6 +81,7 @@ void Connection::On(const AskClose& ask, Actions& actions) {
     Fail(Outcome::kLocalAbort, "closed with unread data", actions);  // [13.2]
   } else if (phase_ != Phase::kAborting) {
     receive_.FinishAll(Outcome::kShutDown, actions);
+    urgent_in_.FinishAll(Outcome::kShutDown, actions);
   }
 }
 

@@ -205,6 +205,7 @@ void Connection::End(Actions& actions) {
   } else {
     receive_.FinishAll(cause_, actions);
   }
+  urgent_in_.FinishAll(OutcomeAfterEnd(), actions);
   teardown_.FinishShutdowns(cause_, actions);
   MaybeReportClosed(actions);
 }

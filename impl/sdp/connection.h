@@ -20,6 +20,7 @@
 #include "impl/sdp/send_half.h"
 #include "impl/sdp/source_advert.h"
 #include "impl/sdp/teardown.h"
+#include "impl/sdp/urgent.h"
 
 namespace esdp::sdp {
 
@@ -103,6 +104,12 @@ class Connection {
   void SendModeChanges(Actions& actions);
   void PostModeChange(const wire::ModeChange& change, Actions& actions);
 
+  // --- urgent_routes.cc ---
+  void On(const AskUrgent& ask, Actions& actions);
+  void NoticeUrgent(wire::BaseHeader& header);
+  void NoteUrgentLeft(wire::BaseHeader& header);
+  void SendUrgentNotice(Actions& actions);
+
   // --- whole_state.cc ---
   bool Holds() const;
 
@@ -158,6 +165,8 @@ class Connection {
   Modes modes_;
   ModePolicy mode_policy_;
   Teardown teardown_;
+  UrgentOut urgent_out_;
+  UrgentIn urgent_in_;
 
   GrowingRing<SendKind> posted_sends_;  // not finished, in order
   GrowingRing<MessageArrived> early_;   // arrived before the queue pair was reported ready

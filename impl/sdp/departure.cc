@@ -98,6 +98,7 @@ bool Connection::MaySendControl() const { return HasSlot(0) && credits_.MaySendC
 Send& Connection::NewSend(const wire::Body& body, Actions& actions) {
   Send& send = std::get<Send>(actions.emplace_back(std::in_place_type<Send>));
   send.message.body = body;
+  if (send_.has_urgent()) NoticeUrgent(send.message.base);
   return send;
 }
 
@@ -133,6 +134,7 @@ void Connection::SendOut(Actions& actions) {
   send_.LetAdvertise(MayAdvertise());
   if (!send_.drained()) SendPayload(actions);
   if (source_.offering()) return;
+  if (send_.has_urgent()) SendUrgentNotice(actions);
   if (teardown_.shut()) SendDisConn(actions);
   SendUpdate(actions);
 }
@@ -195,6 +197,7 @@ void Connection::PostPayload(SendHalf::Next next, Actions& actions) {
   } else {
     send_.TakeGathered(send);
   }
+  NoteUrgentLeft(send.message.base);
   Stamp(send, SendKind::kPayload, false);
   send_.OnPosted(send.message.base.sequence, counters_);
 }

@@ -69,6 +69,7 @@ struct AskSend {
   Path path = Path::kByThreshold;
   CompleteAt complete_at = CompleteAt::kReusable;
   uint64_t zcopy_min = 0;  // the threshold in force for this operation
+  bool urgent = false;     // the operation's last byte is urgent; no piece of it is empty
 };
 
 // One contiguous piece of a receive operation, in order; `more` as above.
@@ -94,6 +95,12 @@ struct AskCancel {
 struct AskMode {
   ModeWish send = ModeWish::kAutomatic;
   ModeWish receive = ModeWish::kAutomatic;
+};
+
+// Waits until the peer announces an urgent byte; each that is announced finishes one such
+// operation. Ends with end_of_stream when the peer has shut down.
+struct AskUrgent {
+  OperationId operation{};
 };
 
 struct AskShutdown {  // write side; finishes when DisConn has left
@@ -129,10 +136,11 @@ struct TimerFired {
   Timer timer{};
 };
 
-using Input = std::variant<AskConnect, HelloArrived, HelloRefused, Established, ConnectFailed,
-                           MessageArrived, MessageRefused, SendFinished, ReadFinished,
-                           WriteFinished, ConnectionLost, AskSend, AskReceive, AskCancel, AskMode,
-                           AskShutdown, AskClose, Exposed, ExposeFailed, Withdrawn, TimerFired>;
+using Input =
+    std::variant<AskConnect, HelloArrived, HelloRefused, Established, ConnectFailed, MessageArrived,
+                 MessageRefused, SendFinished, ReadFinished, WriteFinished, ConnectionLost, AskSend,
+                 AskReceive, AskUrgent, AskCancel, AskMode, AskShutdown, AskClose, Exposed,
+                 ExposeFailed, Withdrawn, TimerFired>;
 
 }  // namespace esdp::sdp
 

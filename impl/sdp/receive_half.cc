@@ -76,7 +76,7 @@ void ReceiveHalf::DropPieces(uint64_t number) {
 // --- bytes ---
 
 void ReceiveHalf::OnPayload(ReceiveBuffer buffer, uint32_t offset, uint32_t length) {
-  unread_.PushBack({buffer, offset, length});
+  unread_.PushBack({buffer, offset, length, false});
 }
 
 void ReceiveHalf::Assign(uint32_t length) {
@@ -102,6 +102,7 @@ bool ReceiveHalf::CopyNext(std::optional<ReceiveBuffer>& emptied, Actions& actio
   copy.target.length = std::min(copy.target.length, unread.length);
   actions.emplace_back(copy);
   const uint32_t length = copy.target.length;
+  const uint64_t number = pieces_.front().number;
   Assign(length);
   ++counters.payload_copies;
   counters.payload_copy_bytes += length;
@@ -110,9 +111,16 @@ bool ReceiveHalf::CopyNext(std::optional<ReceiveBuffer>& emptied, Actions& actio
   unread.length -= length;
   if (unread.length == 0) {
     emptied = unread.buffer;
+    if (unread.urgent) EndAtUrgent(number);
     unread_.PopFront();
   }
   return true;
+}
+
+// [10] The mark is where an operation ends, also one that waits for all.
+void ReceiveHalf::EndAtUrgent(uint64_t number) {
+  At(number).urgent = At(number).ends_short = true;
+  DropPieces(number);
 }
 
 std::optional<ReceiveRoom> ReceiveHalf::Room() const {
@@ -175,6 +183,7 @@ void ReceiveHalf::Finish(const Operation& operation, Outcome outcome, bool at_en
   finish.bytes = operation.assigned - operation.in_flight;
   const bool is_short = finish.bytes < operation.length || operation.length == 0;
   finish.end_of_stream = at_end && outcome == Outcome::kDone && is_short;
+  finish.urgent = operation.urgent;
   finish.bytes_zero_copy = operation.zero_copy;
   finish.stream_offset = operation.assigned > 0 ? operation.begin : assigned_;
   actions.emplace_back(finish);
@@ -226,7 +235,7 @@ void ReceiveHalf::AddTo(Digest& digest) const {
     digest.Add(operation.finished).Add(operation.ends_short);
     digest.Add(static_cast<uint8_t>(operation.outcome)).Add(operation.length);
     digest.Add(operation.assigned).Add(operation.in_flight).Add(operation.zero_copy);
-    digest.Add(operation.begin).Add(operation.exposed);
+    digest.Add(operation.begin).Add(operation.exposed).Add(operation.urgent);
     digest.Add(static_cast<uint8_t>(operation.cancel_as));
   }
   for (const Piece& piece : pieces_) {
@@ -235,7 +244,10 @@ void ReceiveHalf::AddTo(Digest& digest) const {
     digest.Add(static_cast<uint8_t>(piece.path)).Add(piece.placeable);
   }
   for (const Unread& unread : unread_) {
-    digest.Add(static_cast<uint16_t>(unread.buffer)).Add(unread.offset).Add(unread.length);
+    digest.Add(static_cast<uint16_t>(unread.buffer))
+        .Add(unread.offset)
+        .Add(unread.length)
+        .Add(unread.urgent);
   }
 }
 

@@ -31,6 +31,7 @@ class ReceiveHalf {
 
   // --- bytes that arrived ---
   void OnPayload(ReceiveBuffer buffer, uint32_t offset, uint32_t length);
+  void OnUrgentByte() { unread_.back().urgent = true; }  // it is the last of the payload before
   bool has_unread() const { return !unread_.empty(); }
   bool may_copy() const { return !unread_.empty() && pieces_.size() > advertised_; }
   // Copies one run of unread bytes into the next place. False: nothing to copy or no place.
@@ -94,6 +95,7 @@ class ReceiveHalf {
     bool wait_all = false;
     bool finished = false;  // cancelled: its event is out, only the place is left
     bool ends_short = false;
+    bool urgent = false;  // its last byte is urgent: it takes no more
     Outcome outcome = Outcome::kDone;
     uint64_t length = 0;
     uint64_t assigned = 0;   // bytes that have found their place in it
@@ -114,11 +116,13 @@ class ReceiveHalf {
     ReceiveBuffer buffer{};
     uint32_t offset = 0;
     uint32_t length = 0;
+    bool urgent = false;  // the last byte is
   };
 
   Operation& At(uint64_t number) { return operations_[number - first_number_]; }
   const Operation& At(uint64_t number) const { return operations_[number - first_number_]; }
   void Assign(uint32_t length);
+  void EndAtUrgent(uint64_t number);
   void DropPieces(uint64_t number);
   bool IsAdvertised(uint64_t number) const;
   void GiveUp(uint64_t number, Outcome outcome, Actions& actions);

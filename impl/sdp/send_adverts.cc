@@ -19,6 +19,7 @@ uint32_t SendHalf::LargeSends() const {
 
 OperationRange SendHalf::AdvertCandidate() const {
   OperationRange range = pieces_.front().range;
+  if (pieces_.front().urgent) --range.length;  // [10] never in a SrcAvail
   range.length = std::min(range.length, wire::kAdvertBytesMax);
   return range;
 }
@@ -31,6 +32,7 @@ uint64_t SendHalf::TakeAdvert(const OperationRange& range, uint32_t inline_bytes
   Operation& operation = At(number);
   ++operation.exposures;
   Advertised advertised{piece, inline_bytes};
+  advertised.piece.urgent = false;
   advertised.piece.range = {range.operation, range.length - inline_bytes,
                             range.offset + inline_bytes};
   last_taken_ = {emitted_, std::nullopt};
@@ -110,6 +112,8 @@ SendHalf::CancelAnswer SendHalf::Cancel(const AskCancel& ask, Actions& actions) 
     return CancelAnswer::kCancelled;
   }
   if (!IsAdvertised(first_number_ + index)) return CancelAnswer::kBegun;
+  // [10] By the time its adverts have come back its urgent byte may have been announced.
+  if (HasUrgent(operation.id)) return CancelAnswer::kBegun;
   operation.cancel = ask.outcome;
   operation.abort_if_begun = ask.mode == CancelMode::kAbortConnection;
   return emitted_ > operation.begin ? CancelAnswer::kPartlyRead : CancelAnswer::kAdvertised;
@@ -132,6 +136,7 @@ void SendHalf::DropPieces(uint64_t number) {
 void SendHalf::Drop(size_t index, Outcome outcome, Actions& actions) {
   DropPieces(first_number_ + index);
   Operation& operation = operations_[index];
+  if (has_urgent()) OnUrgentCancelled(operation);
   const uint64_t length = operation.end - operation.begin;
   operation.end = operation.uncopied_end = operation.begin;
   operation.outcome = outcome;

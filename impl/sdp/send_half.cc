@@ -28,6 +28,10 @@ void SendHalf::Ask(const AskSend& ask) {
   piece.range = ask.piece;
   piece.number = first_number_ + operations_.size() - 1;
   piece.traits = {ask.piece.length, ask.zcopy_min, ask.path, ask.exposable};
+  if (ask.urgent && !ask.more) {
+    piece.urgent = true;
+    urgent_marks_.PushBack({operation.id, operation.end});
+  }
   pieces_.PushBack(piece);
 }
 
@@ -47,7 +51,10 @@ void SendHalf::AskRefused(const AskSend& ask, Outcome outcome) {
 
 SendRoute SendHalf::RouteOf(const Piece& piece) const {
   SendTraits traits = piece.traits;
-  if (piece.begun || piece.refused_exposure) traits.exposable = false;
+  const uint32_t exposable = piece.urgent ? piece.range.length - 1 : piece.range.length;
+  if (piece.begun || piece.refused_exposure || exposable < kSourceAdvertBytesMin) {
+    traits.exposable = false;
+  }
   return ChooseSendRoute(traits, limits_.policy);
 }
 
@@ -65,10 +72,10 @@ uint32_t SendHalf::BufferRoom() const { return std::min(limits_.payload_max, kSe
 
 // Copies what fits into the open buffer. False: no buffer is free.
 bool SendHalf::CopyPart(Piece& piece, Actions& actions, Counters& counters) {
-  if (filled_.empty() || filled_.back().bytes == BufferRoom()) {
+  if (filled_.empty() || filled_.back().urgent || filled_.back().bytes == BufferRoom()) {
     const std::optional<SendBuffer> buffer = TakeBuffer();
     if (!buffer) return false;
-    filled_.PushBack({*buffer, 0});
+    filled_.PushBack({*buffer, 0, false});
   }
   Filled& open = filled_.back();
   CopyOut copy;
@@ -81,6 +88,7 @@ bool SendHalf::CopyPart(Piece& piece, Actions& actions, Counters& counters) {
   piece.range.offset += copy.source.length;
   piece.range.length -= copy.source.length;
   taken_ += copy.source.length;
+  open.urgent = piece.urgent && piece.range.length == 0;
   ++counters.payload_copies;
   counters.payload_copy_bytes += copy.source.length;
   return true;
@@ -106,7 +114,8 @@ SendHalf::Next SendHalf::NextPayload(bool draining) const {
     // A partly filled buffer waits for company while an earlier message is still on its way; that
     // one's completion sends it off. A queued piece here is one that cannot join the buffer.
     const bool may_leave = filled_.size() > 1 || filled_.front().bytes == BufferRoom() ||
-                           unfinished_.empty() || !pieces_.empty() || draining;
+                           filled_.front().urgent || unfinished_.empty() || !pieces_.empty() ||
+                           draining;
     return may_leave ? Next::kCopied : Next::kNothing;
   }
   if (pieces_.empty()) return Next::kNothing;
@@ -127,6 +136,7 @@ void SendHalf::TakeCopied(Send& send) {
   send.copied_bytes = filled.bytes;
   last_taken_ = {emitted_, filled.buffer};
   emitted_ += filled.bytes;
+  if (filled.urgent) OnUrgentTaken(send);
 }
 
 // Adds the front of `piece` to the message; `room` is what the message still takes.
@@ -152,14 +162,16 @@ void SendHalf::TakeRemainder(Send& send) {
 
 void SendHalf::TakeGathered(Send& send) {
   last_taken_ = {emitted_, std::nullopt};
-  uint32_t room = limits_.payload_max;
+  uint32_t room = GatherRoom();
   while (!pieces_.empty() && room > 0 && send.gather_count < limits_.gather_max) {
     Piece& piece = pieces_.front();
     if (RouteOf(piece) != SendRoute::kGather) break;
     const uint32_t before = room;
     Gather(send, piece, room);
     taken_ += before - room;
-    if (piece.range.length == 0) pieces_.PopFront();
+    if (piece.range.length > 0) continue;
+    if (piece.urgent) OnUrgentTaken(send);
+    pieces_.PopFront();
   }
 }
 
@@ -246,6 +258,7 @@ void SendHalf::FinishAll(Outcome outcome, Actions& actions) {
   unfinished_.clear();
   unacknowledged_.clear();
   asked_ = taken_ = emitted_;
+  urgent_marks_.clear();
 }
 
 void SendHalf::AddTo(Digest& digest) const {
@@ -262,8 +275,11 @@ void SendHalf::AddTo(Digest& digest) const {
     digest.Add(static_cast<uint32_t>(piece.range.operation)).Add(piece.range.offset);
     digest.Add(piece.range.length).Add(piece.number).Add(piece.begun);
     digest.Add(piece.refused_exposure).Add(piece.traits.length).Add(piece.traits.zcopy_min);
-    digest.Add(static_cast<uint8_t>(piece.traits.path)).Add(piece.traits.exposable);
+    digest.Add(static_cast<uint8_t>(piece.traits.path))
+        .Add(piece.traits.exposable)
+        .Add(piece.urgent);
   };
+  for (const UrgentMark& mark : urgent_marks_) digest.Add(mark.end);
   digest.Add(pieces_.size());
   for (const Piece& piece : pieces_) add_piece(piece);
   digest.Add(advertised_.size()).Add(remainders_.size());
@@ -273,7 +289,7 @@ void SendHalf::AddTo(Digest& digest) const {
   }
   for (const Piece& piece : remainders_) add_piece(piece);
   for (const Filled& filled : filled_) {
-    digest.Add(static_cast<uint16_t>(filled.buffer)).Add(filled.bytes);
+    digest.Add(static_cast<uint16_t>(filled.buffer)).Add(filled.bytes).Add(filled.urgent);
   }
   for (const Unfinished& sent : unfinished_) {
     digest.Add(sent.begin).Add(sent.buffer ? 1u + static_cast<uint16_t>(*sent.buffer) : 0u);

@@ -85,6 +85,12 @@ class SendHalf {
   void OnAllDelivered();                   // the connection ended in order
   uint64_t emitted() const { return emitted_; }
 
+  // --- urgent bytes: send_half_urgent.cc. A Take that ends with one sets OOB_PRES. ---
+  bool has_urgent() const { return !urgent_marks_.empty(); }
+  // User bytes that no message has carried or advertised, up to and with the next urgent one.
+  std::optional<uint64_t> UrgentAhead() const;
+  bool CarriesNextUrgent(OperationId operation) const;
+
   // Finishes what is done, in order.
   void FinishReady(Counters& counters, Actions& actions);
   // The end: everything left ends with `outcome`.
@@ -125,6 +131,7 @@ class SendHalf {
     SendTraits traits;    // of the whole piece
     bool begun = false;   // its route is settled and is not kAdvertise
     bool refused_exposure = false;
+    bool urgent = false;  // ends with an urgent byte
   };
   struct Advertised {
     Piece piece;  // what is left to be read
@@ -133,10 +140,15 @@ class SendHalf {
   struct Filled {
     SendBuffer buffer{};
     uint32_t bytes = 0;
+    bool urgent = false;  // ends with an urgent byte: takes no more
   };
   struct Unfinished {
     uint64_t begin = 0;
     std::optional<SendBuffer> buffer;
+  };
+  struct UrgentMark {
+    OperationId id{};
+    uint64_t end = 0;  // stream position behind the urgent byte
   };
   struct Unacknowledged {
     uint32_t sequence = 0;
@@ -145,10 +157,14 @@ class SendHalf {
 
   SendRoute RouteOf(const Piece& piece) const;
   Operation& At(uint64_t number) { return operations_[number - first_number_]; }
+  uint32_t GatherRoom() const;
+  void OnUrgentTaken(Send& send);
+  void OnUrgentCancelled(const Operation& operation);
   std::optional<SendBuffer> TakeBuffer();
   bool CopyPart(Piece& piece, Actions& actions, Counters& counters);
   void Gather(Send& send, Piece& piece, uint32_t& room);
   bool IsAdvertised(uint64_t number) const;
+  bool HasUrgent(OperationId operation) const;
   void DropPieces(uint64_t number);
   void Drop(size_t index, Outcome outcome, Actions& actions);
   bool ResolveCancel(size_t index, Actions& actions);
@@ -170,7 +186,8 @@ class SendHalf {
   GrowingRing<Unacknowledged> unacknowledged_;
 
   std::vector<SendBuffer> free_buffers_;
-  uint16_t buffers_used_ = 0;  // beyond it none was ever touched
+  uint16_t buffers_used_ = 0;             // beyond it none was ever touched
+  GrowingRing<UrgentMark> urgent_marks_;  // that have not left
 
   uint64_t asked_ = 0, taken_ = 0, emitted_ = 0;
   Unfinished last_taken_;

@@ -25,6 +25,8 @@ uint64_t Connection::digest() const {
   modes_.AddTo(digest);
   mode_policy_.AddTo(digest);
   teardown_.AddTo(digest);
+  urgent_out_.AddTo(digest);
+  urgent_in_.AddTo(digest);
   digest.Add(posted_sends_.size()).Add(early_.size());
   for (const SendKind kind : posted_sends_) digest.Add(static_cast<uint8_t>(kind));
   for (const MessageArrived& arrived : early_) digest.Add(arrived.message.base.sequence);

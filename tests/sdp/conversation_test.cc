@@ -108,6 +108,8 @@ class Application {
     } else if (!side_.saw_end_of_stream() && ReceivesPending() < depth_ &&
                (!slow_reader_ || random_.Chance(1, 10))) {
       Receive();
+    } else if (random_.Chance(1, 12) && !closed_) {
+      asked_.push_back(side_.AskToAwaitUrgent());
     } else if (may_cancel_ && !asked_.empty() && random_.Chance(1, 20)) {
       side_.AskToCancel(asked_[random_.Below(asked_.size())], CancelMode::kIfNotStarted);
     } else if (shut_ && side_.saw_end_of_stream() && !closed_) {
@@ -135,6 +137,7 @@ class Application {
     options.path = DrawPath(random_);
     options.complete_at = random_.Chance(1, 3) ? CompleteAt::kDelivered : CompleteAt::kReusable;
     options.zcopy_min = DrawThreshold(random_);
+    options.urgent = random_.Chance(1, 4) && std::ranges::count(options.pieces, 0u) == 0;
     asked_.push_back(side_.AskToSend(options));
     --sends_left_;
   }
@@ -207,11 +210,15 @@ void CheckStream(const Side& from, const Side& to, bool whole) {
   }
   ASSERT_LE(received.size(), sent.size());
   EXPECT_TRUE(std::equal(received.begin(), received.end(), sent.begin()));
+  std::vector<uint64_t> urgent = from.SentUrgent();
+  std::erase_if(urgent, [&](uint64_t place) { return place >= received.size(); });
+  EXPECT_EQ(to.received_urgent(), urgent);
 }
 
 // Rare things that a campaign must have met, or it proves nothing.
 struct Reached {
   uint64_t zero_copy = 0, send_sm = 0, expose_failures = 0, stalls = 0, updates = 0;
+  uint64_t urgent = 0, urgent_ahead = 0;
   uint64_t partial_reads = 0, invalidates = 0, cancelled = 0, withdrawn_by_peer = 0, mixed = 0;
 
   void Add(const Side& side) {
@@ -221,6 +228,10 @@ struct Reached {
     expose_failures += counters.expose_failures;
     stalls += counters.credit_stalls;
     updates += counters.credit_updates_sent;
+    urgent += counters.urgent_sent;
+    for (const wire::Message& data : side.Posted<wire::Data>()) {
+      urgent_ahead += data.base.flags == wire::kFlagOobPending ? 1u : 0u;
+    }
     const size_t completions = side.Posted<wire::RdmaRdCompl>().size();
     partial_reads += completions > counters.source_adverts_received ? 1u : 0u;
     for (const Action& action : side.history()) {
@@ -279,6 +290,8 @@ TEST_F(ConversationTest, EveryByteArrivesOnceAndInOrderAndBothSidesEndWithoutACa
   EXPECT_GT(reached.expose_failures, 0u);
   EXPECT_GT(reached.stalls, 0u);
   EXPECT_GT(reached.updates, 0u);
+  EXPECT_GT(reached.urgent, 0u);
+  EXPECT_GT(reached.urgent_ahead, 0u);
   EXPECT_GT(reached.partial_reads, 0u);
   EXPECT_GT(reached.invalidates, 0u);
   EXPECT_GT(reached.withdrawn_by_peer, 0u);

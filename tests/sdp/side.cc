@@ -32,6 +32,7 @@ OperationId Side::NewOperation(SimOperation::Kind kind, const std::vector<uint32
 
 OperationId Side::AskToSend(const SendOptions& options) {
   const OperationId id = NewOperation(SimOperation::Kind::kSend, options.pieces);
+  operations_.at(id).urgent = options.urgent;
   uint64_t offset = 0;
   for (size_t i = 0; i < options.pieces.size(); ++i) {
     AskSend ask;
@@ -41,6 +42,7 @@ OperationId Side::AskToSend(const SendOptions& options) {
     ask.path = options.path;
     ask.complete_at = options.complete_at;
     ask.zcopy_min = options.zcopy_min;
+    ask.urgent = options.urgent;
     offset += options.pieces[i];
     Feed(ask);
   }
@@ -64,6 +66,12 @@ OperationId Side::AskToReceive(const ReceiveOptions& options) {
   return id;
 }
 
+OperationId Side::AskToAwaitUrgent() {
+  const OperationId id = NewOperation(SimOperation::Kind::kUrgent, {});
+  Feed(AskUrgent{id});
+  return id;
+}
+
 OperationId Side::AskToShutdown() {
   const OperationId id = NewOperation(SimOperation::Kind::kShutdown, {});
   Feed(AskShutdown{id});
@@ -81,13 +89,43 @@ void Side::AskToCancel(OperationId operation, CancelMode mode) {
   Feed(AskCancel{operation, mode, Outcome::kCancelled});
 }
 
+bool Side::Dropped(const SimOperation& operation) const {
+  return operation.result && (operation.result->outcome == Outcome::kCancelled ||
+                              operation.result->outcome == Outcome::kShutDown);
+}
+
+std::vector<uint64_t> Side::SentUrgent() const {
+  std::vector<uint64_t> places;
+  uint64_t end = 0;
+  for (const OperationId id : send_order_) {
+    const SimOperation& operation = operations_.at(id);
+    if (Dropped(operation)) continue;
+    end += operation.memory.size();
+    if (operation.urgent) places.push_back(end - 1);
+  }
+  return places;
+}
+
+// [10] One urgent byte at a time, each announced once, and none but on a Data with payload.
+void Side::CheckUrgent(const sdp::Send& send) {
+  const uint8_t flags = send.message.base.flags;
+  const bool pending = (flags & wire::kFlagOobPending) != 0;
+  const bool present = (flags & wire::kFlagOobPresent) != 0;
+  EXPECT_FALSE(pending && urgent_announced_) << name_ << ": announced twice";
+  EXPECT_FALSE(present && !pending && !urgent_announced_) << name_ << ": never announced";
+  if (present) {
+    EXPECT_TRUE(std::holds_alternative<wire::Data>(send.message.body)) << name_;
+    EXPECT_GT(send.gather_count + send.copied_bytes, 0u) << name_;
+  }
+  urgent_announced_ = (urgent_announced_ || pending) && !present;
+}
+
 std::vector<std::byte> Side::SentStream() const {
   std::vector<std::byte> stream;
   for (const OperationId id : send_order_) {
     const SimOperation& operation = operations_.at(id);
-    const bool dropped = operation.result && (operation.result->outcome == Outcome::kCancelled ||
-                                              operation.result->outcome == Outcome::kShutDown);
-    if (!dropped) stream.insert(stream.end(), operation.memory.begin(), operation.memory.end());
+    if (!Dropped(operation))
+      stream.insert(stream.end(), operation.memory.begin(), operation.memory.end());
   }
   return stream;
 }
@@ -148,6 +186,7 @@ void Side::Act(const PostReceive& action) {
 void Side::Act(const sdp::Send& action) {
   EXPECT_FALSE(lost_ || disconnect_) << name_ << ": a Send behind Disconnect";
   EXPECT_EQ(action.message.base.sequence, ++last_sequence_) << name_ << ": MSeq not contiguous";
+  CheckUrgent(action);
   EXPECT_TRUE(action.gather_count == 0 || action.copied_bytes == 0);
   EXPECT_LE(action.gather_count, config_.gather_max);
   for (uint32_t i = 0; i < action.gather_count; ++i) {
@@ -276,6 +315,7 @@ void Side::Act(const FinishOperation& action) {
   }
   received_.insert(received_.end(), operation.memory.begin(),
                    operation.memory.begin() + static_cast<ptrdiff_t>(action.bytes));
+  if (action.urgent) received_urgent_.push_back(received_.size() - 1);
   saw_end_of_stream_ = saw_end_of_stream_ || action.end_of_stream;
 }
 

@@ -18,10 +18,11 @@
 namespace esdp::sdp::testing {
 
 struct SimOperation {
-  enum class Kind : uint8_t { kSend, kReceive, kShutdown, kClose };
+  enum class Kind : uint8_t { kSend, kReceive, kShutdown, kClose, kUrgent };
   Kind kind = Kind::kSend;
   std::vector<std::byte> memory;
   bool cancel_asked = false;
+  bool urgent = false;  // send: its last byte is
   // What the fabric still does with the memory.
   int gathers = 0;
   int reads = 0;
@@ -36,6 +37,7 @@ struct SendOptions {
   Path path = Path::kByThreshold;
   CompleteAt complete_at = CompleteAt::kReusable;
   uint64_t zcopy_min = 64 * 1024;
+  bool urgent = false;
 };
 
 struct ReceiveOptions {
@@ -54,6 +56,7 @@ class Side {
   // --- the application ---
   OperationId AskToSend(const SendOptions& options);
   OperationId AskToReceive(const ReceiveOptions& options);
+  OperationId AskToAwaitUrgent();
   OperationId AskToShutdown();
   OperationId AskToClose(bool abort);
   void AskToCancel(OperationId operation, CancelMode mode);
@@ -64,6 +67,9 @@ class Side {
   // The bytes of all sends that were not cancelled, and of all receives, in order.
   std::vector<std::byte> SentStream() const;
   const std::vector<std::byte>& received_stream() const { return received_; }
+  // Where in them the urgent bytes are, in order.
+  std::vector<uint64_t> SentUrgent() const;
+  const std::vector<uint64_t>& received_urgent() const { return received_urgent_; }
 
   void Feed(const Input& input);
   Connection& core() { return core_; }
@@ -126,6 +132,8 @@ class Side {
   OperationId NewOperation(SimOperation::Kind kind, const std::vector<uint32_t>& pieces);
   std::byte* At(const OperationRange& range);
   WireMessage Assemble(const sdp::Send& send);
+  bool Dropped(const SimOperation& operation) const;
+  void CheckUrgent(const sdp::Send& send);
   void CheckOrder(const FinishOperation& action, SimOperation::Kind kind);
   void CheckAdverts(const sdp::Send& send) const;
   // Where the peer's RDMA goes: nullptr, with a failure noted, where it may not.
@@ -144,6 +152,8 @@ class Side {
   size_t pending_ = 0;
   bool saw_end_of_stream_ = false;
   std::vector<std::byte> received_;
+  std::vector<uint64_t> received_urgent_;
+  bool urgent_announced_ = false;  // by a message of ours, and the byte has not left
 
   std::optional<wire::Message> hello_, hello_ack_;
   bool rejected_ = false, connected_ = false, reported_closed_ = false;
