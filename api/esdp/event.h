@@ -27,7 +27,8 @@ enum class EventType : uint8_t {
   kSendV,
   kRecvV,
   kShutdown,
-  kClose
+  kClose,
+  kUrgent  // of Socket::AwaitUrgent
 };
 const char* ToString(EventType type);
 
@@ -42,6 +43,7 @@ enum EventFlag : uint32_t {
   kCopied = 1u << 5,     // some of its bytes went in messages, by way of private buffers
   kCancelled = 1u << 6,  // ended by Cancel or by its deadline
   kPeerReset = 1u << 7,  // ended because the peer went away without shutting down
+  kUrgent = 1u << 8,     // receive: its last byte is urgent; AwaitUrgent: the peer sends one
 };
 
 // An Event is one completion: a plain value that owns nothing.

@@ -26,13 +26,16 @@
 //      delivered (kDelivered).
 //   6  Recv, OK: 1..length bytes; with kWaitAll all, unless kEof. End of stream: OK, kEof, 0 bytes
 //      (or a short kWaitAll); all later receives the same.
+//      An urgent byte ends the receive that gets it, also under kWaitAll: its event has kUrgent,
+//      and the urgent byte is its last one.
 //   7  The first error of a socket ends every pending operation with that root cause; later posts
 //      fail with it at once.
 //   8  Cancel is a request; the terminal event tells what became of it.
 //   9  A passed deadline is a cancel with DeadlineExceeded.
 //  10  Close comes last: afterwards the SocketId is never heard of again.
 //  11  Memory that the peer could reach is out of its reach before the terminal event is delivered.
-//  12  A queue that operations name does not close; one that is destroyed aborts their connections.
+//  12  A queue that operations name does not close; one that is destroyed aborts their connections,
+//      those excepted that only a Close names: it goes on by itself.
 
 namespace esdp {
 
@@ -53,7 +56,8 @@ enum class Path : uint8_t { kByThreshold, kCopy, kZeroCopy };
 enum class CancelMode : uint8_t { kIfNotStarted, kAbortConnection };
 enum class CloseMode : uint8_t { kGraceful, kAbort };
 enum class Direction : uint8_t { kSend, kReceive, kBoth };
-enum class SendFlags : uint32_t { kNone = 0 };
+// Its last byte is urgent: the peer hears of it ahead of what waits before it in the stream.
+enum class SendFlags : uint32_t { kNone = 0, kUrgent = 1 };
 enum class RecvFlags : uint32_t { kNone = 0, kWaitAll = 1 };
 
 // What every operation takes.
@@ -73,10 +77,10 @@ struct OpArgs {
 //   Blocks:   never: every wait is an event.
 //   Units:    bytes.
 //   Errors:   every post: NotFound (empty handle, closed Context), InvalidArgument (empty slice, a
-//             queue of another Context), ResourceExhausted (kQueueFull: dequeue first; kMemory: too
-//             many operations), FailedPrecondition (kWrongState: not connected or not listening;
-//             kShutDown: after Shutdown or Close; kAfterFork), or the root cause if the connection
-//             has ended.
+//             queue of another Context, an unknown flag, an urgent send of no byte),
+//             ResourceExhausted (kQueueFull: dequeue first; kMemory: too many operations),
+//             FailedPrecondition (kWrongState: not connected or not listening; kShutDown: after
+//             Shutdown or Close; kAfterFork), or the root cause if the connection has ended.
 class Socket {
  public:
   Socket() = default;
@@ -113,6 +117,12 @@ class Socket {
   // Filled by copying before the event is delivered; `bytes` must stay until then. Errors as
   // SendCopy.
   absl::StatusOr<OpId> RecvCopy(absl::Span<std::byte> bytes, RecvFlags flags, const OpArgs& args);
+
+  // Event kUrgent when the peer announces an urgent byte, which may be long before the byte itself
+  // comes in its place in the stream. Each urgent byte is told once, in order, also one that was
+  // announced while nobody waited; kEof when the peer has shut down and none is left to tell. An
+  // urgent send that is announced has begun and cannot be cancelled any more.
+  absl::StatusOr<OpId> AwaitUrgent(const OpArgs& args);
 
   // Ends the sending direction after all that was posted. Event kShutdown when the peer has been
   // told.

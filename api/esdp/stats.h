@@ -27,6 +27,8 @@ struct SocketStats {
   uint64_t send_sm_received = 0;
   uint64_t credit_stalls = 0;  // times that data waited for the peer's buffers
   uint64_t credit_updates_sent = 0;
+  uint64_t urgent_sent = 0;  // urgent bytes
+  uint64_t urgent_received = 0;
   uint64_t expose_failures = 0;  // memory that could not be shown to the peer, and was copied
 };
 

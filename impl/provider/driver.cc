@@ -176,6 +176,7 @@ void Driver::FinishTransfer(Endpoint& endpoint, const Operation& operation,
     result.ending = result.failure->ending;
   }
   result.end_of_stream = action.end_of_stream;
+  result.urgent = action.urgent;
   result.bytes = action.bytes;
   result.bytes_zero_copy = action.bytes_zero_copy;
   result.stream_offset = action.stream_offset;

@@ -98,6 +98,8 @@ ConnectionCounters CountersOf(const sdp::Connection& core) {
   to.credit_stalls = from.credit_stalls;
   to.credit_updates_sent = from.credit_updates_sent;
   to.expose_failures = from.expose_failures;
+  to.urgent_sent = from.urgent_sent;
+  to.urgent_received = from.urgent_received;
   return to;
 }
 

@@ -21,6 +21,7 @@ static_assert(static_cast<int>(sdp::CancelMode::kAbortConnection) ==
 
 // What is wrong with the memory of a transfer; the front end has checked all of it.
 const char* FaultOf(const Transfer& transfer) {
+  if (transfer.awaits_urgent) return nullptr;
   if (transfer.pieces.empty()) return "a transfer without a piece";
   for (const Piece& piece : transfer.pieces) {
     if (piece.region == nullptr || !piece.region->Contains(piece.offset, piece.length)) {
@@ -79,6 +80,7 @@ void Requests::Begin(const Request& request, Endpoint* endpoint) {
   for (const Piece& piece : transfer.pieces) piece.region->AddOperation();
   if (transfer.deadline != kTimeInfinite)
     driver_.timers().SetDeadline(*operation, transfer.deadline);
+  if (transfer.awaits_urgent) return driver_.Feed(*endpoint, sdp::AskUrgent{*operation});
   AskPieces(*endpoint, transfer, *operation);
 }
 
@@ -115,7 +117,8 @@ void Requests::AskPiece(Endpoint& endpoint, const Transfer& transfer, const Memo
                                         .exposable = reachable,
                                         .path = ToCore(transfer.path),
                                         .complete_at = ToCore(transfer.complete_at),
-                                        .zcopy_min = transfer.zcopy_min});
+                                        .zcopy_min = transfer.zcopy_min,
+                                        .urgent = transfer.urgent});
   } else {
     driver_.Feed(endpoint, sdp::AskReceive{.piece = piece,
                                            .more = more,

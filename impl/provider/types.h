@@ -70,6 +70,8 @@ struct Piece {
 // pieces, from Submit until OnTransferFinished has been called for it.
 struct Transfer {
   bool is_send = true;
+  bool awaits_urgent = false;  // neither: it ends when the peer announces an urgent byte; no pieces
+  bool urgent = false;         // send: its last byte is urgent
   bool wait_all = false;
   Path path = Path::kByThreshold;
   CompleteAt complete_at = CompleteAt::kReusable;
@@ -88,6 +90,7 @@ struct TransferResult {
   const Failure* failure =
       nullptr;  // the connection's root cause, if that is what ended it; good during the call
   bool end_of_stream = false;
+  bool urgent = false;  // receive: its last byte is urgent; awaits_urgent: one is announced
   uint64_t bytes = 0;
   uint64_t bytes_zero_copy = 0;
   uint64_t stream_offset = 0;
@@ -113,6 +116,7 @@ struct ConnectionCounters {
   uint64_t send_sm_sent = 0, send_sm_received = 0;
   uint64_t payload_copies = 0, payload_copy_bytes = 0;  // memcpy of payload by us, both directions
   uint64_t credit_stalls = 0, credit_updates_sent = 0, expose_failures = 0;
+  uint64_t urgent_sent = 0, urgent_received = 0;
 };
 
 struct RegionDetails {

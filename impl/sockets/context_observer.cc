@@ -148,6 +148,7 @@ void ContextState::OnTransferFinished(provider::ConnectionId, provider::Transfer
   if (result.bytes_zero_copy > 0) event.flags |= kZeroCopy;
   if (result.bytes > result.bytes_zero_copy) event.flags |= kCopied;
   if (result.end_of_stream) event.flags |= kEof;
+  if (result.urgent) event.flags |= kUrgent;
   if (transfer.wait_all) event.flags |= kWaitAll;
   if (result.ending != provider::Ending::kOk) [[unlikely]] {
     event.kind = KindOfEnding(result.ending);
@@ -161,6 +162,7 @@ void ContextState::OnTransferFinished(provider::ConnectionId, provider::Transfer
   }
   if (!operation.copy_to.empty()) {
     CopyBytes(operation.copy_to, ConstBytes(operation.copy_from, result.bytes));
+    if (result.bytes > 0) operation.owner->OnBounceCopy(result.bytes);
   }
   Finish(operation, event);
 }

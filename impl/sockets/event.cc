@@ -24,6 +24,8 @@ const char* ToString(EventType type) {
       return "shutdown";
     case EventType::kClose:
       return "close";
+    case EventType::kUrgent:
+      return "urgent";
   }
   return "unknown";
 }

@@ -18,17 +18,20 @@ absl::Status EmptyHandle() {
 }
 
 // A queue that goes while operations name it: their connections are aborted, and their events are
-// nobody's.
+// nobody's. A Close alone is no reason: it goes on by itself.
 void Abandon(sockets::QueueState& queue) {
   sockets::ContextState& context = queue.context();
   if (!context.Usable().ok() || queue.Close()) return;
   std::vector<SocketId> sockets;
   context.operations().List([&](const sockets::Operation& operation) {
-    if (operation.queue.get() == &queue) sockets.push_back(operation.socket);
+    if (operation.queue.get() == &queue && operation.type != EventType::kClose) {
+      sockets.push_back(operation.socket);
+    }
     return false;
   });
+  if (sockets.empty()) return;
   for (const SocketId id : sockets) {
-    if (const auto socket = context.Find(id)) socket->Drop();
+    if (const auto socket = context.Find(id)) socket->DropAlsoClosing();
   }
   const absl::Time deadline = context.Now() + kAbandonWait;
   while (!queue.Close() && context.Pause(deadline)) {

@@ -46,6 +46,8 @@ void OperationTable::Free(Operation& operation) {
   operation.bounce.reset();
   operation.copy_to = {};
   operation.copy_from = nullptr;
+  operation.awaits_urgent = false;
+  operation.urgent = false;
   operation.owner.reset();
   operation.has_alarm = false;
   operation.type = EventType::kNone;

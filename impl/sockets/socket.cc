@@ -63,37 +63,45 @@ absl::StatusOr<OpId> Socket::Accept(int count, const OpArgs& args) {
   return state_->Accept(count, args);
 }
 
-absl::StatusOr<OpId> Socket::Send(const Slice& slice, SendFlags, const OpArgs& args) {
+absl::StatusOr<OpId> Socket::Send(const Slice& slice, SendFlags flags, const OpArgs& args) {
   if (state_ == nullptr) return EmptyHandle();
-  return state_->Post(EventType::kSend, absl::MakeConstSpan(&slice, 1), RecvFlags::kNone, args);
+  return state_->Post(EventType::kSend, absl::MakeConstSpan(&slice, 1), sockets::Wishes::Of(flags),
+                      args);
 }
 
-absl::StatusOr<OpId> Socket::SendV(absl::Span<const Slice> slices, SendFlags, const OpArgs& args) {
+absl::StatusOr<OpId> Socket::SendV(absl::Span<const Slice> slices, SendFlags flags,
+                                   const OpArgs& args) {
   if (state_ == nullptr) return EmptyHandle();
-  return state_->Post(EventType::kSendV, slices, RecvFlags::kNone, args);
+  return state_->Post(EventType::kSendV, slices, sockets::Wishes::Of(flags), args);
 }
 
-absl::StatusOr<OpId> Socket::SendCopy(absl::Span<const std::byte> bytes, SendFlags,
+absl::StatusOr<OpId> Socket::SendCopy(absl::Span<const std::byte> bytes, SendFlags flags,
                                       const OpArgs& args) {
   if (state_ == nullptr) return EmptyHandle();
-  return state_->PostSendCopy({bytes.data(), bytes.size()}, args);
+  return state_->PostSendCopy({bytes.data(), bytes.size()}, sockets::Wishes::Of(flags), args);
 }
 
 absl::StatusOr<OpId> Socket::Recv(const Slice& slice, RecvFlags flags, const OpArgs& args) {
   if (state_ == nullptr) return EmptyHandle();
-  return state_->Post(EventType::kRecv, absl::MakeConstSpan(&slice, 1), flags, args);
+  return state_->Post(EventType::kRecv, absl::MakeConstSpan(&slice, 1), sockets::Wishes::Of(flags),
+                      args);
 }
 
 absl::StatusOr<OpId> Socket::RecvV(absl::Span<const Slice> slices, RecvFlags flags,
                                    const OpArgs& args) {
   if (state_ == nullptr) return EmptyHandle();
-  return state_->Post(EventType::kRecvV, slices, flags, args);
+  return state_->Post(EventType::kRecvV, slices, sockets::Wishes::Of(flags), args);
 }
 
 absl::StatusOr<OpId> Socket::RecvCopy(absl::Span<std::byte> bytes, RecvFlags flags,
                                       const OpArgs& args) {
   if (state_ == nullptr) return EmptyHandle();
-  return state_->PostRecvCopy({bytes.data(), bytes.size()}, flags, args);
+  return state_->PostRecvCopy({bytes.data(), bytes.size()}, sockets::Wishes::Of(flags), args);
+}
+
+absl::StatusOr<OpId> Socket::AwaitUrgent(const OpArgs& args) {
+  if (state_ == nullptr) return EmptyHandle();
+  return state_->AwaitUrgent(args);
 }
 
 absl::StatusOr<OpId> Socket::Shutdown(const OpArgs& args) {

@@ -280,6 +280,12 @@ void SocketState::Drop() {
   }
 }
 
+void SocketState::DropAlsoClosing() {
+  const ContextCall call(context_.get());
+  if (call.ok() && closing_) return Abort();
+  Drop();
+}
+
 // --- cancelling ----------------------------------------------------------------------------------
 
 absl::Status SocketState::Cancel(OpId op, CancelMode mode) {
@@ -330,6 +336,7 @@ int SocketState::CancelAll(Direction direction) {
       case EventType::kRecv:
       case EventType::kRecvV:
       case EventType::kAccept:
+      case EventType::kUrgent:
         return direction != Direction::kSend;
       default:
         return false;

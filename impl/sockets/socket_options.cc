@@ -158,6 +158,11 @@ provider::ConnectionOptions SocketState::ToConnectionOptions() const {
   return options;
 }
 
+void SocketState::OnBounceCopy(uint64_t bytes) {
+  bounce_copies_.fetch_add(1, std::memory_order_relaxed);
+  bounce_copy_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+}
+
 Transport SocketState::transport() const {
   return phase_ == Phase::kNew ? Transport::kNone : context_->transport();
 }
@@ -178,8 +183,8 @@ SocketStats SocketState::Stats() const {
   stats.sends_zero_copy = from.sends_zero_copy;
   stats.receives_copied = from.receives_copied;
   stats.receives_zero_copy = from.receives_zero_copy;
-  stats.payload_copies = from.payload_copies;
-  stats.payload_copy_bytes = from.payload_copy_bytes;
+  stats.payload_copies = from.payload_copies + bounce_copies_.load();
+  stats.payload_copy_bytes = from.payload_copy_bytes + bounce_copy_bytes_.load();
   stats.messages_sent = from.messages_sent;
   stats.messages_received = from.messages_received;
   stats.source_adverts_sent = from.source_adverts_sent;
@@ -188,6 +193,8 @@ SocketStats SocketState::Stats() const {
   stats.send_sm_received = from.send_sm_received;
   stats.credit_stalls = from.credit_stalls;
   stats.credit_updates_sent = from.credit_updates_sent;
+  stats.urgent_sent = from.urgent_sent;
+  stats.urgent_received = from.urgent_received;
   stats.expose_failures = from.expose_failures;
   return stats;
 }

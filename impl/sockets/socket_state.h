@@ -21,6 +21,17 @@ namespace esdp::sockets {
 
 class ContextState;
 
+// What the flags of a post ask for.
+struct Wishes {
+  bool is_send = false;
+  bool wait_all = false;
+  bool urgent = false;
+  uint32_t unknown = 0;  // bits that mean nothing
+
+  static Wishes Of(SendFlags flags);
+  static Wishes Of(RecvFlags flags);
+};
+
 // What stands behind a Socket: a connection, or a listener with the connections that nobody has
 // taken yet.
 //
@@ -49,13 +60,17 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   int CancelAll(Direction direction);
   // The handle is gone.
   void Drop();
+  // Nobody will hear how it ends: what a graceful Close waits for is not waited for.
+  void DropAlsoClosing();
 
   // transfer.cc
-  absl::StatusOr<OpId> Post(EventType type, absl::Span<const Slice> slices, RecvFlags flags,
+  absl::StatusOr<OpId> Post(EventType type, absl::Span<const Slice> slices, const Wishes& wishes,
                             const OpArgs& args);
-  absl::StatusOr<OpId> PostSendCopy(std::span<const std::byte> bytes, const OpArgs& args);
-  absl::StatusOr<OpId> PostRecvCopy(std::span<std::byte> bytes, RecvFlags flags,
+  absl::StatusOr<OpId> PostSendCopy(std::span<const std::byte> bytes, const Wishes& wishes,
                                     const OpArgs& args);
+  absl::StatusOr<OpId> PostRecvCopy(std::span<std::byte> bytes, const Wishes& wishes,
+                                    const OpArgs& args);
+  absl::StatusOr<OpId> AwaitUrgent(const OpArgs& args);
 
   // socket_options.cc
   absl::Status SetOption(const Option& option);
@@ -74,6 +89,7 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   void OnShutDown(const provider::Failure& failure);
   void OnClosed(const provider::Failure& cause);
   void OnDeadline(OpId op, EventType type);
+  void OnBounceCopy(uint64_t bytes);
   // A transfer has had its event, or was never accepted. The socket may end with it.
   void OnTransferGone();
   // Pairs waiting Accepts with waiting connections, as far as event slots are free.
@@ -92,8 +108,7 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   absl::Status CanTransfer(bool is_send) const;
   bool AtEndOfStream(bool is_send) const;
   absl::Status EndedStatus() const;
-  absl::StatusOr<Operation*> NewTransfer(EventType type, bool is_send, RecvFlags flags,
-                                         const OpArgs& args);
+  absl::StatusOr<Operation*> NewTransfer(EventType type, const Wishes& wishes, const OpArgs& args);
   OpId Launch(Operation& operation);
   OpId FinishAtEndOfStream(Operation& operation);
   absl::Status AddPiece(Operation& operation, const Slice& slice, bool is_send) const;
@@ -116,6 +131,9 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   std::atomic<uint32_t> transfers_{0};
   std::atomic<uint64_t> zcopy_send_min_;
   std::atomic<uint64_t> zcopy_recv_min_;
+  // Copies between the application's memory and the bounce pool.
+  std::atomic<uint64_t> bounce_copies_{0};
+  std::atomic<uint64_t> bounce_copy_bytes_{0};
   std::atomic<provider::ConnectionId> connection_{provider::ConnectionId::kNone};
 
   mutable std::mutex mutex_;

@@ -11,6 +11,44 @@
 
 namespace esdp::sockets {
 
+Wishes Wishes::Of(SendFlags flags) {
+  const auto bits = static_cast<uint32_t>(flags);
+  constexpr auto kUrgent = static_cast<uint32_t>(SendFlags::kUrgent);
+  return {.is_send = true, .urgent = (bits & kUrgent) != 0, .unknown = bits & ~kUrgent};
+}
+
+Wishes Wishes::Of(RecvFlags flags) {
+  const auto bits = static_cast<uint32_t>(flags);
+  constexpr auto kAll = static_cast<uint32_t>(RecvFlags::kWaitAll);
+  return {.wait_all = (bits & kAll) != 0, .unknown = bits & ~kAll};
+}
+
+namespace {
+
+absl::Status Check(const Wishes& wishes, const OpArgs& args) {
+  if (wishes.unknown != 0) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "bits " + std::to_string(wishes.unknown) + " of the flags mean nothing: use " +
+                         (wishes.is_send ? "kNone or kUrgent" : "kNone or kWaitAll"));
+  }
+  if (args.path > Path::kZeroCopy) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "OpArgs::path is none of kByThreshold, kCopy and kZeroCopy");
+  }
+  if (args.complete_at > CompleteAt::kDelivered) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "OpArgs::complete_at is neither kReusable nor kDelivered");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status NoUrgentByte() {
+  return MakeError(ErrorKind::kInvalidArgument,
+                   "an urgent send has no byte: its last one would be the urgent one");
+}
+
+}  // namespace
+
 absl::Status SocketState::CanTransfer(bool is_send) const {
   if (closing_.load(std::memory_order_relaxed)) {
     return MakeError(ErrorKind::kShutDown, "Close was called on this socket");
@@ -39,8 +77,10 @@ bool SocketState::AtEndOfStream(bool is_send) const {
   return cause_.ending == provider::Ending::kOk;
 }
 
-absl::StatusOr<Operation*> SocketState::NewTransfer(EventType type, bool is_send, RecvFlags flags,
+absl::StatusOr<Operation*> SocketState::NewTransfer(EventType type, const Wishes& wishes,
                                                     const OpArgs& args) {
+  if (absl::Status legal = Check(wishes, args); !legal.ok()) return legal;
+  const bool is_send = wishes.is_send;
   transfers_.fetch_add(1);  // before the look at the state
   absl::Status can = CanTransfer(is_send);
   if (!can.ok() && AtEndOfStream(is_send)) can = absl::OkStatus();
@@ -53,7 +93,8 @@ absl::StatusOr<Operation*> SocketState::NewTransfer(EventType type, bool is_send
   Operation& operation = **made;
   operation.owner = shared_from_this();
   operation.is_send = is_send;
-  operation.wait_all = flags == RecvFlags::kWaitAll;
+  operation.wait_all = wishes.wait_all;
+  operation.urgent = wishes.urgent;
   operation.path = static_cast<provider::Path>(args.path);
   operation.complete_at = static_cast<provider::CompleteAt>(args.complete_at);
   operation.at_deadline = options_.deadline_policy == DeadlinePolicy::kAbortConnection
@@ -111,30 +152,35 @@ OpId SocketState::FinishAtEndOfStream(Operation& operation) {
 }
 
 absl::StatusOr<OpId> SocketState::Post(EventType type, absl::Span<const Slice> slices,
-                                       RecvFlags flags, const OpArgs& args) {
+                                       const Wishes& wishes, const OpArgs& args) {
   const ContextCall call(context_.get());
   if (!call.ok()) return call.status();
-  const bool is_send = type == EventType::kSend || type == EventType::kSendV;
   if (slices.empty()) {
     return MakeError(ErrorKind::kInvalidArgument, "a list of slices is empty");
   }
-  absl::StatusOr<Operation*> operation = NewTransfer(type, is_send, flags, args);
+  absl::StatusOr<Operation*> operation = NewTransfer(type, wishes, args);
   if (!operation.ok()) return operation.status();
+  uint64_t length = 0;
   for (const Slice& slice : slices) {
-    if (absl::Status added = AddPiece(**operation, slice, is_send); !added.ok()) {
+    if (absl::Status added = AddPiece(**operation, slice, wishes.is_send); !added.ok()) {
       context_->Discard(**operation);
       return added;
     }
+    length += slice.length();
+  }
+  if (wishes.urgent && length == 0) {
+    context_->Discard(**operation);
+    return NoUrgentByte();
   }
   return Launch(**operation);
 }
 
 absl::StatusOr<OpId> SocketState::PostSendCopy(std::span<const std::byte> bytes,
-                                               const OpArgs& args) {
+                                               const Wishes& wishes, const OpArgs& args) {
   const ContextCall call(context_.get());
   if (!call.ok()) return call.status();
-  absl::StatusOr<Operation*> operation =
-      NewTransfer(EventType::kSend, true, RecvFlags::kNone, args);
+  if (wishes.urgent && bytes.empty()) return NoUrgentByte();
+  absl::StatusOr<Operation*> operation = NewTransfer(EventType::kSend, wishes, args);
   if (!operation.ok()) return operation.status();
   const auto range = context_->bounce_pool().Take(*context_, bytes.size());
   if (!range.ok()) {
@@ -142,16 +188,17 @@ absl::StatusOr<OpId> SocketState::PostSendCopy(std::span<const std::byte> bytes,
     return range.status();
   }
   CopyBytes(range->memory, bytes);
+  OnBounceCopy(bytes.size());
   (*operation)->bounce = range->block;
   (*operation)->memory.push_back(range->piece);
   return Launch(**operation);
 }
 
-absl::StatusOr<OpId> SocketState::PostRecvCopy(std::span<std::byte> bytes, RecvFlags flags,
+absl::StatusOr<OpId> SocketState::PostRecvCopy(std::span<std::byte> bytes, const Wishes& wishes,
                                                const OpArgs& args) {
   const ContextCall call(context_.get());
   if (!call.ok()) return call.status();
-  absl::StatusOr<Operation*> operation = NewTransfer(EventType::kRecv, false, flags, args);
+  absl::StatusOr<Operation*> operation = NewTransfer(EventType::kRecv, wishes, args);
   if (!operation.ok()) return operation.status();
   const auto range = context_->bounce_pool().Take(*context_, bytes.size());
   if (!range.ok()) {
@@ -162,6 +209,15 @@ absl::StatusOr<OpId> SocketState::PostRecvCopy(std::span<std::byte> bytes, RecvF
   (*operation)->memory.push_back(range->piece);
   (*operation)->copy_to = bytes;
   (*operation)->copy_from = range->memory.data();
+  return Launch(**operation);
+}
+
+absl::StatusOr<OpId> SocketState::AwaitUrgent(const OpArgs& args) {
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
+  absl::StatusOr<Operation*> operation = NewTransfer(EventType::kUrgent, Wishes{}, args);
+  if (!operation.ok()) return operation.status();
+  (*operation)->awaits_urgent = true;
   return Launch(**operation);
 }
 

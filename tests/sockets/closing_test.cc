@@ -24,6 +24,21 @@ class ClosingTest : public PairTest {
     }
   }
 };
+TEST_P(ClosingTest, AQueueThatOnlyACloseNamesGoesAtOnceAndTheCloseGoesOnInOrder) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  auto other = client_.context.CreateQueue({});
+  ASSERT_TRUE(other.ok());
+  ASSERT_TRUE(client_.socket.Close(CloseMode::kGraceful, {.queue = *other}).ok());
+  const absl::Time before = absl::Now();
+  *other = EventQueue();  // the peer has not closed: the event is far away
+  EXPECT_LT(absl::Now() - before, absl::Milliseconds(500));
+
+  Memory& memory = Make(server_, 8);
+  const Event end = End(server_, server_.Recv(memory.All()));
+  EXPECT_TRUE(end.ok()) << end.status();
+  EXPECT_TRUE(end.eof());
+}
+
 ESDP_ON_EVERY_WORLD(ClosingTest);
 
 // Rule 7.

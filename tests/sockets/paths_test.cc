@@ -187,5 +187,22 @@ TEST_P(PathsTest, SmallSendsShareMessages) {
   EXPECT_LT(client_.socket.Stats().messages_sent, 200u);
 }
 
+TEST_P(PathsTest, EveryCopyOfUnregisteredBytesIsCounted) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  std::array<std::byte, 100> bytes{};
+  const OpId send =
+      client_.Accepted(client_.socket.SendCopy(bytes, SendFlags::kNone, client_.Args()));
+  const OpId receive = server_.Accepted(
+      server_.socket.RecvCopy(absl::MakeSpan(bytes), RecvFlags::kWaitAll, server_.Args()));
+  EndWell(client_, send, 100);
+  EndWell(server_, receive, 100);
+
+  // Into the pool and into a send buffer; out of a receive buffer and out of the pool.
+  EXPECT_EQ(client_.socket.Stats().payload_copies, 2u);
+  EXPECT_EQ(client_.socket.Stats().payload_copy_bytes, 200u);
+  EXPECT_EQ(server_.socket.Stats().payload_copies, 2u);
+  EXPECT_EQ(server_.socket.Stats().payload_copy_bytes, 200u);
+}
+
 }  // namespace
 }  // namespace esdp::contract
