@@ -13,7 +13,10 @@ namespace esdp::sdp {
 // --- what may be advertised ---
 
 // [19] Towards a deployed peer, or as one: Combined for ever.
-bool Connection::MayUseModes() const { return !config_.as_deployed && !peer_.deployed(); }
+// [R19.2] Both sides decide it from what both have declared.
+bool Connection::MayUseModes() const {
+  return !config_.as_deployed && config_.max_adverts > 1 && !peer_.deployed();
+}
 
 size_t Connection::AdvertRoom() const {
   return peer_.max_adverts - std::min<size_t>(peer_.max_adverts, source_.count());

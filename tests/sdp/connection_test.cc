@@ -59,6 +59,22 @@ TEST(ConnectionTest, ALargeSendIsReadByThePeerWithoutACopy) {
   EXPECT_EQ(pair.b.core().counters().payload_copies, 0u);
 }
 
+// R19.2
+TEST(ConnectionTest, AnEndThatDeclaresOneAdvertLeavesTheModesAloneThoughThePeerDeclaresMany) {
+  PairOptions options = SmallPair();
+  options.a.max_adverts = 1;
+  Pair pair(options, 1);
+  pair.Connect();
+
+  for (int i = 0; i < 4; ++i) pair.a.AskToSend({.pieces = {8192}});
+  for (int i = 0; i < 4; ++i) pair.b.AskToReceive({.pieces = {8192}});
+  pair.Settle();
+
+  EXPECT_TRUE(pair.a.Posted<wire::ModeChange>().empty());
+  EXPECT_TRUE(pair.b.Posted<wire::ModeChange>().empty());
+  EXPECT_FALSE(pair.a.Posted<wire::SrcAvail>().empty());
+}
+
 TEST(ConnectionTest, AGracefulCloseEndsBothSidesWithoutACause) {
   Pair pair(SmallPair(), 1);
   pair.Connect();
