@@ -66,8 +66,8 @@ TEST(ConnectionTest, AnEndThatDeclaresOneAdvertLeavesTheModesAloneThoughThePeerD
   Pair pair(options, 1);
   pair.Connect();
 
-  for (int i = 0; i < 4; ++i) pair.a.AskToSend({.pieces = {8192}});
-  for (int i = 0; i < 4; ++i) pair.b.AskToReceive({.pieces = {8192}});
+  for (int i = 0; i < 4; ++i) pair.a.AskToSend({.pieces = {8192}, .zcopy_min = 4096});
+  for (int i = 0; i < 4; ++i) pair.b.AskToReceive({.pieces = {8192}, .zcopy_min = 4096});
   pair.Settle();
 
   EXPECT_TRUE(pair.a.Posted<wire::ModeChange>().empty());
