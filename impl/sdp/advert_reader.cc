@@ -19,20 +19,21 @@ const char* CheckRange(const wire::SrcAvail& advert, uint32_t inline_bytes) {
 
 }  // namespace
 
+// [R7.1.2]
 bool AdvertReader::KeepsInline(uint32_t inline_bytes) {
   return inline_bytes > 0 && inline_bytes < kInlineUseMin;
 }
 
-// [7.1, step 3] The inline bytes never count, read again or not.
+// [R7.1.5] The inline bytes never count, read again or not.
 uint32_t AdvertReader::Advert::Unreported() const {
   return std::max(obtained, inline_bytes) - inline_bytes - reported;
 }
 
 const char* AdvertReader::OnSrcAvail(const wire::SrcAvail& advert, const Inline& inline_payload,
                                      size_t held_max) {
-  if (cancelled_) return "SrcAvail: a cancel is not processed";                      // [7.4]
-  if (adverts_.size() >= held_max) return "SrcAvail: more than may be outstanding";  // [5]
-  // [5, 7.2] User bytes would overtake those that are advertised or still to be sent.
+  if (cancelled_) return "SrcAvail: a cancel is not processed";                      // [R7.4.1]
+  if (adverts_.size() >= held_max) return "SrcAvail: more than may be outstanding";  // [R5.14]
+  // [R17.4] User bytes would overtake those that are advertised or still to be sent.
   if (inline_payload.length > 0 && active()) return "SrcAvail: user bytes behind an advert";
   if (const char* fault = CheckRange(advert, inline_payload.length); fault != nullptr) return fault;
   Advert held;
@@ -57,7 +58,7 @@ size_t AdvertReader::Current() const {
 }
 
 uint32_t AdvertReader::left() const {
-  // [7.2] Nothing of a later advert before all of a remainder.
+  // [R7.2.4, R7.4.3] Nothing of a later advert before all of a remainder, nothing behind a cancel.
   if (cancelled_ || refused_ || remainder_ > 0) return 0;
   const size_t current = Current();
   return current < adverts_.size() ? adverts_[current].length - adverts_[current].started : 0;
@@ -95,13 +96,14 @@ AdvertReader::FinishedRead AdvertReader::OnReadFinished() {
   return read;
 }
 
-bool AdvertReader::OnSrcAvailCancel() {
+bool AdvertReader::OnSrcAvailCancel() {  // [R7.4.2]
   // After SendSm an advert is Processed: a cancel that crossed it finds nothing, and no answer.
   if (adverts_.empty() || cancelled_) return false;
   cancelled_ = true;
   return true;
 }
 
+// [R7.4.4]
 bool AdvertReader::HoldsAcknowledgement() const {
   return cancelled_ && !adverts_.empty() && (!reads_.empty() || adverts_.front().Unreported() > 0);
 }
@@ -118,12 +120,12 @@ AdvertReader::Answer AdvertReader::NextAnswer() const {
   if (remainder_ > 0 && !cancelled_) return Answer::kNone;
   const Advert& oldest = adverts_.front();
   if (oldest.obtained == oldest.length) return Answer::kRdmaRdCompl;
-  if (!reads_.empty()) return Answer::kNone;
-  if (oldest.Unreported() > 0) return Answer::kRdmaRdCompl;  // [7.2] before SendSm
+  if (!reads_.empty()) return Answer::kNone;                 // [R7.1.4]
+  if (oldest.Unreported() > 0) return Answer::kRdmaRdCompl;  // [R7.2.5] before SendSm
   return refused_ || cancelled_ ? Answer::kSendSm : Answer::kNone;
 }
 
-AdvertReader::Completion AdvertReader::TakeRdmaRdCompl() {
+AdvertReader::Completion AdvertReader::TakeRdmaRdCompl() {  // [R7.1.6]
   Advert& oldest = adverts_.front();
   Completion completion;
   completion.message.length = oldest.Unreported();
@@ -138,16 +140,16 @@ AdvertReader::Completion AdvertReader::TakeRdmaRdCompl() {
 
 void AdvertReader::TakeSendSm() {
   if (cancelled_) {
-    // [7.4] What they have left is revoked: it was never part of the stream.
+    // [R7.4.5] One answer for all. What they have left is revoked: it was never part of the stream.
     DropAll();
     return;
   }
-  const Advert refused = adverts_.TakeFront();
+  const Advert refused = adverts_.TakeFront();  // [R7.2.1, R7.2.3]
   remainder_ = refused.length - refused.obtained;
   refused_ = false;
 }
 
-const char* AdvertReader::OnData(uint32_t length) {
+const char* AdvertReader::OnData(uint32_t length) {  // [R17.4]
   if (!adverts_.empty() && length > remainder_) return "Data: a SrcAvail is outstanding";
   remainder_ -= std::min(remainder_, length);
   return nullptr;

@@ -19,22 +19,24 @@ const char* Check(const wire::SinkAvail& advert, uint32_t length_min) {
 
 AdvertWriter::Arrival AdvertWriter::OnSinkAvail(const wire::SinkAvail& advert, Legality legality,
                                                 uint32_t length_min, size_t adverts_max) {
+  // [R17.5]
   if (legality == Legality::kIllegal) return {"SinkAvail: the half is not Pipelined", false};
   if (const char* violation = Check(advert, length_min); violation != nullptr) {
     return {violation, false};
   }
   if (legality == Legality::kIgnored) {
-    // [5] Not against the running count, which payload sent in Combined has raised.
+    // [R5.20, R5.23] Not against the running count, which payload sent in Combined has raised.
     if (advert.non_discards == frozen_) return {nullptr, true};
     --frozen_;
     --potential_non_discards_;
     return {};
   }
-  if (advert.non_discards != potential_non_discards_) {
+  if (advert.non_discards != potential_non_discards_) {  // [R8.2.4]
     --potential_non_discards_;
     ++stale_;
     return {};
   }
+  // [R5.14]
   if (live_.size() >= adverts_max) return {"SinkAvail: more adverts than MaxAdverts", false};
   Advert live;
   live.length = advert.length;
@@ -43,7 +45,7 @@ AdvertWriter::Arrival AdvertWriter::OnSinkAvail(const wire::SinkAvail& advert, L
   return {nullptr, true};
 }
 
-void AdvertWriter::OnPayloadPosted() {
+void AdvertWriter::OnPayloadPosted() {  // [R8.2.3, R8.2.8]
   if (live_.empty()) {
     ++potential_non_discards_;
     return;
@@ -66,7 +68,7 @@ Write AdvertWriter::StartWrite(const OperationRange& source) {
   return write;
 }
 
-AdvertWriter::Completion AdvertWriter::TakeRdmaWrCompl() {
+AdvertWriter::Completion AdvertWriter::TakeRdmaWrCompl() {  // [R8.1.3]
   const Advert oldest = live_.TakeFront();
   Completion completion;
   completion.message.length = oldest.written;
@@ -75,15 +77,15 @@ AdvertWriter::Completion AdvertWriter::TakeRdmaWrCompl() {
   return completion;
 }
 
-void AdvertWriter::OnSinkAvailCancel() {
-  // [8.4, G] A short RdmaWrCompl completes its advert: only the others count as dropped.
+void AdvertWriter::OnSinkAvailCancel() {  // [R8.4.2, R8.4.3, R8.4.4]
+  // [R8.4.6] A short RdmaWrCompl completes its advert: only the others count as dropped.
   const size_t completed = in_process() ? 1 : 0;
   if (live_.size() > completed) ack_owed_ = true;
   while (live_.size() > completed) live_.EraseAt(completed);
   cancelled_ = !live_.empty();
 }
 
-void AdvertWriter::LeavePipelined() {
+void AdvertWriter::LeavePipelined() {  // [R5.18, R5.23]
   DropAll();
   frozen_ = potential_non_discards_;
 }

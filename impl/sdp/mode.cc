@@ -4,6 +4,7 @@
 
 namespace esdp::sdp {
 
+// [R5.2, R5.4, R5.21]
 std::optional<wire::ModeChange> Modes::ChangeOfSend(Mode to) const {
   if (frozen() || !MayChange(send_, to, Role::kSource)) return std::nullopt;
   return wire::ModeChange{/*changes_send_half=*/false, to};
@@ -15,7 +16,7 @@ std::optional<wire::ModeChange> Modes::ChangeOfReceive(Mode to) const {
 }
 
 void Modes::OnPosted(const wire::ModeChange& change, uint32_t sequence) {
-  // [3.6] The message names the half as its receiver sees it.
+  // [R5.6] At once. The message names the half as its receiver sees it.
   if (!change.changes_send_half && send_ == Mode::kPipelined) frozen_until_ = sequence;
   (change.changes_send_half ? receive_ : send_) = change.mode;
 }
@@ -26,11 +27,11 @@ void Modes::OnAcknowledged(uint32_t sequence) {
 
 Modes::Change Modes::OnModeChange(const wire::ModeChange& change) {
   Mode& mode = change.changes_send_half ? send_ : receive_;
-  if (change.mode == mode) return Change::kNone;
+  if (change.mode == mode) return Change::kNone;  // [R5.4]
   const Role peer = change.changes_send_half ? Role::kSink : Role::kSource;
-  if (!MayChange(mode, change.mode, peer)) return Change::kIllegal;
+  if (!MayChange(mode, change.mode, peer)) return Change::kIllegal;  // [R5.3, R5.5]
   const bool raised = change.mode > mode;
-  mode = change.mode;
+  mode = change.mode;  // [R5.6]
   if (change.changes_send_half) return Change::kSendRaised;
   return raised ? Change::kReceiveRaised : Change::kReceiveLowered;
 }

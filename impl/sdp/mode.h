@@ -10,8 +10,9 @@
 
 namespace esdp::sdp {
 
-// The data delivery modes of both half-connections, and who may change them [5]. Both start
-// Combined. The master of a half switches when its ModeChange goes out, the slave when it arrives.
+// The data delivery modes of both half-connections, and who may change them. Both start
+// Combined [R5.1]. The master of a half switches when its ModeChange goes out, the slave when it
+// arrives.
 class Modes {
  public:
   Mode send() const { return send_; }        // of the half in which we are the source
@@ -21,7 +22,7 @@ class Modes {
 
   // --- our changes ---
   // We have left Pipelined and the peer has not acknowledged it: no further change of ours may
-  // leave, and SinkAvails are ignored (their headers are not) [5, steps 5 and 6].
+  // leave, and SinkAvails are ignored (their headers are not) [R5.20, R5.21].
   bool frozen() const { return frozen_until_.has_value(); }
   // The message that takes the half to `to`; nothing if we may not order that, or not now.
   std::optional<wire::ModeChange> ChangeOfSend(Mode to) const;

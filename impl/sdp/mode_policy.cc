@@ -44,6 +44,7 @@ std::optional<Mode> ModePolicy::NextReceive(Mode now, uint32_t large_receives) c
   return Mode::kCombined;
 }
 
+// [R5.24]
 bool ModePolicy::Hints(Mode receive, uint32_t large_receives) const {
   if (receive != Mode::kCombined) return false;
   return receive_ == ModeWish::kPipelined ||

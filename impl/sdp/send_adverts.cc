@@ -19,7 +19,7 @@ uint32_t SendHalf::LargeSends() const {
 
 OperationRange SendHalf::AdvertCandidate() const {
   OperationRange range = pieces_.front().range;
-  if (pieces_.front().urgent) --range.length;  // [10] never in a SrcAvail
+  if (pieces_.front().urgent) --range.length;  // [R10.4] never in a SrcAvail
   range.length = std::min(range.length, wire::kAdvertBytesMax);
   return range;
 }
@@ -67,7 +67,7 @@ void SendHalf::OnAdvertComplete() {
   At(done.piece.number).zero_copy += done.inline_bytes;
 }
 
-bool SendHalf::OnAdvertRefused() {
+bool SendHalf::OnAdvertRefused() {  // [R7.2.2, R7.2.3]
   const Piece rest = advertised_.TakeFront().piece;
   remainders_.PushBack(rest);
   return !At(rest.number).abort_if_begun;
@@ -80,7 +80,7 @@ void SendHalf::OnWithdrawn(uint64_t operation_number) {
   if (operation.exposures > 0) --operation.exposures;
 }
 
-bool SendHalf::OnAdvertsRevoked(Actions& actions) {
+bool SendHalf::OnAdvertsRevoked(Actions& actions) {  // [R7.4.7, R8.3.2]
   while (!advertised_.empty()) {
     Piece piece = advertised_.TakeBack().piece;
     Operation& operation = At(piece.number);
@@ -112,7 +112,7 @@ SendHalf::CancelAnswer SendHalf::Cancel(const AskCancel& ask, Actions& actions) 
     return CancelAnswer::kCancelled;
   }
   if (!IsAdvertised(first_number_ + index)) return CancelAnswer::kBegun;
-  // [10] By the time its adverts have come back its urgent byte may have been announced.
+  // [R10.1] By the time its adverts have come back its urgent byte may have been announced.
   if (HasUrgent(operation.id)) return CancelAnswer::kBegun;
   operation.cancel = ask.outcome;
   operation.abort_if_begun = ask.mode == CancelMode::kAbortConnection;

@@ -36,7 +36,7 @@ uint32_t SendHalf::GatherRoom() const {
   return static_cast<uint32_t>(std::min<uint64_t>(most, limits_.payload_max));
 }
 
-// The operation may have ended long ago: its bytes were copied.
+// [R10.3] The operation may have ended long ago: its bytes were copied.
 void SendHalf::OnUrgentTaken(Send& send) {
   send.message.base.flags |= wire::kFlagOobPresent;
   urgent_marks_.PopFront();

@@ -15,6 +15,7 @@ SinkAdvert::Taken Violation(const char* reason) {
 
 // --- offering ---
 
+// [R8.1.2]
 void SinkAdvert::Offer(const OperationRange& range, uint64_t operation_number, Actions& actions) {
   Advert advert;
   advert.id = AdvertId{next_id_++};
@@ -41,6 +42,7 @@ bool SinkAdvert::OnExposeFailed(AdvertId id) {
   return true;
 }
 
+// [R8.2.2]
 wire::SinkAvail SinkAdvert::Message() const {
   return {offer_->range.length, offer_->remote.key, offer_->remote.address, non_discards_};
 }
@@ -56,24 +58,26 @@ void SinkAdvert::OnPosted() {
 SinkAdvert::Taken SinkAdvert::OnRdmaWrCompl(uint32_t bytes, std::optional<uint32_t> invalidated_key,
                                             Actions& actions) {
   if (outstanding_.empty()) {
-    // [17] Behind a cancel it is late, not wrong.
+    // [R17.7] Behind a cancel it is late, not wrong.
     if (cancelled_ && !invalidated_key) return {};
     return Violation("RdmaWrCompl: no SinkAvail is outstanding");
   }
   const Advert& oldest = outstanding_.front();
   if (bytes == 0) return Violation("RdmaWrCompl.Len: is 0");
+  // [R8.1.6]
   if (bytes > oldest.range.length) return Violation("RdmaWrCompl.Len: more than was advertised");
-  if (invalidated_key && *invalidated_key != oldest.remote.key) {
+  if (invalidated_key && *invalidated_key != oldest.remote.key) {  // [R16.3]
     return Violation("RKey: invalidated, but not of the advert being completed");
   }
   Taken taken;
   taken.is_taken = true;
   taken.operation_number = oldest.operation_number;
   taken.bytes = bytes;
-  WithdrawOldest(invalidated_key.has_value(), actions);
+  WithdrawOldest(invalidated_key.has_value(), actions);  // [R8.1.5]
   return taken;
 }
 
+// [R8.2.1, R8.2.6]
 SinkAdvert::Taken SinkAdvert::OnPayload(uint32_t bytes, Actions& actions) {
   if (outstanding_.empty()) {
     ++non_discards_;
@@ -96,12 +100,13 @@ void SinkAdvert::WithdrawOldest(bool already_invalidated, Actions& actions) {
   withdraw.already_invalidated = already_invalidated;
   actions.emplace_back(withdraw);
   leaving_.PushBack({oldest.id, oldest.operation_number});
-  // [8.4] Nothing left to cancel: the peer ignores the cancel, or had said all before it came.
+  // [R8.4.5] Nothing left to cancel: the peer ignores the cancel, or had said all before it came.
   if (outstanding_.empty()) cancel_ = Cancel::kNone;
 }
 
 // --- cancelling ---
 
+// [R8.4.1]
 void SinkAdvert::AskCancel() {
   if (!outstanding_.empty() && cancel_ == Cancel::kNone) cancel_ = Cancel::kOwed;
 }
@@ -112,12 +117,14 @@ void SinkAdvert::OnCancelPosted(uint32_t sequence) {
   cancelled_ = true;
 }
 
+// [R8.4.5, R8.4.7]
 bool SinkAdvert::OnSinkCancelAck(uint32_t acknowledged, Actions& actions) {
   if (cancel_ != Cancel::kSent || !AtOrAfter(acknowledged, cancel_sequence_)) return false;
   DropAll(actions);
   return true;
 }
 
+// [R5.22, R8.5.1]
 void SinkAdvert::DropAll(Actions& actions) {
   while (!outstanding_.empty()) WithdrawOldest(false, actions);
   cancel_ = Cancel::kNone;

@@ -4,6 +4,7 @@
 
 namespace esdp::sdp {
 
+// [R7.1.1]
 void SourceAdvert::Offer(const OperationRange& range, uint32_t inline_bytes, Actions& actions) {
   offering_ = true;
   offer_ = Advert{};
@@ -46,10 +47,11 @@ void SourceAdvert::OnPosted(uint64_t operation_number, uint32_t sequence) {
 const char* SourceAdvert::CheckCompletion(uint32_t bytes,
                                           std::optional<uint32_t> invalidated_key) const {
   if (adverts_.empty()) {
-    // [17] It may have crossed the SinkAvail or the cancel that took the advert back.
+    // [R17.6] It may have crossed the SinkAvail or the cancel that took the advert back.
     return revoked_last_ ? nullptr : "RdmaRdCompl: no SrcAvail is outstanding";
   }
   const Advert& oldest = adverts_.front();
+  // [R7.1.8, R16.3]
   if (bytes > oldest.left()) return "RdmaRdCompl.Len: more than the advert has left";
   if (invalidated_key && (*invalidated_key != oldest.remote.key || bytes != oldest.left())) {
     return "RKey: invalidated, but not of the advert being completed";
@@ -66,25 +68,26 @@ SourceAdvert::Progress SourceAdvert::OnRdmaRdCompl(uint32_t bytes,
   Advert& oldest = adverts_.front();
   oldest.acknowledged += bytes;
   progress.bytes_read = bytes;
-  progress.complete = oldest.left() == 0;
+  progress.complete = oldest.left() == 0;  // [R7.1.7]
   if (progress.complete) WithdrawOldest(invalidated_key.has_value(), actions);
   return progress;
 }
 
 SourceAdvert::Progress SourceAdvert::OnSendSm(uint32_t acknowledged, Actions& actions) {
   Progress progress;
-  // [17] A race, not an error. [7.3] An answer cannot be older than what it answers.
+  // [R7.2.6] A race, not an error. [R7.3.1] An answer cannot be older than what it answers.
   if (adverts_.empty() || !AtOrAfter(acknowledged, adverts_.front().sequence)) return progress;
-  if (cancel_ == Cancel::kSent && AtOrAfter(acknowledged, cancel_sequence_)) {
+  if (cancel_ == Cancel::kSent && AtOrAfter(acknowledged, cancel_sequence_)) {  // [R7.4.7]
     progress.revoked = true;
     RevokeAll(actions);
   } else {
-    progress.refused = true;
+    progress.refused = true;  // [R7.4.8]
     WithdrawOldest(false, actions);
   }
   return progress;
 }
 
+// [R7.1.9, R7.4.9]
 void SourceAdvert::WithdrawOldest(bool already_invalidated, Actions& actions) {
   const Advert oldest = adverts_.TakeFront();
   Withdraw withdraw;
@@ -92,7 +95,7 @@ void SourceAdvert::WithdrawOldest(bool already_invalidated, Actions& actions) {
   withdraw.already_invalidated = already_invalidated;
   actions.emplace_back(withdraw);
   leaving_.PushBack({oldest.id, oldest.operation_number});
-  // [7.4] A cancel that finds everything Processed gets no answer.
+  // [R7.4.6] A cancel that finds everything Processed gets no answer.
   if (adverts_.empty()) cancel_ = Cancel::kNone;
 }
 

@@ -16,6 +16,7 @@ void Finish(OperationId operation, Outcome outcome, bool end_of_stream, Actions&
 
 }  // namespace
 
+// [R10.1, R10.2]
 bool UrgentOut::NoticeDue(std::optional<uint64_t> ahead) const {
   return ahead && !noticed_ && *ahead <= kUrgentAheadMax;
 }
@@ -23,9 +24,10 @@ bool UrgentOut::NoticeDue(std::optional<uint64_t> ahead) const {
 const char* UrgentIn::OnMessage(uint8_t flags, bool is_data_with_payload, Actions& actions) {
   const bool pending = (flags & wire::kFlagOobPending) != 0;
   const bool present = (flags & wire::kFlagOobPresent) != 0;
+  // [R10.4]
   if (present && !is_data_with_payload) return "OOB_PRES: the message carries no urgent byte";
   if (pending && announced_) return "OOB_PEND: an urgent byte is announced already";
-  const bool news = pending || (present && !announced_);
+  const bool news = pending || (present && !announced_);  // [R10.5, R10.7]
   announced_ = (announced_ || pending) && !present;
   if (!news) return nullptr;
   if (waiting_.empty()) {

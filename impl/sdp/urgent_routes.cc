@@ -15,7 +15,7 @@ void Connection::On(const AskUrgent& ask, Actions& actions) {
   }
 }
 
-// A message is about to be made: the notice rides on the first that leaves in time.
+// [R10.1] A message is about to be made: the notice rides on the first that leaves in time.
 void Connection::NoticeUrgent(wire::BaseHeader& header) {
   if (!urgent_out_.NoticeDue(send_.UrgentAhead())) return;
   header.flags |= wire::kFlagOobPending;
@@ -29,7 +29,8 @@ void Connection::NoteUrgentLeft(wire::BaseHeader& header) {
   ++counters_.urgent_sent;
 }
 
-// Payload before the urgent byte waits for credits, slots or an advert: the notice goes ahead.
+// [R10.8] Payload before the urgent byte waits for credits, slots or an advert: the notice goes
+// ahead.
 void Connection::SendUrgentNotice(Actions& actions) {
   if (urgent_out_.NoticeDue(send_.UrgentAhead()) && MaySendControl()) SendBare(actions);
 }

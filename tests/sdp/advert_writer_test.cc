@@ -30,10 +30,12 @@ class AdvertWriterTest : public ::testing::Test {
   uint32_t key_ = 99;  // the first advert's is 100
 };
 
+// R17.5
 TEST_F(AdvertWriterTest, AnAdvertIsIllegalUnlessTheHalfIsPipelined) {
   EXPECT_STREQ(Advert(0, Legality::kIllegal), "SinkAvail: the half is not Pipelined");
 }
 
+// R5.14
 TEST_F(AdvertWriterTest, MoreThanMaxAdvertsIsAViolation) {
   for (size_t i = 0; i < kMax; ++i) EXPECT_EQ(Advert(), nullptr);
   EXPECT_STREQ(Advert(), "SinkAvail: more adverts than MaxAdverts");
@@ -44,6 +46,7 @@ TEST_F(AdvertWriterTest, AnAdvertTooSmallForAMessageThatCrossesItIsAViolation) {
   EXPECT_EQ(Advert(0, Legality::kUsable, kMessage), nullptr);
 }
 
+// R3.8.2
 TEST_F(AdvertWriterTest, LengthsAndAddressesAreCheckedBeforeUse) {
   EXPECT_STREQ(Advert(0, Legality::kUsable, 0), "SinkAvail.Len: is 0");
   EXPECT_STREQ(Advert(0, Legality::kUsable, (1u << 31) + 1), "SinkAvail.Len: above 2^31");
@@ -83,6 +86,7 @@ TEST_F(AdvertWriterTest, WritesFollowEachOtherWithinTheOldestAdvert) {
   EXPECT_EQ(WriteBytes(1).target.key, 101u);
 }
 
+// R8.1.3
 TEST_F(AdvertWriterTest, AShortCompletionCompletesTheAdvertWhole) {
   Advert();
   WriteBytes(1);
@@ -93,6 +97,7 @@ TEST_F(AdvertWriterTest, AShortCompletionCompletesTheAdvertWhole) {
   EXPECT_EQ(writer_.live(), 0u);
 }
 
+// R8.2.3, R8.2.4
 TEST_F(AdvertWriterTest, TheWorkedExampleOfTheStandardDropsTwoOfThree) {
   writer_.OnPayloadPosted();
   writer_.OnPayloadPosted();
@@ -108,6 +113,7 @@ TEST_F(AdvertWriterTest, TheWorkedExampleOfTheStandardDropsTwoOfThree) {
   EXPECT_EQ(writer_.stale(), 2u);
 }
 
+// R8.2.8
 TEST_F(AdvertWriterTest, PayloadDropsTheOldestLiveAdvertAndDoesNotCount) {
   Advert();
   Advert();
@@ -124,11 +130,13 @@ TEST_F(AdvertWriterTest, AStaleAdvertDoesNotCountTowardsMaxAdverts) {
   EXPECT_EQ(Advert(7), nullptr) << "stale: its place was free at the peer";
 }
 
+// R8.4.2, R8.4.4
 TEST_F(AdvertWriterTest, ACancelWithNothingLiveIsNotAnswered) {
   writer_.OnSinkAvailCancel();
   EXPECT_FALSE(writer_.ack_owed());
 }
 
+// R8.4.3, R8.4.4
 TEST_F(AdvertWriterTest, ACancelDropsWhatIsLiveAndIsAnsweredOnce) {
   Advert();
   Advert();
@@ -139,6 +147,7 @@ TEST_F(AdvertWriterTest, ACancelDropsWhatIsLiveAndIsAnsweredOnce) {
   EXPECT_FALSE(writer_.ack_owed());
 }
 
+// R8.4.3, R8.4.6
 TEST_F(AdvertWriterTest, ACancelLetsTheAdvertInProcessBeCompletedShortAndOwesNothingForIt) {
   Advert();
   WriteBytes(10);
@@ -166,6 +175,7 @@ TEST_F(AdvertWriterTest, StaleAdvertsBeforeACancelOweNoAnswer) {
   EXPECT_FALSE(writer_.ack_owed());
 }
 
+// R5.18
 TEST_F(AdvertWriterTest, LeavingPipelinedDropsWhatWasValidatedWithoutRecounting) {
   writer_.OnPayloadPosted();
   Advert(1);
@@ -175,6 +185,7 @@ TEST_F(AdvertWriterTest, LeavingPipelinedDropsWhatWasValidatedWithoutRecounting)
   EXPECT_EQ(writer_.potential_non_discards(), 1u);
 }
 
+// R5.20, R5.23
 TEST_F(AdvertWriterTest, AdvertsOnTheirWayAreJudgedAgainstTheFrozenCount) {
   writer_.OnPayloadPosted();  // crosses the first advert, which it takes
   writer_.LeavePipelined();   // frozen at 1
@@ -346,6 +357,7 @@ class Crossing {
   bool sink_pipelined_ = true, source_pipelined_ = true;
 };
 
+// R5.23, R8.2.4, R8.2.6, R8.4.8
 TEST(AdvertsOnBothSides, AgreeInEveryCrossingOfPayloadCancelsAndModeChanges) {
   for (uint64_t seed = 1; seed <= 3000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

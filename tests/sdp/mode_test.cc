@@ -19,11 +19,13 @@ Modes In(Mode send, Mode receive) {
   return modes;
 }
 
+// R5.1
 TEST(ModesTest, BothHalvesStartCombined) {
   EXPECT_EQ(Modes().send(), Mode::kCombined);
   EXPECT_EQ(Modes().receive(), Mode::kCombined);
 }
 
+// R5.2, R5.3
 TEST(ModesTest, WeMayOrderExactlyTheFourChangesOfTheMastersWeAre) {
   for (const Mode from : kModes) {
     for (const Mode to : kModes) {
@@ -36,12 +38,14 @@ TEST(ModesTest, WeMayOrderExactlyTheFourChangesOfTheMastersWeAre) {
   }
 }
 
+// R5.6
 TEST(ModesTest, TheOrderNamesTheHalfAsItsReceiverSeesIt) {
   EXPECT_EQ(Modes().ChangeOfSend(Mode::kPipelined), (ModeChange{false, Mode::kPipelined}));
   EXPECT_EQ(In(Mode::kCombined, Mode::kBuffered).ChangeOfReceive(Mode::kCombined),
             (ModeChange{true, Mode::kCombined}));
 }
 
+// R5.3, R5.5, R5.6
 TEST(ModesTest, ThePeerMayOrderItsOwnFourAndEveryOtherChangeIsIllegal) {
   for (const Mode from : kModes) {
     for (const Mode to : kModes) {
@@ -66,6 +70,7 @@ TEST(ModesTest, ThePeerMayOrderItsOwnFourAndEveryOtherChangeIsIllegal) {
   }
 }
 
+// R5.4
 TEST(ModesTest, NamingTheCurrentModeChangesNothing) {
   for (const Mode mode : kModes) {
     Modes modes = In(Mode::kCombined, mode);
@@ -74,6 +79,7 @@ TEST(ModesTest, NamingTheCurrentModeChangesNothing) {
   }
 }
 
+// R5.20, R5.21
 TEST(ModesTest, LeavingPipelinedFreezesUntilThePeerHasAcknowledgedIt) {
   Modes modes;
   modes.OnPosted(*modes.ChangeOfSend(Mode::kPipelined), 0xfffffffe);
@@ -131,6 +137,7 @@ TEST(ModePolicyTest, TheSinkEndsBufferedForALargeReceiveUnlessItWantsBuffered) {
   EXPECT_FALSE(policy.NextReceive(Mode::kBuffered, 1).has_value());
 }
 
+// R5.24
 TEST(ModePolicyTest, ReqPipeIsSetForSeveralLargeReceivesInCombinedOnly) {
   ModePolicy policy;
   EXPECT_FALSE(policy.Hints(Mode::kCombined, 1));

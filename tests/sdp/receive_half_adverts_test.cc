@@ -64,6 +64,7 @@ TEST_F(ReceiveHalfAdvertsTest, EveryWaitingReceiveMayBeShownInOrder) {
   EXPECT_TRUE(half_.Holds());
 }
 
+// R8.1.1
 TEST_F(ReceiveHalfAdvertsTest, NothingIsShownBehindAReceiveThatMustNotEndShort) {
   Ask(/*wait_all=*/true);
   Ask();
@@ -222,6 +223,7 @@ TEST_F(ReceiveHalfAdvertsTest, AReceiveCancelledAgainWhileItsKeyDiesEndsOnce) {
   EXPECT_TRUE(Finished().empty());
 }
 
+// R8.1.1
 TEST(AdvertPolicy, ShowsOnlyReceivesThatCanTakeAMessageThatCrosses) {
   ReceiveRoom room;
   room.range.length = 16400;

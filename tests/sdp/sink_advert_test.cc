@@ -43,6 +43,7 @@ class SinkAdvertTest : public ::testing::Test {
   std::vector<uint32_t> told_;
 };
 
+// R8.1.2
 TEST_F(SinkAdvertTest, ExposesExactlyTheReceiveForRemoteWrite) {
   adverts_.Offer({OperationId{7}, kLength, 500}, 3, actions_);
 
@@ -74,6 +75,7 @@ TEST_F(SinkAdvertTest, WhatCannotBeExposedIsNotOffered) {
   EXPECT_EQ(adverts_.outstanding(), 0u);
 }
 
+// R8.1.5
 TEST_F(SinkAdvertTest, ACompletionIsAlwaysOfTheOldest) {
   Advertise();
   Advertise();
@@ -83,6 +85,7 @@ TEST_F(SinkAdvertTest, ACompletionIsAlwaysOfTheOldest) {
   EXPECT_EQ(WithdrawnNow(), std::vector<AdvertId>{ids_[1]});
 }
 
+// R8.1.3
 TEST_F(SinkAdvertTest, APartialFillCompletesItsAdvert) {
   Advertise();
   const SinkAdvert::Taken taken = Complete(1);
@@ -92,6 +95,7 @@ TEST_F(SinkAdvertTest, APartialFillCompletesItsAdvert) {
   EXPECT_EQ(WithdrawnNow().size(), 1u);
 }
 
+// R8.1.6
 TEST_F(SinkAdvertTest, MoreThanWasAdvertisedIsAViolation) {
   Advertise();
   EXPECT_STREQ(Complete(kLength + 1).violation, "RdmaWrCompl.Len: more than was advertised");
@@ -102,10 +106,12 @@ TEST_F(SinkAdvertTest, ACompletionOfNothingIsAViolation) {
   EXPECT_STREQ(Complete(0).violation, "RdmaWrCompl.Len: is 0");
 }
 
+// R17.7
 TEST_F(SinkAdvertTest, ACompletionWithoutAnAdvertIsAViolation) {
   EXPECT_NE(Complete(1).violation, nullptr);
 }
 
+// R17.7
 TEST_F(SinkAdvertTest, ACompletionBehindACancelIsLateNotWrong) {
   Advertise();
   adverts_.AskCancel();
@@ -117,6 +123,7 @@ TEST_F(SinkAdvertTest, ACompletionBehindACancelIsLateNotWrong) {
   EXPECT_FALSE(late.is_taken);
 }
 
+// R16.3
 TEST_F(SinkAdvertTest, AnInvalidatedKeyMustBeThatOfTheAdvertBeingCompleted) {
   Advertise();
   Advertise();
@@ -126,6 +133,7 @@ TEST_F(SinkAdvertTest, AnInvalidatedKeyMustBeThatOfTheAdvertBeingCompleted) {
   EXPECT_TRUE(std::get<Withdraw>(actions_[0]).already_invalidated);
 }
 
+// R8.2.1, R8.2.2
 TEST_F(SinkAdvertTest, PayloadWithoutAnAdvertCountsAsNonDiscard) {
   EXPECT_FALSE(Payload(10).is_taken);
   EXPECT_FALSE(Payload(10).is_taken);
@@ -133,6 +141,7 @@ TEST_F(SinkAdvertTest, PayloadWithoutAnAdvertCountsAsNonDiscard) {
   EXPECT_EQ(told_[0], 2u);
 }
 
+// R8.2.6
 TEST_F(SinkAdvertTest, PayloadThatCrossesTakesTheOldestAdvertAndDoesNotCount) {
   Advertise();
   Advertise();
@@ -151,6 +160,7 @@ TEST_F(SinkAdvertTest, PayloadThatDoesNotFitItsAdvertIsAViolation) {
   EXPECT_NE(Payload(kLength + 1).violation, nullptr);
 }
 
+// R25.6
 TEST_F(SinkAdvertTest, AReceiveIsGivenBackOnlyWhenItsKeyIsDead) {
   Advertise();
   EXPECT_FALSE(adverts_.OnWithdrawn(ids_[0])) << "it is still outstanding";
@@ -159,6 +169,7 @@ TEST_F(SinkAdvertTest, AReceiveIsGivenBackOnlyWhenItsKeyIsDead) {
   EXPECT_FALSE(adverts_.OnWithdrawn(ids_[0])) << "once";
 }
 
+// R8.4.1
 TEST_F(SinkAdvertTest, NoAdvertAndNoSecondCancelUntilTheCancelIsAnswered) {
   Advertise();
   adverts_.AskCancel();
@@ -178,6 +189,7 @@ TEST_F(SinkAdvertTest, WithNothingOutstandingThereIsNothingToCancel) {
   EXPECT_FALSE(adverts_.cancel_owed());
 }
 
+// R8.4.7
 TEST_F(SinkAdvertTest, AnAcknowledgementFromBeforeTheCancelIsNotItsAnswer) {
   Advertise();
   adverts_.AskCancel();
@@ -196,6 +208,7 @@ TEST_F(SinkAdvertTest, ACancelNumberedAcrossTheWrapIsAnsweredByALaterNumber) {
   EXPECT_TRUE(adverts_.OnSinkCancelAck(0, actions_));
 }
 
+// R8.4.5
 TEST_F(SinkAdvertTest, TheAnswerTakesEveryAdvertBackAtOnce) {
   Advertise();
   Advertise();
@@ -209,6 +222,7 @@ TEST_F(SinkAdvertTest, TheAnswerTakesEveryAdvertBackAtOnce) {
   EXPECT_EQ(WithdrawnNow(), (std::vector<AdvertId>{ids_[1], ids_[2]}));
 }
 
+// R8.4.5
 TEST_F(SinkAdvertTest, ACancelEndsWithoutAnAnswerWhenAllWereCompletedOrTaken) {
   Advertise();
   Advertise();
@@ -222,6 +236,7 @@ TEST_F(SinkAdvertTest, ACancelEndsWithoutAnAnswerWhenAllWereCompletedOrTaken) {
   EXPECT_FALSE(adverts_.OnSinkCancelAck(5, actions_)) << "answers nothing that is outstanding";
 }
 
+// R8.5.1
 TEST_F(SinkAdvertTest, VanishingEndsACancelToo) {
   Advertise();
   adverts_.AskCancel();

@@ -59,6 +59,7 @@ class UrgentTest : public ::testing::Test {
 
 // --- sending ---
 
+// R10.1, R10.3
 TEST_F(UrgentTest, ASmallUrgentSendIsOneMessageWithBothFlags) {
   Establish();
   solo_.Send(5, Urgent());
@@ -89,6 +90,7 @@ TEST_F(UrgentTest, NothingSharesAMessageBehindTheUrgentByte) {
   EXPECT_EQ(solo_.Result(urgent)->outcome, Outcome::kDone);
 }
 
+// R10.8
 TEST_F(UrgentTest, TheNoticeLeavesOnABareDataWhilePayloadWaitsForCredits) {
   Establish(4);
   solo_.Send(1024);
@@ -108,6 +110,7 @@ TEST_F(UrgentTest, TheNoticeLeavesOnABareDataWhilePayloadWaitsForCredits) {
   EXPECT_EQ(flags, kPresent) << "announced twice, or never sent";
 }
 
+// R10.3, R10.4
 TEST_F(UrgentTest, TheAdvertOfALargeUrgentSendLeavesTheUrgentByteToAData) {
   Establish();
   solo_.Send(100'000, Urgent());
@@ -144,6 +147,7 @@ TEST_F(UrgentTest, AnUrgentByteAloneIsNeverAdvertised) {
   }
 }
 
+// R10.2
 TEST_F(UrgentTest, NoNoticeIsMoreThan65535BytesAheadAndNoneComesLate) {
   for (const uint32_t receive_bytes : {1040u, 16'400u, 300'016u}) {
     Solo solo(SmallConfig(true));
@@ -170,6 +174,7 @@ TEST_F(UrgentTest, NoNoticeIsMoreThan65535BytesAheadAndNoneComesLate) {
   }
 }
 
+// R10.1
 TEST_F(UrgentTest, ASecondUrgentByteIsAnnouncedBehindTheFirst) {
   Establish(4);
   solo_.Send(1024);
@@ -204,6 +209,7 @@ TEST_F(UrgentTest, AnAnnouncedSendCanNoLongerBeTakenBackAndAnotherCan) {
 
 // --- receiving ---
 
+// R10.6
 TEST_F(UrgentTest, AReceiveEndsWithTheUrgentByteAlsoOneThatWaitsForAll) {
   Establish();
   AskReceive all;
@@ -231,6 +237,7 @@ TEST_F(UrgentTest, OnlyTheReceiveThatGetsTheLastByteIsMarked) {
   EXPECT_EQ(solo_.Result(second)->bytes, 1u);
 }
 
+// R10.5, R10.7
 TEST_F(UrgentTest, ANoticeIsHeardBeforeTheByteAndOnce) {
   Establish();
   solo_.Step(AskUrgent{kWait});
@@ -288,6 +295,7 @@ TEST_F(UrgentTest, WhoWaitsEndsWithTheStreamWithItsCancelAndWithTheConnection) {
 
 // --- a peer that breaks the rules ---
 
+// R10.4
 TEST_F(UrgentTest, OobPresWithoutAByteToMarkEndsTheConnection) {
   const wire::Body bodies[] = {wire::Data{}, wire::SendSm{}, wire::DisConn{}, wire::ChRcvBuf{64}};
   for (const wire::Body& body : bodies) {
@@ -301,6 +309,7 @@ TEST_F(UrgentTest, OobPresWithoutAByteToMarkEndsTheConnection) {
   }
 }
 
+// R10.4
 TEST_F(UrgentTest, OobPresOnAnAdvertEndsTheConnection) {
   Establish();
   solo_.Step(Flagged(wire::SrcAvail{1000, 7, 0x1000}, kPresent, 1));
@@ -314,6 +323,7 @@ TEST_F(UrgentTest, OobPendTwiceForOneByteEndsTheConnection) {
   EXPECT_EQ(EndedWith(), "OOB_PEND: an urgent byte is announced already");
 }
 
+// R10.1
 TEST_F(UrgentTest, OobPendRidesOnAnyMessage) {
   Establish();
   solo_.Step(AskUrgent{kWait});
@@ -324,6 +334,7 @@ TEST_F(UrgentTest, OobPendRidesOnAnyMessage) {
 
 // --- both ends ---
 
+// R10.6
 TEST(UrgentPairTest, TheMarkIsAtTheByteWhateverPathTheBytesTake) {
   for (const uint32_t bytes : {1u, 2u, 100u, 1024u, 3000u, 100'000u}) {
     PairOptions options;

@@ -21,6 +21,7 @@ bool Large() {
 
 class ExhaustionTest : public ::testing::TestWithParam<Scenario> {};
 
+// R7.4.2, R7.4.4, R7.4.5, R7.4.6, R7.4.7, R7.4.8, R7.4.9, R15.1
 TEST_P(ExhaustionTest, NoInterleavingBreaksAPromiseAndTheNamedOutcomesAreReached) {
   const Scenario& scenario = GetParam();
   if (scenario.large && !Large()) GTEST_SKIP() << "by hand only: ESDP_EXHAUSTION=large";
