@@ -133,6 +133,35 @@ Inbound::Refusal Inbound::Place(size_t bytes_max, IoVector& target) {
   return std::nullopt;
 }
 
+// Not in a window: there the peer writes what it names, and nothing else.
+Bytes Inbound::Guess(size_t later) {
+  if (kind_ == Kind::kSend) return GuessSend(later);
+  return kind_ == Kind::kReadResponse ? GuessReadResponse(later) : Bytes();
+}
+
+// Another message of the same length, into a later receive.
+Bytes Inbound::GuessSend(size_t later) const {
+  const uint64_t index = next_receive_ + later;
+  if (!header_.last || header_.message_offset != 0 || index >= receives_.end()) return {};
+  const ReceiveSlot& slot = receives_.At(index);
+  if (slot.length < payload_bytes_) return {};
+  esdp::fabric::qpip::Place place = slot.place;
+  const Bytes piece = receives_.entries().Next(place, payload_bytes_);
+  return piece.size() == payload_bytes_ ? piece : Bytes();
+}
+
+// The same read goes on.
+Bytes Inbound::GuessReadResponse(size_t later) const {
+  const ReadInFlight& read = reads_.front();
+  const uint64_t from = header_.offset + uint64_t{payload_bytes_} * later;
+  if (from >= read.length) return {};
+  const size_t bytes = std::min<size_t>(payload_bytes_, read.length - from);
+  esdp::fabric::qpip::Place place = read.place;
+  sends_.entries().Skip(place, from - read.received);
+  const Bytes piece = sends_.entries().Next(place, bytes);
+  return piece.size() == bytes ? piece : Bytes();
+}
+
 void Inbound::OnPlaced(size_t bytes) {
   placed_ += static_cast<uint32_t>(bytes);
   if (kind_ == Kind::kSend) {

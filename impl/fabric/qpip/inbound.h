@@ -60,6 +60,7 @@ class Inbound final : public SegmentHandler {
 
   Refusal OnHeader(const DdpHeader& header, size_t payload_bytes) override;
   Refusal Place(size_t bytes_max, IoVector& target) override;
+  Bytes Guess(size_t later) override;
   void OnPlaced(size_t bytes) override;
   Refusal OnSegment() override;
   Refusal OnEmptyFrame() override;
@@ -70,6 +71,8 @@ class Inbound final : public SegmentHandler {
  private:
   enum class Kind : uint8_t { kSend, kControl, kWrite, kReadResponse };
 
+  Bytes GuessSend(size_t later) const;
+  Bytes GuessReadResponse(size_t later) const;
   Refusal BeginUntagged(RdmapOpcode opcode);
   Refusal BeginSend();
   Refusal BeginControl(RdmapOpcode opcode);

@@ -25,7 +25,8 @@ Receiver::Outcome Receiver::ReadOneFrame(TcpStream& stream, SegmentHandler& hand
   return Outcome::kMore;
 }
 
-// One system call: the rest of a large payload into its target, then headers into the staging area.
+// One system call: the rest of a large payload into its target, then headers into the staging area,
+// and perhaps what follows them.
 Receiver::Outcome Receiver::ReadOnce(TcpStream& stream, SegmentHandler& handler,
                                      ReceiveScratch& scratch, bool one_frame) {
   IoVector& target = scratch.target;
@@ -37,11 +38,8 @@ Receiver::Outcome Receiver::ReadOnce(TcpStream& stream, SegmentHandler& handler,
     }
   }
   const size_t direct = target.bytes();
-  size_t staging = 0;
-  if (direct == 0 || direct == payload_left_) {
-    staging = one_frame ? UnitBytesLeft() : StagingBytes();
-    if (!target.Add(Bytes(scratch.staging).first(staging))) staging = 0;
-  }
+  scratch.ahead_count = scratch.staged = 0;
+  if (direct == 0 || direct == payload_left_) Aim(handler, scratch, one_frame);
   const size_t asked = target.bytes();
   const IoResult result = stream.Read(target);
   if (result.outcome == IoOutcome::kWouldBlock) return Outcome::kDrained;
@@ -55,13 +53,79 @@ Receiver::Outcome Receiver::ReadOnce(TcpStream& stream, SegmentHandler& handler,
   saw_large_ = direct != 0;
   const size_t placed = std::min(result.bytes, direct);
   if (placed != 0) CountPlaced(target, placed, handler);
-  const ConstBytes rest = ConstBytes(scratch.staging).first(result.bytes - placed);
-  if (const Refusal refusal = Consume(rest, handler, target)) {
+  const size_t rest = result.bytes - placed;
+  if (const Refusal refusal = Sort(rest, handler, scratch)) {
     refusal_ = *refusal;
     return Outcome::kRefused;
   }
-  Adapt(staging != 0 && rest.size() == staging);
+  Adapt(scratch.staged != 0 && rest == scratch.staged);
   return result.bytes < asked ? Outcome::kDrained : Outcome::kMore;
+}
+
+// Adds what is to be read behind the present payload.
+void Receiver::Aim(SegmentHandler& handler, ReceiveScratch& scratch, bool one_frame) {
+  IoVector& target = scratch.target;
+  const bool guesses = !one_frame && window_ == 0 && target.bytes() != 0;
+  const size_t guess_end = target.bytes() + kAheadBytes;
+  size_t gap_bytes = one_frame ? UnitBytesLeft() : StagingBytes();
+  for (size_t later = 1;; ++later) {
+    const Bytes gap = Bytes(scratch.staging).subspan(scratch.staged, gap_bytes);
+    if (!target.Add(gap)) return;
+    scratch.staged += gap_bytes;
+    ReceiveScratch::Ahead& ahead = scratch.ahead[scratch.ahead_count++];
+    ahead = {gap, {}};
+    if (!guesses || later > ReceiveScratch::kAheadMax || target.room() < 2) return;
+    const Bytes guess = handler.Guess(later);
+    if (guess.size() < kDirectBytes || target.bytes() + guess.size() > guess_end) return;
+    target.Add(guess);
+    ahead.payload = guess;
+    gap_bytes =
+        FpduTrailerBytes(header_->bytes() + guess.size()) + kFpduLengthBytes + header_->bytes();
+  }
+}
+
+// Takes up what was read behind the present payload.
+Receiver::Refusal Receiver::Sort(size_t bytes, SegmentHandler& handler, ReceiveScratch& scratch) {
+  for (size_t i = 0; bytes != 0; ++i) {
+    const ReceiveScratch::Ahead& ahead = scratch.ahead[i];
+    const ConstBytes gap = ahead.gap.first(std::min(bytes, ahead.gap.size()));
+    if (const Refusal refusal = Consume(gap, handler, scratch.target)) return refusal;
+    bytes -= gap.size();
+    if (bytes == 0) break;
+    if (!IsRight(ahead.payload, handler, scratch.place)) {
+      return SortMisplaced(i, bytes, handler, scratch);
+    }
+    const size_t placed = std::min(bytes, ahead.payload.size());
+    CountPlaced(scratch.place, placed, handler);
+    bytes -= placed;
+  }
+  return std::nullopt;
+}
+
+// Whether the segment that has just begun is the one that was guessed.
+bool Receiver::IsRight(Bytes guess, SegmentHandler& handler, IoVector& place) const {
+  if (stage_ != Stage::kPayload || payload_bytes_ != guess.size()) return false;
+  if (payload_left_ != payload_bytes_) return false;
+  place.Clear();
+  if (handler.Place(payload_left_, place)) return false;
+  return place.count() == 1 && place[0].data() == guess.data() && place[0].size() == guess.size();
+}
+
+// Another one. All that follows is fetched first: its true place may be where it lies now.
+Receiver::Refusal Receiver::SortMisplaced(size_t at, size_t bytes, SegmentHandler& handler,
+                                          ReceiveScratch& scratch) {
+  scratch.misplaced.clear();
+  const auto fetch = [&](ConstBytes piece) {
+    piece = piece.first(std::min(bytes, piece.size()));
+    scratch.misplaced.insert(scratch.misplaced.end(), piece.begin(), piece.end());
+    bytes -= piece.size();
+  };
+  fetch(scratch.ahead[at].payload);
+  for (size_t i = at + 1; i < scratch.ahead_count; ++i) {
+    fetch(scratch.ahead[i].gap);
+    fetch(scratch.ahead[i].payload);
+  }
+  return Consume(scratch.misplaced, handler, scratch.target);
 }
 
 size_t Receiver::StagingBytes() const {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "impl/base/bytes.h"
 #include "impl/fabric/qpip/crc32c.h"
@@ -25,6 +26,9 @@ class SegmentHandler {
   // Appends the memory of the next payload bytes, at most `bytes_max` and at least one. It is asked
   // before each read, so that memory that was withdrawn in the middle of a segment is left alone.
   virtual Refusal Place(size_t bytes_max, IoVector& target) = 0;
+  // Where the payload of the segment `later` behind this one (1: the next) would lie if the peer
+  // went on as it began, in memory that may be overwritten meanwhile. Empty: no guess.
+  virtual Bytes Guess(size_t later) = 0;
   // So many of the bytes given by Place have been filled.
   virtual void OnPlaced(size_t bytes) = 0;
   // The segment is complete and its CRC, if there is one, is right.
@@ -39,8 +43,22 @@ class SegmentHandler {
 // Memory that the connections of a fabric use in turn; nothing in it outlives a call.
 struct ReceiveScratch {
   static constexpr size_t kStagingBytes = 64 * 1024;
+  static constexpr size_t kAheadMax = 3;  // segments that are read on a guess
+
+  // What one read asks for behind the present payload: first what ends one frame and begins the
+  // next, in the staging area, then the payload that is guessed to follow.
+  struct Ahead {
+    ConstBytes gap;
+    Bytes payload;
+  };
+
   std::array<std::byte, kStagingBytes> staging;
+  size_t staged = 0;
   IoVector target;
+  IoVector place;
+  std::array<Ahead, 1 + kAheadMax> ahead;
+  size_t ahead_count = 0;
+  std::vector<std::byte> misplaced;
 };
 
 // Takes frames out of a TCP stream, whatever the way it is cut.
@@ -50,10 +68,16 @@ struct ReceiveScratch {
 // connection. How much is asked for there adapts: it grows as long as reads come back full of small
 // segments, so that one system call fetches many, and falls back to one header as soon as a large
 // segment is seen, so that none of its successors' payload is staged.
+//
+// Bulk data comes in segments that are like each other. So behind a large one the payload of the
+// next few is read along, straight to where it would belong. Where the guess was wrong, what was
+// read is taken back from there and looked at in order.
 class Receiver {
  public:
   // Segments with at least this much payload are read directly.
   static constexpr size_t kDirectBytes = 2048;
+  // What one system call asks for at most beyond the present segment.
+  static constexpr size_t kAheadBytes = 128 * 1024;
 
   enum class Outcome : uint8_t {
     kDrained,  // the socket has nothing more for now
@@ -86,6 +110,10 @@ class Receiver {
 
   Outcome ReadOnce(TcpStream& stream, SegmentHandler& handler, ReceiveScratch& scratch,
                    bool one_frame);
+  void Aim(SegmentHandler& handler, ReceiveScratch& scratch, bool one_frame);
+  Refusal Sort(size_t bytes, SegmentHandler& handler, ReceiveScratch& scratch);
+  Refusal SortMisplaced(size_t at, size_t bytes, SegmentHandler& handler, ReceiveScratch& scratch);
+  bool IsRight(Bytes guess, SegmentHandler& handler, IoVector& place) const;
   size_t StagingBytes() const;
   size_t UnitBytesLeft() const;
   size_t HeaderBytesNeeded() const;
