@@ -42,6 +42,15 @@ void Connection::Receive(const MessageArrived& arrived, Actions& actions) {
     OnSendSm(arrived, actions);
   } else if (const auto* change = std::get_if<wire::ModeChange>(&message.body)) {
     OnModeChange(*change, actions);
+  } else if (const auto* sink = std::get_if<wire::SinkAvail>(&message.body)) {
+    keeps_buffer = OnSinkAvail(*sink, arrived, actions);
+  } else if (std::holds_alternative<wire::RdmaWrCompl>(message.body)) {
+    OnRdmaWrCompl(arrived, actions);
+  } else if (std::holds_alternative<wire::SinkAvailCancel>(message.body)) {
+    ++counters_.sink_cancels_received;
+    writer_.OnSinkAvailCancel();
+  } else if (std::holds_alternative<wire::SinkCancelAck>(message.body)) {
+    OnSinkCancelAck(arrived, actions);
   } else if (std::holds_alternative<wire::SrcAvailCancel>(message.body)) {
     OnSrcAvailCancel(message.base.sequence);
   } else if (std::holds_alternative<wire::DisConn>(message.body)) {
@@ -63,7 +72,8 @@ const char* Connection::CheckArrival(const MessageArrived& arrived) const {
   }
   // [16] Only the message that completes an advert may invalidate, and only if we said so.
   if (arrived.invalidated_key &&
-      (!config_.remote_invalidate || !std::holds_alternative<wire::RdmaRdCompl>(body))) {
+      (!config_.remote_invalidate || (!std::holds_alternative<wire::RdmaRdCompl>(body) &&
+                                      !std::holds_alternative<wire::RdmaWrCompl>(body)))) {
     return "RKey: invalidated by a message that may not";
   }
   return nullptr;
@@ -88,12 +98,12 @@ bool Connection::OnData(const MessageArrived& arrived, Actions& actions) {
     Fail(Outcome::kPeerProtocol, violation, actions);
     return false;
   }
-  receive_.OnPayload(arrived.buffer, arrived.payload_offset, arrived.payload_length);
-  if ((arrived.message.base.flags & wire::kFlagOobPresent) != 0) {
-    receive_.OnUrgentByte();
-    ++counters_.urgent_received;
-  }
   if (!acknowledge_at_) acknowledge_at_ = AddSaturating(now_, config_.acknowledge_delay);
+  const bool urgent = (arrived.message.base.flags & wire::kFlagOobPresent) != 0;
+  if (urgent) ++counters_.urgent_received;
+  if (TakenBySink(arrived, actions)) return false;
+  receive_.OnPayload(arrived.buffer, arrived.payload_offset, arrived.payload_length);
+  if (urgent) receive_.OnUrgentByte();
   return true;
 }
 
@@ -116,7 +126,10 @@ size_t Connection::HeldMax() const {
 bool Connection::OnSrcAvail(const wire::SrcAvail& advert, const MessageArrived& arrived,
                             Actions& actions) {
   if (RefusesPayload(actions)) return false;
+  shows_sinks_ = true;
   const char* violation = CheckSrcAvail(arrived);
+  // [8.3] It has crossed a SinkAvail of ours, which wins.
+  if (violation == nullptr && sink_.outstanding() > 0) return false;
   if (violation == nullptr) {
     const AdvertReader::Inline bytes{arrived.buffer, arrived.payload_offset,
                                      arrived.payload_length};
@@ -128,6 +141,7 @@ bool Connection::OnSrcAvail(const wire::SrcAvail& advert, const MessageArrived& 
   }
   ++counters_.source_adverts_received;
   if (arrived.payload_length == 0) return false;
+  (void)sink_.OnPayload(arrived.payload_length, actions);  // [8.2] counted; none is outstanding
   if (!acknowledge_at_) acknowledge_at_ = AddSaturating(now_, config_.acknowledge_delay);
   if (!AdvertReader::KeepsInline(arrived.payload_length)) {
     receive_.OnPayload(arrived.buffer, arrived.payload_offset, arrived.payload_length);
@@ -159,6 +173,7 @@ void Connection::OnDisConn(Actions& actions) {
   }
   teardown_.OnPeerDisConn();
   urgent_in_.OnEndOfStream(actions);
+  DropSinkAdverts(actions);
 }
 
 void Connection::OnOther(const wire::Body& body, Actions& actions) {

@@ -34,6 +34,7 @@ void Connection::On(const AskReceive& ask, Actions& actions) {
     receive_.AskRefused(ask, Outcome::kShutDown);
   } else {
     receive_.Ask(ask);
+    clashed_ = false;
   }
 }
 
@@ -50,6 +51,7 @@ void Connection::On(const AskCancel& ask, Actions& actions) {
   }
   if (sending != Answer::kUnknown) return;
   const auto receiving = receive_.Cancel(ask.operation, ask.outcome, actions);
+  if (receiving == ReceiveHalf::CancelAnswer::kAdvertised) sink_.AskCancel();
   if (receiving == ReceiveHalf::CancelAnswer::kFull && abort) {
     Fail(Outcome::kLocalAbort, "a receive that had begun was cancelled", actions);
   }
@@ -80,8 +82,9 @@ void Connection::On(const AskClose& ask, Actions& actions) {
   } else if (IsOpen(phase_) && (receive_.has_unread() || reader_.active())) {
     Fail(Outcome::kLocalAbort, "closed with unread data", actions);  // [13.2]
   } else if (phase_ != Phase::kAborting) {
-    receive_.FinishAll(Outcome::kShutDown, actions);
     urgent_in_.FinishAll(Outcome::kShutDown, actions);
+    receive_.CancelAll(Outcome::kShutDown, actions);
+    sink_.AskCancel();
   }
 }
 

@@ -7,11 +7,10 @@
 
 namespace esdp::sdp {
 
-Connection::Connection(const Config& config) : config_(config) {}
-
 void Connection::Step(const Input& input, Time now, Actions& actions) {
   now_ = now;
-  const bool answered = !source_.offering() || std::holds_alternative<Exposed>(input) ||
+  const bool answered = !(source_.offering() || sink_.offering()) ||
+                        std::holds_alternative<Exposed>(input) ||
                         std::holds_alternative<ExposeFailed>(input);
   if (!ESDP_CHECK(answered)) Fail(Outcome::kInternal, "Expose: not answered first", actions);
   std::visit([&](const auto& it) { On(it, actions); }, input);
@@ -148,9 +147,13 @@ void Connection::On(const ReadFinished&, Actions& actions) {
 }
 
 void Connection::On(const WriteFinished&, Actions& actions) {
-  if (phase_ != Phase::kAborting && phase_ != Phase::kClosed) {
+  if (phase_ == Phase::kAborting || phase_ == Phase::kClosed) return;
+  if (!ESDP_CHECK(writer_.writes_in_flight() > 0)) {
     Fail(Outcome::kInternal, "WriteFinished: no Write is posted", actions);
+    return;
   }
+  writer_.OnWriteFinished();
+  send_.OnWriteFinished();
 }
 
 // --- the end ---
@@ -162,7 +165,8 @@ void Connection::Fail(Outcome cause, const char* reason, Actions& actions) {
     reason_ = reason;
   }
   // [13.1] AbortConn is legal only behind a DisConn of ours. It may be lost with the queue pair.
-  if (IsOpen(phase_) && teardown_.disconn_sent() && !source_.offering() && MaySendControl()) {
+  if (IsOpen(phase_) && teardown_.disconn_sent() && !source_.offering() && !sink_.offering() &&
+      MaySendControl()) {
     Stamp(NewSend(wire::AbortConn{}, actions), SendKind::kControl, false);
   }
   Move(PhaseCue::kFailed);
@@ -193,6 +197,9 @@ void Connection::End(Actions& actions) {
   teardown_.StopWaiting();
   early_.clear();
   posted_sends_.clear();
+  sink_.OnLost();
+  writer_.DropAll();
+  receive_.OnAllWithdrawn();
   if (cause_ == Outcome::kDone) {
     send_.OnAllDelivered();
     send_.FinishReady(counters_, actions);

@@ -4,41 +4,28 @@
 #include <cstdint>
 #include <optional>
 
-#include "impl/base/ring.h"
 #include "impl/base/time.h"
 #include "impl/sdp/action.h"
-#include "impl/sdp/advert_reader.h"
-#include "impl/sdp/config.h"
-#include "impl/sdp/counters.h"
-#include "impl/sdp/credits.h"
-#include "impl/sdp/handshake.h"
+#include "impl/sdp/connection_state.h"
 #include "impl/sdp/input.h"
-#include "impl/sdp/machines.h"
-#include "impl/sdp/mode.h"
-#include "impl/sdp/mode_policy.h"
-#include "impl/sdp/receive_half.h"
-#include "impl/sdp/send_half.h"
-#include "impl/sdp/source_advert.h"
-#include "impl/sdp/teardown.h"
-#include "impl/sdp/urgent.h"
 
 namespace esdp::sdp {
 
 // One SDP connection: a state machine without I/O.
 //
 //   One door:  Step takes one input and the time, and appends actions. Nothing else is read or
-//   called; payload is never
-//              touched; the same inputs give the same actions.
+//              called; payload is never touched; the same inputs give the same actions.
 //   Value:     copyable; digest() is equal for equal states.
 //   Checks:    after each step the invariants are checked. One that fails ends the connection with
-//   kInternal. Time:      must not run backwards between inputs.
+//              kInternal.
+//   Time:      must not run backwards between inputs.
 //
 // The parts know nothing of each other. What leaves is pulled: after each input the connection asks
 // them, in a fixed order, what they would send now, as far as credits and send slots go, so no
 // message is made before it may leave.
-class Connection {
+class Connection : private ConnectionState {
  public:
-  explicit Connection(const Config& config);
+  explicit Connection(const Config& config) : ConnectionState(config) {}
 
   void Step(const Input& input, Time now, Actions& actions);
 
@@ -49,8 +36,6 @@ class Connection {
   uint64_t digest() const;
 
  private:
-  enum class SendKind : uint8_t { kControl, kPayload, kDisConn };
-
   // --- connection.cc: what the fabric says, and the end ---
   void On(const AskConnect& ask, Actions& actions);
   void On(const HelloArrived& arrived, Actions& actions);
@@ -110,6 +95,21 @@ class Connection {
   void NoteUrgentLeft(wire::BaseHeader& header);
   void SendUrgentNotice(Actions& actions);
 
+  // --- writing.cc: SinkAvails and RDMA Writes of both sides ---
+  bool MayOfferSink() const;
+  void OfferSink(Actions& actions);
+  void OnSinkExposed(const Exposed& exposed, Actions& actions);
+  bool MayRideAlong() const;
+  bool TakenBySink(const MessageArrived& arrived, Actions& actions);
+  void OnRdmaWrCompl(const MessageArrived& arrived, Actions& actions);
+  void OnSinkCancelAck(const MessageArrived& arrived, Actions& actions);
+  void DropSinkAdverts(Actions& actions);
+  AdvertWriter::Legality LegalityOfSinkAvail() const;
+  bool OnSinkAvail(const wire::SinkAvail& advert, const MessageArrived& arrived, Actions& actions);
+  void SendSinkAnswers(Actions& actions);
+  bool WritesHavePrecedence(Actions& actions);
+  void SendWrites(Actions& actions);
+
   // --- whole_state.cc ---
   bool Holds() const;
 
@@ -146,41 +146,6 @@ class Connection {
   Send& NewSend(const wire::Body& body, Actions& actions);
   void Stamp(Send& send, SendKind kind, bool bare);
   void SendBare(Actions& actions);
-
-  Config config_;
-  PeerParameters peer_;
-  uint32_t reads_out_max_ = 0;
-  bool peer_may_read_ = false;
-  Phase phase_ = Phase::kIdle;
-  Outcome cause_ = Outcome::kDone;  // the root cause
-  const char* reason_ = "";
-  Time now_{};
-
-  // The parts. Sink adverts, urgent data, resizing and suspending join them here.
-  Credits credits_;
-  SendHalf send_;
-  SourceAdvert source_;
-  ReceiveHalf receive_;
-  AdvertReader reader_;
-  Modes modes_;
-  ModePolicy mode_policy_;
-  Teardown teardown_;
-  UrgentOut urgent_out_;
-  UrgentIn urgent_in_;
-
-  GrowingRing<SendKind> posted_sends_;  // not finished, in order
-  GrowingRing<MessageArrived> early_;   // arrived before the queue pair was reported ready
-  bool speaks_first_ = false;           // a bare Data is owed before anything else [2.7]
-  bool waits_for_first_ = false;        // nothing may leave before a message has arrived [2.7]
-  bool resize_refusal_owed_ = false;
-  bool stalled_ = false;  // payload waits for credits
-  bool acknowledgement_due_ = false;
-  bool disconnect_asked_ = false;
-  bool reported_closed_ = false;
-  std::optional<Time> acknowledge_at_;  // for payload that no message of ours has acknowledged
-  bool acknowledge_armed_ = false;
-  Time close_armed_ = kTimeInfinite;
-  Counters counters_;
 };
 
 }  // namespace esdp::sdp

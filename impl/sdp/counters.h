@@ -13,6 +13,11 @@ struct Counters {
   uint64_t receives_copied = 0, receives_zero_copy = 0;
   uint64_t messages_sent = 0, messages_received = 0;
   uint64_t source_adverts_sent = 0, source_adverts_received = 0;
+  uint64_t sink_adverts_sent = 0, sink_adverts_received = 0;
+  uint64_t sink_cancels_sent = 0, sink_cancels_received = 0;
+  uint64_t stale_adverts = 0;        // the peer's SinkAvails that came too late
+  uint64_t source_adverts_lost = 0;  // ours that a SinkAvail of the peer's overrode
+  uint64_t transactions_sent = 0, transactions_received = 0;  // payload on a SinkAvail
   uint64_t source_cancels_sent = 0, source_cancels_received = 0;
   uint64_t mode_changes_sent = 0, mode_changes_received = 0;
   uint64_t send_sm_sent = 0, send_sm_received = 0;

@@ -19,7 +19,8 @@ bool Connection::MayUseModes() const {
 }
 
 size_t Connection::AdvertRoom() const {
-  return peer_.max_adverts - std::min<size_t>(peer_.max_adverts, source_.count());
+  return peer_.max_adverts -
+         std::min<size_t>(peer_.max_adverts, source_.count() + sink_.outstanding());
 }
 
 bool Connection::MayAdvertise() const {
@@ -27,7 +28,7 @@ bool Connection::MayAdvertise() const {
   if (AdvertRoom() == 0 && !source_.outstanding()) return false;  // SinkAvails have taken it all
   // [15, rule 2] The peer waits for us to read, and the application for something else: an advert
   // of ours could close the circle.
-  return reader_.held() == 0 || receive_.has_room();
+  return (reader_.held() == 0 && !clashed_) || receive_.has_room();
 }
 
 bool Connection::MayOffer() const {
@@ -46,6 +47,7 @@ void Connection::OfferAdvert(Actions& actions) {
 // --- answers to Expose and Withdraw ---
 
 void Connection::On(const Exposed& exposed, Actions& actions) {
+  if (SinkAdvert::Owns(exposed.advert)) return OnSinkExposed(exposed, actions);
   if (phase_ == Phase::kAborting || phase_ == Phase::kClosed) {
     source_.OnExposeFailed(exposed.advert);  // too late: nobody will be told of it
     return;
@@ -60,23 +62,31 @@ void Connection::On(const Exposed& exposed, Actions& actions) {
   const uint64_t number = send_.TakeAdvert(source_.range(), inline_bytes, send);
   Stamp(send, inline_bytes > 0 ? SendKind::kPayload : SendKind::kControl, false);
   const uint32_t sequence = send.message.base.sequence;
-  if (inline_bytes > 0) send_.OnPosted(sequence, counters_);
+  if (inline_bytes > 0) {
+    send_.OnPosted(sequence, counters_);
+    writer_.OnPayloadPosted();
+  }
   source_.OnPosted(number, sequence);
   ++counters_.source_adverts_sent;
 }
 
 void Connection::On(const ExposeFailed& failed, Actions& actions) {
-  const bool asked = source_.OnExposeFailed(failed.advert);
+  const bool of_sink = SinkAdvert::Owns(failed.advert);
+  const bool asked =
+      of_sink ? sink_.OnExposeFailed(failed.advert) : source_.OnExposeFailed(failed.advert);
   if (phase_ == Phase::kAborting || phase_ == Phase::kClosed) return;
   if (!ESDP_CHECK(asked)) {
     Fail(Outcome::kInternal, "ExposeFailed: not asked", actions);
     return;
   }
-  send_.OnExposeFailed();
+  of_sink ? receive_.OnExposeRefused() : send_.OnExposeFailed();
   ++counters_.expose_failures;
 }
 
-void Connection::On(const Withdrawn& withdrawn, Actions&) {
+void Connection::On(const Withdrawn& withdrawn, Actions& actions) {
+  if (const auto number = sink_.OnWithdrawn(withdrawn.advert)) {
+    receive_.OnWithdrawn(*number, actions);
+  }
   if (const auto number = source_.OnWithdrawn(withdrawn.advert)) send_.OnWithdrawn(*number);
 }
 
@@ -115,6 +125,7 @@ void Connection::OnSendSm(const MessageArrived& arrived, Actions& actions) {
 }
 
 void Connection::OverrideSourceAdverts(Actions& actions) {
+  counters_.source_adverts_lost += source_.count();
   source_.Override(actions);
   RequeueAdverts(actions);
 }
@@ -146,9 +157,10 @@ void Connection::OnModeChange(const wire::ModeChange& change, Actions& actions) 
     Fail(Outcome::kPeerProtocol, "ModeChange: to Buffered with a SrcAvail outstanding", actions);
   } else if (led_to == Modes::Change::kSendRaised) {
     mode_policy_.OnHint();
-  } else if (led_to == Modes::Change::kReceiveLowered && !acknowledge_at_) {
+  } else if (led_to == Modes::Change::kReceiveLowered) {
+    DropSinkAdverts(actions);  // [8.5]
     // Its master waits to hear that we know.
-    acknowledge_at_ = AddSaturating(now_, config_.acknowledge_delay);
+    if (!acknowledge_at_) acknowledge_at_ = AddSaturating(now_, config_.acknowledge_delay);
   }
 }
 
@@ -161,7 +173,8 @@ void Connection::SendModeChanges(Actions& actions) {
   if (!teardown_.disconn_sent() && !source_.cancelling()) {
     const auto next = mode_policy_.NextSend(modes_.send(), send_.LargeSends());
     const auto change = next ? modes_.ChangeOfSend(*next) : std::nullopt;
-    const bool ready = next != Mode::kBuffered || !source_.outstanding();
+    const bool ready = (next != Mode::kBuffered || !source_.outstanding()) &&
+                       (next != Mode::kCombined || !writer_.in_process());
     if (change && ready) PostModeChange(*change, actions);
   }
   if (teardown_.peer_shut() || !MaySendControl()) return;
@@ -173,6 +186,7 @@ void Connection::SendModeChanges(Actions& actions) {
 void Connection::PostModeChange(const wire::ModeChange& change, Actions& actions) {
   Send& send = NewSend(change, actions);
   Stamp(send, SendKind::kControl, false);
+  if (!change.changes_send_half && modes_.send() == Mode::kPipelined) writer_.LeavePipelined();
   modes_.OnPosted(change, send.message.base.sequence);
   ++counters_.mode_changes_sent;
 }

@@ -47,6 +47,7 @@ bool Connection::ReadAdvert(Actions& actions) {
   while (reader_.left() > 0) {
     if (!receive_.has_room()) {
       // [15, rule 2] Both sides have advertised and neither may ever receive: ours goes as Data.
+      clashed_ = clashed_ || source_.outstanding();
       source_.AskCancel();
       return false;
     }
@@ -90,7 +91,8 @@ void Connection::RefuseAdvert() {
 // --- outbound ---
 
 bool Connection::HasSlot(uint32_t reserved) const {
-  return posted_sends_.size() + reader_.reads_in_flight() + reserved < config_.send_work_max;
+  return posted_sends_.size() + reader_.reads_in_flight() + writer_.writes_in_flight() + reserved <
+         config_.send_work_max;
 }
 
 bool Connection::MaySendControl() const { return HasSlot(0) && credits_.MaySendControl(); }
@@ -117,7 +119,7 @@ void Connection::SendBare(Actions& actions) {
 }
 
 void Connection::SendOut(Actions& actions) {
-  if (source_.offering()) return;  // its SrcAvail has the next MSeq
+  if (source_.offering() || sink_.offering()) return;  // their adverts have the next MSeq
   if (speaks_first_ && MaySendControl()) {
     SendBare(actions);
     speaks_first_ = false;
@@ -130,9 +132,12 @@ void Connection::SendOut(Actions& actions) {
   if (waits_for_first_ || phase_ == Phase::kLastAck) return;
   if (reader_.active() || resize_refusal_owed_) SendAnswers(actions);
   if (source_.cancel_owed()) SendSourceCancel(actions);
+  SendSinkAnswers(actions);
   if (MayUseModes()) SendModeChanges(actions);
+  if (MayOfferSink()) OfferSink(actions);
+  if (sink_.offering()) return;
   send_.LetAdvertise(MayAdvertise());
-  if (!send_.drained()) SendPayload(actions);
+  if (!send_.drained() || writer_.in_process()) SendPayload(actions);
   if (source_.offering()) return;
   if (send_.has_urgent()) SendUrgentNotice(actions);
   if (teardown_.shut()) SendDisConn(actions);
@@ -168,7 +173,7 @@ void Connection::SendAnswers(Actions& actions) {
 void Connection::SendPayload(Actions& actions) {
   bool waits_for_credit = false;
   // [5] No payload while SrcAvails are outstanding, but the remainder of one that was refused.
-  for (;;) {
+  while (!WritesHavePrecedence(actions)) {
     const SendHalf::Next next = send_.NextPayload(teardown_.shut());
     if (next == SendHalf::Next::kNothing || !HasSlot(kWorkSlotsForControl)) break;
     if (next == SendHalf::Next::kAdvert && !MayOffer()) break;
@@ -200,15 +205,18 @@ void Connection::PostPayload(SendHalf::Next next, Actions& actions) {
   NoteUrgentLeft(send.message.base);
   Stamp(send, SendKind::kPayload, false);
   send_.OnPosted(send.message.base.sequence, counters_);
+  writer_.OnPayloadPosted();
 }
 
 void Connection::SendDisConn(Actions& actions) {
   // [13.1] Only after all data, and adverts to their last byte.
   if (teardown_.disconn_sent()) return;
-  if (!send_.drained() || !source_.idle() || !MaySendControl()) return;
+  if (!send_.drained() || !source_.idle() || writer_.in_process()) return;
+  if (!MaySendControl()) return;
   if (!Move(PhaseCue::kDisConnSent)) return;
   Stamp(NewSend(wire::DisConn{}, actions), SendKind::kDisConn, false);
   teardown_.OnDisConnPosted();
+  writer_.DropAll();  // [8.5]
   if (phase_ == Phase::kLastAck) {
     teardown_.WaitForPeer(AddSaturating(now_, config_.close_wait));
   }

@@ -8,12 +8,6 @@ namespace {
 OtherAnswer Violation(const char* reason) { return {Outcome::kPeerProtocol, reason, false}; }
 
 struct Answerer {
-  OtherAnswer operator()(const wire::SinkAvail&) const {
-    return Violation("SinkAvail: the half is not Pipelined");
-  }
-  OtherAnswer operator()(const wire::RdmaWrCompl&) const {
-    return Violation("RdmaWrCompl: no SinkAvail was sent");
-  }
   OtherAnswer operator()(const wire::ChRcvBuf&) const { return {Outcome::kDone, "", true}; }
   OtherAnswer operator()(const wire::SuspComm&) const {
     return {Outcome::kPeerReset, "SuspComm: the peer leaves the connection", false};

@@ -56,14 +56,22 @@ ReceiveHalf::CancelAnswer ReceiveHalf::Cancel(OperationId id, Outcome outcome, A
   return CancelAnswer::kCancelled;
 }
 
-// It takes no more bytes and ends with `outcome`: at once, if it has none and is out of reach.
+// It takes no more bytes and ends with `outcome`: at once, if it may overtake those before it.
 void ReceiveHalf::GiveUp(uint64_t number, Outcome outcome, Actions& actions) {
   DropPieces(number);
   Operation& operation = At(number);
   operation.ends_short = true;
   operation.outcome = outcome;
-  if (operation.assigned > 0 || operation.exposed > 0) return;
-  Finish(operation, outcome, /*at_end=*/false, actions);
+  FinishEarly(operation, actions);
+}
+
+// [es-api D.2, 4] One that was cancelled and has moved no byte need not wait for its turn; for its
+// keys to die it must [11].
+void ReceiveHalf::FinishEarly(Operation& operation, Actions& actions) {
+  const bool cancelled =
+      operation.outcome == Outcome::kCancelled || operation.outcome == Outcome::kDeadlineExceeded;
+  if (!cancelled || operation.assigned > 0 || operation.exposed > 0) return;
+  Finish(operation, operation.outcome, /*at_end=*/false, actions);
   operation.finished = true;
 }
 

@@ -67,12 +67,14 @@ class ReceiveHalf {
   void OnWritten(uint32_t bytes, Counters& counters);
   void CopyInstead(ReceiveBuffer buffer, uint32_t offset, uint32_t bytes, Actions& actions,
                    Counters& counters);
+  // [10] The last byte of these was urgent: the operation takes no more.
+  void EndAtUrgent(uint64_t number);
   // None is shown any more, and no byte was written to those that were.
   void OnAdvertsDropped(Actions& actions);
   // One key less to this operation's memory.
   void OnWithdrawn(uint64_t operation_number, Actions& actions);
   void OnAllWithdrawn();
-  // Cancels every operation: at once, or when the peer can reach it no more.
+  // Ends every operation, in its turn and when the peer can reach it no more.
   void CancelAll(Outcome outcome, Actions& actions);
 
   // Finishes what is done, in order. `more_comes`: bytes will follow without the application's
@@ -122,10 +124,10 @@ class ReceiveHalf {
   Operation& At(uint64_t number) { return operations_[number - first_number_]; }
   const Operation& At(uint64_t number) const { return operations_[number - first_number_]; }
   void Assign(uint32_t length);
-  void EndAtUrgent(uint64_t number);
   void DropPieces(uint64_t number);
   bool IsAdvertised(uint64_t number) const;
   void GiveUp(uint64_t number, Outcome outcome, Actions& actions);
+  void FinishEarly(Operation& operation, Actions& actions);
   void AfterFill(uint64_t number);
   bool IsReady(const Operation& operation, bool more_comes, bool at_end) const;
   void Finish(const Operation& operation, Outcome outcome, bool at_end, Actions& actions);

@@ -90,11 +90,7 @@ void ReceiveHalf::OnWithdrawn(uint64_t operation_number, Actions& actions) {
   if (operation_number < first_number_) return;
   Operation& operation = At(operation_number);
   --operation.exposed;
-  // One that moved no byte may overtake those before it [es-api D.2, 4].
-  const bool given_up = operation.ends_short && operation.assigned == 0 && !operation.finished;
-  if (!given_up || operation.exposed > 0) return;
-  Finish(operation, operation.outcome, /*at_end=*/false, actions);
-  operation.finished = true;
+  if (operation.ends_short && !operation.finished) FinishEarly(operation, actions);
 }
 
 void ReceiveHalf::OnAllWithdrawn() {

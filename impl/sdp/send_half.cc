@@ -195,17 +195,21 @@ void SendHalf::OnAcknowledged(uint32_t sequence) {
 void SendHalf::OnAllDelivered() {
   unfinished_.clear();
   unacknowledged_.clear();
+  writes_.clear();
+  unreported_.reset();
   for (Operation& operation : operations_) operation.exposures = 0;
 }
 
 // --- completion ---
 
 uint64_t SendHalf::Released() const {
-  return unfinished_.empty() ? emitted_ : unfinished_.front().begin;
+  const uint64_t sent = unfinished_.empty() ? emitted_ : unfinished_.front().begin;
+  return writes_.empty() ? sent : std::min(sent, writes_.front());
 }
 
 uint64_t SendHalf::Delivered() const {
-  return unacknowledged_.empty() ? emitted_ : unacknowledged_.front().begin;
+  if (!unacknowledged_.empty()) return unacknowledged_.front().begin;
+  return unreported_.value_or(emitted_);
 }
 
 void SendHalf::Finish(Operation& operation, uint64_t bytes, Outcome outcome, Actions& actions) {
@@ -255,10 +259,14 @@ void SendHalf::FinishAll(Outcome outcome, Actions& actions) {
   advertised_.clear();
   remainders_.clear();
   dropped_ = 0;
-  unfinished_.clear();
-  unacknowledged_.clear();
+  OnAllDelivered();
   asked_ = taken_ = emitted_;
   urgent_marks_.clear();
+}
+
+bool SendHalf::Holds() const {
+  return emitted_ <= taken_ && taken_ <= asked_ && buffers_used_ <= limits_.send_buffers &&
+         (advertised_.empty() || filled_.empty());
 }
 
 void SendHalf::AddTo(Digest& digest) const {
@@ -295,6 +303,8 @@ void SendHalf::AddTo(Digest& digest) const {
     digest.Add(sent.begin).Add(sent.buffer ? 1u + static_cast<uint16_t>(*sent.buffer) : 0u);
   }
   for (const Unacknowledged& sent : unacknowledged_) digest.Add(sent.sequence).Add(sent.begin);
+  for (const uint64_t begin : writes_) digest.Add(begin);
+  digest.Add(unreported_.value_or(~uint64_t{0}));
   for (const SendBuffer buffer : free_buffers_) digest.Add(static_cast<uint16_t>(buffer));
 }
 

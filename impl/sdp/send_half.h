@@ -50,8 +50,7 @@ class SendHalf {
   // Copies queued small pieces into send buffers, as far as there are any.
   void CopyWaiting(Actions& actions, Counters& counters);
 
-  // Whether pieces may be advertised now; if not, they go as Data.
-  void LetAdvertise(bool may) { limits_.policy.may_advertise = may; }
+  void LetAdvertise(bool may) { limits_.policy.may_advertise = may; }  // if not, all goes as Data
 
   // --- the wire. The caller asks NextPayload, calls the Take of that kind, and posts it. ---
   // `draining`: nothing will follow, so a partly filled buffer need not wait.
@@ -59,8 +58,7 @@ class SendHalf {
   void TakeRemainder(Send& send);
   void TakeCopied(Send& send);
   void TakeGathered(Send& send);
-  // After the message of a Take was posted with this MSeq.
-  void OnPosted(uint32_t sequence, Counters& counters);
+  void OnPosted(uint32_t sequence, Counters& counters);  // the message of a Take, with this MSeq
 
   // The piece that kAdvert speaks of; it stays queued until TakeAdvert.
   OperationRange AdvertCandidate() const;
@@ -77,8 +75,16 @@ class SendHalf {
   // whose cancel was asked end with it, if they have moved no byte. False: one that has was to
   // abort the connection.
   [[nodiscard]] bool OnAdvertsRevoked(Actions& actions);
-  // One advert of this operation is out of the peer's reach.
-  void OnWithdrawn(uint64_t operation_number);
+  void OnWithdrawn(uint64_t operation_number);  // one advert of it is out of the peer's reach
+
+  // --- RDMA Write into memory that the peer has advertised (send_half_writes.cc) ---
+  // What of the queue's front may be written rather than sent; nothing, where copied bytes or a
+  // remainder come first, or the application wants it copied.
+  std::optional<OperationRange> Writable() const;
+  void OnWriteStarted(uint32_t length, Counters& counters);  // of Writable()
+  void OnWriteFinished();                                    // the oldest
+  void OnWritesReported(uint32_t sequence);  // RdmaWrCompl was posted with this MSeq
+  bool CopiedFit(uint32_t room) const;  // the copied bytes that leave next, into a SinkAvail [9]
 
   void OnPayloadFinished();                // the oldest unfinished payload message has left
   void OnAcknowledged(uint32_t sequence);  // MSeqAck
@@ -91,22 +97,16 @@ class SendHalf {
   std::optional<uint64_t> UrgentAhead() const;
   bool CarriesNextUrgent(OperationId operation) const;
 
-  // Finishes what is done, in order.
-  void FinishReady(Counters& counters, Actions& actions);
-  // The end: everything left ends with `outcome`.
-  void FinishAll(Outcome outcome, Actions& actions);
+  void FinishReady(Counters& counters, Actions& actions);  // what is done, in order
+  void FinishAll(Outcome outcome, Actions& actions);       // the end: everything left
 
   // No byte is waiting to be emitted.
   bool drained() const { return pieces_.empty() && filled_.empty() && remainders_.empty(); }
   bool has_pieces() const { return !pieces_.empty(); }
-  // Large sends waiting or advertised, counted up to a few.
-  uint32_t LargeSends() const;
+  uint32_t LargeSends() const;  // waiting or advertised, counted up to a few
   bool empty() const { return operations_.empty(); }
 
-  bool Holds() const {
-    return emitted_ <= taken_ && taken_ <= asked_ && buffers_used_ <= limits_.send_buffers &&
-           (advertised_.empty() || filled_.empty());
-  }
+  bool Holds() const;
   bool in_remainder() const { return !remainders_.empty(); }
   void AddTo(Digest& digest) const;
 
@@ -184,6 +184,8 @@ class SendHalf {
   uint32_t dropped_ = 0;                // operations that are `dropped` and not `finished`
   GrowingRing<Unfinished> unfinished_;
   GrowingRing<Unacknowledged> unacknowledged_;
+  GrowingRing<uint64_t> writes_;        // begins of the unfinished, in order
+  std::optional<uint64_t> unreported_;  // begin of what was written without RdmaWrCompl yet
 
   std::vector<SendBuffer> free_buffers_;
   uint16_t buffers_used_ = 0;             // beyond it none was ever touched

@@ -6,10 +6,12 @@ namespace esdp::sdp {
 
 bool Connection::Holds() const {
   if (credits_.posted() > config_.receive_buffers) return false;
-  if (posted_sends_.size() + reader_.reads_in_flight() > config_.send_work_max) return false;
-  if (source_.count() > peer_.max_adverts) return false;
-  return credits_.Holds() && send_.Holds() && source_.Holds() && receive_.Holds() &&
-         reader_.Holds();
+  const size_t work = posted_sends_.size() + reader_.reads_in_flight() + writer_.writes_in_flight();
+  if (work > config_.send_work_max) return false;
+  if (sink_.outstanding() != receive_.advertised()) return false;
+  if (source_.count() + sink_.outstanding() > peer_.max_adverts) return false;
+  return sink_.Holds() && writer_.Holds() && credits_.Holds() && send_.Holds() && source_.Holds() &&
+         receive_.Holds() && reader_.Holds();
 }
 
 uint64_t Connection::digest() const {
@@ -22,6 +24,8 @@ uint64_t Connection::digest() const {
   source_.AddTo(digest);
   receive_.AddTo(digest);
   reader_.AddTo(digest);
+  sink_.AddTo(digest);
+  writer_.AddTo(digest);
   modes_.AddTo(digest);
   mode_policy_.AddTo(digest);
   teardown_.AddTo(digest);
@@ -31,6 +35,7 @@ uint64_t Connection::digest() const {
   for (const SendKind kind : posted_sends_) digest.Add(static_cast<uint8_t>(kind));
   for (const MessageArrived& arrived : early_) digest.Add(arrived.message.base.sequence);
   digest.Add(speaks_first_).Add(waits_for_first_).Add(resize_refusal_owed_).Add(stalled_);
+  digest.Add(shows_sinks_).Add(clashed_);
   digest.Add(acknowledgement_due_).Add(disconnect_asked_).Add(reported_closed_);
   const Time acknowledge_at = acknowledge_at_.value_or(kTimeInfinite);
   digest.Add(static_cast<uint64_t>(acknowledge_at.time_since_epoch().count()));

@@ -12,7 +12,7 @@
 namespace esdp::sdp::testing {
 namespace {
 
-constexpr uint64_t kConversations = 400;
+constexpr uint64_t kConversations = 1000;
 
 struct Seeds {
   uint64_t first = 1;
@@ -44,6 +44,11 @@ Config DrawConfig(Random& random, bool connecting) {
   config.can_expose = !random.Chance(1, 8);
   config.remote_invalidate = random.Chance(1, 2);
   config.coalesce_max = static_cast<uint32_t>(random.Below(600));
+  const uint8_t adverts[] = {1, 2, 3, 16};
+  config.max_adverts = adverts[random.Below(4)];
+  const ModeWish wishes[] = {ModeWish::kAutomatic, ModeWish::kAutomatic, ModeWish::kPipelined,
+                             ModeWish::kCombined};
+  config.mode_send = wishes[random.Below(4)];
   return config;
 }
 
@@ -100,7 +105,11 @@ class Application {
   // Does something, or nothing. False: it is through.
   bool Act() {
     if (side_.core().closed()) return false;
-    if (sends_left_ > 0 && random_.Chance(1, 3)) {
+    if (may_cancel_ && !asked_.empty() && random_.Chance(1, 10)) {
+      const size_t recent = std::min<size_t>(asked_.size(), 4);
+      const OperationId operation = asked_[asked_.size() - 1 - random_.Below(recent)];
+      side_.AskToCancel(operation, CancelMode::kIfNotStarted);
+    } else if (sends_left_ > 0 && random_.Chance(1, 3)) {
       Send();
     } else if (sends_left_ == 0 && !shut_ && random_.Chance(1, 4)) {
       side_.AskToShutdown();
@@ -110,8 +119,6 @@ class Application {
       Receive();
     } else if (random_.Chance(1, 12) && !closed_) {
       asked_.push_back(side_.AskToAwaitUrgent());
-    } else if (may_cancel_ && !asked_.empty() && random_.Chance(1, 20)) {
-      side_.AskToCancel(asked_[random_.Below(asked_.size())], CancelMode::kIfNotStarted);
     } else if (shut_ && side_.saw_end_of_stream() && !closed_) {
       side_.AskToClose(false);
       closed_ = true;
@@ -219,6 +226,8 @@ void CheckStream(const Side& from, const Side& to, bool whole) {
 struct Reached {
   uint64_t zero_copy = 0, send_sm = 0, expose_failures = 0, stalls = 0, updates = 0;
   uint64_t urgent = 0, urgent_ahead = 0;
+  uint64_t sink_adverts = 0, writes = 0, stale = 0, overridden = 0, transactions = 0;
+  uint64_t sink_cancels = 0, sink_cancel_acks = 0;
   uint64_t partial_reads = 0, invalidates = 0, cancelled = 0, withdrawn_by_peer = 0, mixed = 0;
 
   void Add(const Side& side) {
@@ -232,6 +241,13 @@ struct Reached {
     for (const wire::Message& data : side.Posted<wire::Data>()) {
       urgent_ahead += data.base.flags == wire::kFlagOobPending ? 1u : 0u;
     }
+    sink_adverts += counters.sink_adverts_sent;
+    stale += counters.stale_adverts;
+    overridden += counters.source_adverts_lost;
+    transactions += counters.transactions_received;
+    sink_cancels += counters.sink_cancels_sent;
+    writes += side.CountOf<Write>();
+    sink_cancel_acks += side.Posted<wire::SinkCancelAck>().size();
     const size_t completions = side.Posted<wire::RdmaRdCompl>().size();
     partial_reads += completions > counters.source_adverts_received ? 1u : 0u;
     for (const Action& action : side.history()) {
@@ -297,6 +313,13 @@ TEST_F(ConversationTest, EveryByteArrivesOnceAndInOrderAndBothSidesEndWithoutACa
   EXPECT_GT(reached.withdrawn_by_peer, 0u);
   EXPECT_GT(reached.cancelled, 0u);
   EXPECT_GT(reached.mixed, 0u);
+  EXPECT_GT(reached.sink_adverts, 0u);
+  EXPECT_GT(reached.writes, 0u);
+  EXPECT_GT(reached.stale, 0u);
+  EXPECT_GT(reached.overridden, 0u);
+  EXPECT_GT(reached.transactions, 0u);
+  EXPECT_GT(reached.sink_cancels, 0u);
+  EXPECT_GT(reached.sink_cancel_acks, 0u);
 }
 
 TEST_F(ConversationTest, AnEndAtAnyMomentFinishesEveryOperationAndKeepsThePrefix) {

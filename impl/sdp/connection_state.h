@@ -1,0 +1,78 @@
+#ifndef ESDP_IMPL_SDP_CONNECTION_STATE_H_
+#define ESDP_IMPL_SDP_CONNECTION_STATE_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "impl/base/ring.h"
+#include "impl/base/time.h"
+#include "impl/sdp/advert_reader.h"
+#include "impl/sdp/advert_writer.h"
+#include "impl/sdp/config.h"
+#include "impl/sdp/counters.h"
+#include "impl/sdp/credits.h"
+#include "impl/sdp/handshake.h"
+#include "impl/sdp/input.h"
+#include "impl/sdp/machines.h"
+#include "impl/sdp/mode.h"
+#include "impl/sdp/mode_policy.h"
+#include "impl/sdp/receive_half.h"
+#include "impl/sdp/send_half.h"
+#include "impl/sdp/sink_advert.h"
+#include "impl/sdp/source_advert.h"
+#include "impl/sdp/teardown.h"
+#include "impl/sdp/urgent.h"
+
+namespace esdp::sdp {
+
+// What a connection is made of: its parts, which know nothing of each other, and what belongs to
+// none of them.
+class ConnectionState {
+ protected:
+  enum class SendKind : uint8_t { kControl, kPayload, kDisConn };
+
+  explicit ConnectionState(const Config& config) : config_(config) {}
+
+  Config config_;
+  PeerParameters peer_;
+  uint32_t reads_out_max_ = 0;
+  bool peer_may_read_ = false;
+  Phase phase_ = Phase::kIdle;
+  Outcome cause_ = Outcome::kDone;  // the root cause
+  const char* reason_ = "";
+  Time now_{};
+
+  // The parts. Urgent data, resizing and suspending join them here.
+  Credits credits_;
+  SendHalf send_;
+  SourceAdvert source_;
+  ReceiveHalf receive_;
+  AdvertReader reader_;
+  SinkAdvert sink_;
+  AdvertWriter writer_;
+  Modes modes_;
+  ModePolicy mode_policy_;
+  Teardown teardown_;
+  UrgentOut urgent_out_;
+  UrgentIn urgent_in_;
+
+  GrowingRing<SendKind> posted_sends_;  // not finished, in order
+  GrowingRing<MessageArrived> early_;   // arrived before the queue pair was reported ready
+  bool speaks_first_ = false;           // a bare Data is owed before anything else [2.7]
+  bool waits_for_first_ = false;        // nothing may leave before a message has arrived [2.7]
+  bool resize_refusal_owed_ = false;
+  bool clashed_ = false;     // adverts of both sides have met with no receive posted
+  bool shows_sinks_ = true;  // the peer writes to what it is shown
+  bool stalled_ = false;     // payload waits for credits
+  bool acknowledgement_due_ = false;
+  bool disconnect_asked_ = false;
+  bool reported_closed_ = false;
+  std::optional<Time> acknowledge_at_;  // for payload that no message of ours has acknowledged
+  bool acknowledge_armed_ = false;
+  Time close_armed_ = kTimeInfinite;
+  Counters counters_;
+};
+
+}  // namespace esdp::sdp
+
+#endif  // ESDP_IMPL_SDP_CONNECTION_STATE_H_

@@ -1,0 +1,185 @@
+#include <algorithm>
+#include <variant>
+
+#include "impl/base/check.h"
+#include "impl/sdp/connection.h"
+#include "impl/sdp/limits.h"
+
+// Write ZCopy [8, 9]: receives that are shown to the peer, and writing to those of the peer's.
+
+namespace esdp::sdp {
+
+// --- our SinkAvails ---
+
+bool Connection::MayOfferSink() const {
+  if (!shows_sinks_ || !config_.can_expose || !MayUseModes()) return false;
+  if (modes_.permits().sink_adverts != AdvertAllowance::kMany || !sink_.may_offer()) return false;
+  // [13.1] No advert behind our DisConn, and none for a stream that has ended.
+  if (teardown_.disconn_sent() || teardown_.peer_shut() || teardown_.closing()) return false;
+  // [8.1] Not over a SrcAvail; nor where bytes wait that come first.
+  if (reader_.active() || receive_.has_unread()) return false;
+  // Half of what the peer can hold is left to our own SrcAvails.
+  const size_t share = std::max<size_t>(1, peer_.max_adverts / 2);
+  if (sink_.outstanding() >= share || AdvertRoom() == 0) return false;
+  return HasSlot(kWorkSlotsForControl) && MaySendControl();
+}
+
+void Connection::OfferSink(Actions& actions) {
+  const auto place = receive_.NextToAdvertise();
+  if (!place || !AdvertisesRoom(place->room, config_.receive_buffer_bytes)) return;
+  sink_.Offer(place->room.range, place->operation_number, actions);
+}
+
+void Connection::OnSinkExposed(const Exposed& exposed, Actions& actions) {
+  if (phase_ == Phase::kAborting || phase_ == Phase::kClosed) {
+    sink_.OnExposeFailed(exposed.advert);  // too late: nobody will be told of it
+    return;
+  }
+  if (!ESDP_CHECK(sink_.OnExposed(exposed))) {
+    Fail(Outcome::kInternal, "Exposed: not asked", actions);
+    return;
+  }
+  // Nothing was sent since the offer, so credit and slot are still there.
+  const bool transaction = MayRideAlong();
+  Send& send = NewSend(sink_.Message(), actions);
+  if (transaction) send_.TakeCopied(send);
+  Stamp(send, transaction ? SendKind::kPayload : SendKind::kControl, false);
+  if (transaction) {
+    send_.OnPosted(send.message.base.sequence, counters_);
+    writer_.OnPayloadPosted();
+    ++counters_.transactions_sent;
+  }
+  sink_.OnPosted();
+  receive_.OnAdvertised();
+  ++counters_.sink_adverts_sent;
+}
+
+// [9] Small bytes of ours that wait: they leave with the advert of the reply's place.
+bool Connection::MayRideAlong() const {
+  if (source_.outstanding() || writer_.in_process() || writer_.ack_owed()) return false;
+  const uint32_t room = peer_.receive_buffer_bytes - uint32_t{wire::kSinkAvailBytes};
+  return credits_.MaySendPayload() && send_.CopiedFit(room);
+}
+
+// [8.2] Payload that has crossed a SinkAvail of ours. True: it is dealt with.
+bool Connection::TakenBySink(const MessageArrived& arrived, Actions& actions) {
+  const SinkAdvert::Taken taken = sink_.OnPayload(arrived.payload_length, actions);
+  if (taken.violation != nullptr) {
+    Fail(Outcome::kPeerProtocol, taken.violation, actions);
+    return true;
+  }
+  if (!taken.is_taken) return false;
+  receive_.CopyInstead(arrived.buffer, arrived.payload_offset, taken.bytes, actions, counters_);
+  if ((arrived.message.base.flags & wire::kFlagOobPresent) != 0) {
+    receive_.EndAtUrgent(taken.operation_number);
+  }
+  // What is shown to a peer that sends small messages costs more than it saves. A SrcAvail says
+  // that it has more to send.
+  shows_sinks_ = false;
+  return true;
+}
+
+void Connection::OnRdmaWrCompl(const MessageArrived& arrived, Actions& actions) {
+  const auto& completion = std::get<wire::RdmaWrCompl>(arrived.message.body);
+  const SinkAdvert::Taken taken =
+      sink_.OnRdmaWrCompl(completion.length, arrived.invalidated_key, actions);
+  if (taken.violation != nullptr) {
+    Fail(Outcome::kPeerProtocol, taken.violation, actions);
+    return;
+  }
+  if (!taken.is_taken) return;
+  receive_.OnWritten(taken.bytes, counters_);
+  if (RefusesPayload(actions)) return;
+  shows_sinks_ = true;
+  if (!acknowledge_at_) acknowledge_at_ = AddSaturating(now_, config_.acknowledge_delay);
+}
+
+void Connection::OnSinkCancelAck(const MessageArrived& arrived, Actions& actions) {
+  if (!sink_.OnSinkCancelAck(arrived.message.base.acknowledged, actions)) return;
+  receive_.OnAdvertsDropped(actions);
+}
+
+// [8.5] They have vanished.
+void Connection::DropSinkAdverts(Actions& actions) {
+  if (sink_.outstanding() == 0) return;
+  sink_.DropAll(actions);
+  receive_.OnAdvertsDropped(actions);
+}
+
+// --- the peer's SinkAvails ---
+
+AdvertWriter::Legality Connection::LegalityOfSinkAvail() const {
+  using Legality = AdvertWriter::Legality;
+  if (!MayUseModes()) return Legality::kIllegal;
+  if (teardown_.disconn_sent()) return Legality::kIgnored;  // [8.5] it may have crossed
+  if (modes_.permits().sink_adverts_accepted == AdvertAllowance::kMany) return Legality::kUsable;
+  return modes_.frozen() ? Legality::kIgnored : Legality::kIllegal;
+}
+
+bool Connection::OnSinkAvail(const wire::SinkAvail& advert, const MessageArrived& arrived,
+                             Actions& actions) {
+  const uint32_t message_bytes =
+      std::min(peer_.receive_buffer_bytes - uint32_t{wire::kBaseHeaderBytes}, kDataBytesMax);
+  const size_t held = std::min<size_t>(reader_.held(), config_.max_adverts);
+  const AdvertWriter::Arrival arrival =
+      writer_.OnSinkAvail(advert, LegalityOfSinkAvail(), message_bytes, config_.max_adverts - held);
+  if (arrival.violation != nullptr) {
+    Fail(Outcome::kPeerProtocol, arrival.violation, actions);
+    return false;
+  }
+  ++counters_.sink_adverts_received;
+  counters_.stale_adverts = writer_.stale();
+  // [8.3] It wins over what we have advertised. [5, step 4] So does one that is ignored: the peer,
+  // with it outstanding, has passed over what we advertised before we left Pipelined.
+  const bool before_change = modes_.send() == Mode::kPipelined || source_.inline_bytes() == 0;
+  if (arrival.fresh && source_.outstanding() && before_change) OverrideSourceAdverts(actions);
+  if (arrived.payload_length == 0) return false;
+  ++counters_.transactions_received;
+  return OnData(arrived, actions);
+}
+
+// Completes what the peer wants back, then answers; and asks for what was ours.
+void Connection::SendSinkAnswers(Actions& actions) {
+  if (writer_.cancelled()) SendWrites(actions);
+  if (writer_.ack_owed() && MaySendControl()) {
+    Stamp(NewSend(wire::SinkCancelAck{}, actions), SendKind::kControl, false);
+    writer_.TakeSinkCancelAck();
+  }
+  if (!sink_.cancel_owed() || !MaySendControl()) return;
+  Send& send = NewSend(wire::SinkAvailCancel{}, actions);
+  Stamp(send, SendKind::kControl, false);
+  sink_.OnCancelPosted(send.message.base.sequence);
+  ++counters_.sink_cancels_sent;
+}
+
+// [8.3] What can be written is written. True: no message with payload may leave now.
+bool Connection::WritesHavePrecedence(Actions& actions) {
+  if (writer_.live() > 0) SendWrites(actions);
+  if (writer_.in_process() || writer_.ack_owed()) return true;
+  return writer_.room() > 0 && send_.Writable();
+}
+
+// [8.1] Writes, and behind those to one advert its RdmaWrCompl: when it is full, or when nothing
+// more can be written now.
+void Connection::SendWrites(Actions& actions) {
+  for (;;) {
+    const std::optional<OperationRange> waiting = send_.Writable();
+    const uint32_t room = writer_.room();
+    if (writer_.in_process() && (room == 0 || !waiting)) {
+      if (!MaySendControl()) return;
+      const AdvertWriter::Completion completion = writer_.TakeRdmaWrCompl();
+      Send& send = NewSend(completion.message, actions);
+      if (peer_.accepts_invalidate) send.invalidate_key = completion.finished_key;
+      Stamp(send, SendKind::kControl, false);
+      send_.OnWritesReported(send.message.base.sequence);
+      continue;
+    }
+    if (!waiting || room == 0 || !HasSlot(kWorkSlotsForControl)) return;
+    OperationRange part = *waiting;
+    part.length = std::min({part.length, room, config_.read_bytes_max});
+    actions.emplace_back(writer_.StartWrite(part));
+    send_.OnWriteStarted(part.length, counters_);
+  }
+}
+
+}  // namespace esdp::sdp
