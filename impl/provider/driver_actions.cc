@@ -20,7 +20,7 @@ void Driver::Act(Endpoint& endpoint, const sdp::StartConnect& action) {
   Flush();
   std::array<std::byte, sdp::wire::kHelloBytes> hello{};
   size_t bytes = sdp::wire::Encode(action.hello, 0, hello);
-  // A Hello's compact form is its beginning (sdp wire protocol, section 2.6).
+  // [R25.1] Whole where it fits. A Hello's compact form is its beginning [R2.6.2].
   if (fabric_.limits().private_data_max < bytes) bytes = sdp::wire::kCompactHelloBytes;
   if (!endpoint.broken) {
     const absl::Status status =

@@ -24,6 +24,7 @@ std::optional<fabric::RemoteRange> Exposures::Expose(fabric::Fabric& fabric, sdp
   return shown;
 }
 
+// [R25.5]
 std::optional<fabric::RemoteRange> Exposures::ShowWindow(fabric::Fabric& fabric, Entry& entry,
                                                          const ResolvedRange& range,
                                                          fabric::Access access) {

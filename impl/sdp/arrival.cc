@@ -8,13 +8,14 @@
 
 namespace esdp::sdp {
 
+// [R17.1]
 void Connection::Receive(const MessageArrived& arrived, Actions& actions) {
   const wire::Message& message = arrived.message;
   if (credits_.posted() == 0) {
     Fail(Outcome::kInternal, "a message arrived without a posted receive", actions);
     return;
   }
-  credits_.OnReceiveTaken();
+  credits_.OnReceiveTaken();  // [R4.2.4]
   ++counters_.messages_received;
   const bool bare = std::holds_alternative<wire::Data>(message.body) && arrived.payload_length == 0;
   const char* violation = credits_.OnHeader(message.base, bare);
@@ -33,7 +34,7 @@ void Connection::Receive(const MessageArrived& arrived, Actions& actions) {
 
   bool keeps_buffer = false;
   if (std::holds_alternative<wire::Data>(message.body)) {
-    keeps_buffer = !bare && OnData(arrived, actions);
+    keeps_buffer = !bare && OnData(arrived, actions);  // [R4.4.5, R6.4]
   } else if (const auto* advert = std::get_if<wire::SrcAvail>(&message.body)) {
     keeps_buffer = OnSrcAvail(*advert, arrived, actions);
   } else if (std::holds_alternative<wire::RdmaRdCompl>(message.body)) {
@@ -70,7 +71,7 @@ const char* Connection::CheckArrival(const MessageArrived& arrived) const {
       !std::holds_alternative<wire::SinkAvail>(body)) {
     return "Len: this message carries no user bytes";
   }
-  // [16] Only the message that completes an advert may invalidate, and only if we said so.
+  // [R16.3] Only the message that completes an advert may invalidate, and only if we said so.
   if (arrived.invalidated_key &&
       (!config_.remote_invalidate || (!std::holds_alternative<wire::RdmaRdCompl>(body) &&
                                       !std::holds_alternative<wire::RdmaWrCompl>(body)))) {
@@ -79,14 +80,14 @@ const char* Connection::CheckArrival(const MessageArrived& arrived) const {
   return nullptr;
 }
 
-// User bytes that may not come, in any message.
+// [R17.3] User bytes that may not come, in any message.
 bool Connection::RefusesPayload(Actions& actions) {
   if (teardown_.peer_shut()) {
     Fail(Outcome::kPeerProtocol, "data behind DisConn", actions);
     return true;
   }
   if (teardown_.closing()) {
-    Fail(Outcome::kLocalAbort, "data arrived after Close", actions);  // [13.2]
+    Fail(Outcome::kLocalAbort, "data arrived after Close", actions);  // [R13.2.7]
     return true;
   }
   return false;
@@ -107,7 +108,7 @@ bool Connection::OnData(const MessageArrived& arrived, Actions& actions) {
   return true;
 }
 
-// [5] What the mode of the half allows.
+// [R17.5, R5.10] What the mode of the half allows.
 const char* Connection::CheckSrcAvail(const MessageArrived& arrived) const {
   const AdvertAllowance allowance = modes_.permits().source_adverts_accepted;
   if (allowance == AdvertAllowance::kNone) return "SrcAvail: the half is Buffered";
@@ -117,7 +118,7 @@ const char* Connection::CheckSrcAvail(const MessageArrived& arrived) const {
   return nullptr;
 }
 
-// [5] SrcAvails that we must be able to hold at once.
+// [R5.14] SrcAvails that we must be able to hold at once.
 size_t Connection::HeldMax() const {
   const bool many = modes_.permits().source_adverts_accepted == AdvertAllowance::kMany;
   return many && MayUseModes() ? config_.max_adverts : size_t{1};
@@ -164,14 +165,14 @@ void Connection::OnSrcAvailCancel(uint32_t sequence) {
 
 void Connection::OnDisConn(Actions& actions) {
   if (reader_.active()) {  // an advert, or a remainder that it still owes
-    Fail(Outcome::kPeerProtocol, "DisConn: an advert is not processed", actions);  // [13.1]
+    Fail(Outcome::kPeerProtocol, "DisConn: an advert is not processed", actions);  // [R17.8]
     return;
   }
   if (!Move(PhaseCue::kDisConnArrived)) {
     Fail(Outcome::kPeerProtocol, "DisConn: a second one", actions);
     return;
   }
-  teardown_.OnPeerDisConn();
+  teardown_.OnPeerDisConn();  // [R13.2.2]
   urgent_in_.OnEndOfStream(actions);
   DropSinkAdverts(actions);
 }

@@ -80,7 +80,7 @@ void Connection::On(const AskClose& ask, Actions& actions) {
   } else if (phase_ < Phase::kEstablished) {
     Fail(Outcome::kLocalAbort, "closed before it was connected", actions);
   } else if (IsOpen(phase_) && (receive_.has_unread() || reader_.active())) {
-    Fail(Outcome::kLocalAbort, "closed with unread data", actions);  // [13.2]
+    Fail(Outcome::kLocalAbort, "closed with unread data", actions);  // [R13.2.7]
   } else if (phase_ != Phase::kAborting) {
     urgent_in_.FinishAll(Outcome::kShutDown, actions);
     receive_.CancelAll(Outcome::kShutDown, actions);
@@ -97,7 +97,7 @@ void Connection::On(const TimerFired& fired, Actions& actions) {
     return;
   }
   close_armed_ = kTimeInfinite;
-  if (teardown_.LingerEnded(now_)) {
+  if (teardown_.LingerEnded(now_)) {  // [R13.2.10]
     Fail(Outcome::kLocalAbort, "the time to close in order ran out", actions);
     teardown_.StopWaiting();
   } else if (phase_ == Phase::kLastAck && teardown_.WaitEnded(now_)) {

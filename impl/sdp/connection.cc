@@ -40,7 +40,7 @@ void Connection::PostAgain(ReceiveBuffer buffer, Actions& actions) {
 
 void Connection::On(const AskConnect&, Actions& actions) {
   if (!Move(PhaseCue::kAskConnect)) return;
-  PostAllReceives(actions);  // before the Hello announces them [2.7]
+  PostAllReceives(actions);  // before the Hello announces them [R2.7.1, R2.7.2]
   actions.emplace_back(StartConnect{MakeHello(config_, credits_.posted())});
 }
 
@@ -55,6 +55,7 @@ void Connection::On(const HelloArrived& arrived, Actions& actions) {
   actions.emplace_back(AcceptConnection{MakeHelloAck(config_, credits_.posted(), peer_)});
 }
 
+// [R2.8.7]
 void Connection::On(const HelloRefused& refused, Actions& actions) {
   if (phase_ != Phase::kIdle) {
     Fail(Outcome::kHandshakeRefused, refused.reason, actions);
@@ -90,7 +91,7 @@ void Connection::StartCarrying(const Established& established) {
   reads_out_max_ = established.reads_out_max;
   credits_.Start(peer_.buffers);
   SendHalf::Limits limits;
-  limits.payload_max = peer_.receive_buffer_bytes - uint32_t{wire::kBaseHeaderBytes};
+  limits.payload_max = peer_.receive_buffer_bytes - uint32_t{wire::kBaseHeaderBytes};  // [R6.1]
   if (limits.payload_max > kDataBytesMax) limits.payload_max = kDataBytesMax;
   limits.gather_max = config_.gather_max < kGatherMax ? config_.gather_max : uint32_t{kGatherMax};
   limits.send_buffers = config_.send_buffers;
@@ -115,12 +116,13 @@ void Connection::On(const ConnectFailed&, Actions& actions) {
 
 void Connection::On(const MessageArrived& arrived, Actions& actions) {
   if (phase_ == Phase::kHelloSent || phase_ == Phase::kHelloAckSent) {
-    early_.PushBack(arrived);
+    early_.PushBack(arrived);  // [R2.7.4]
   } else if (IsOpen(phase_)) {
     Receive(arrived, actions);
   }
 }
 
+// [R3.10.4]
 void Connection::On(const MessageRefused& refused, Actions& actions) {
   Fail(Outcome::kPeerProtocol, refused.reason, actions);
 }
@@ -164,7 +166,7 @@ void Connection::Fail(Outcome cause, const char* reason, Actions& actions) {
     cause_ = cause;
     reason_ = reason;
   }
-  // [13.1] AbortConn is legal only behind a DisConn of ours. It may be lost with the queue pair.
+  // [R13.1.3] AbortConn is legal only behind a DisConn of ours. It may be lost with the queue pair.
   if (IsOpen(phase_) && teardown_.disconn_sent() && !source_.offering() && !sink_.offering() &&
       MaySendControl()) {
     Stamp(NewSend(wire::AbortConn{}, actions), SendKind::kControl, false);
@@ -177,6 +179,7 @@ void Connection::Fail(Outcome cause, const char* reason, Actions& actions) {
   }
 }
 
+// [R13.1.4, R14.2]
 void Connection::On(const ConnectionLost& lost, Actions& actions) {
   const Phase before = phase_;
   if (!Move(PhaseCue::kLost)) return;
@@ -217,8 +220,8 @@ void Connection::End(Actions& actions) {
   MaybeReportClosed(actions);
 }
 
-// What the peer sent before it ended in order stays readable, so nothing is reported while it
-// lasts.
+// [R13.2.6] What the peer sent before it ended in order stays readable, so nothing is reported while
+// it lasts.
 void Connection::MaybeReportClosed(Actions& actions) {
   if (phase_ != Phase::kClosed || reported_closed_) return;
   const bool readable = receive_.has_unread() || !receive_.empty();

@@ -12,12 +12,13 @@ namespace esdp::sdp {
 
 // --- what may be advertised ---
 
-// [19] Towards a deployed peer, or as one: Combined for ever.
-// [R19.2] Both sides decide it from what both have declared.
+// [R19.1, R19.2, R19.3] Towards a deployed peer, or as one: Combined for ever. Both sides decide it
+// from what both have declared.
 bool Connection::MayUseModes() const {
   return !config_.as_deployed && config_.max_adverts > 1 && !peer_.deployed();
 }
 
+// [R5.13]
 size_t Connection::AdvertRoom() const {
   return peer_.max_adverts -
          std::min<size_t>(peer_.max_adverts, source_.count() + sink_.outstanding());
@@ -26,13 +27,13 @@ size_t Connection::AdvertRoom() const {
 bool Connection::MayAdvertise() const {
   if (!peer_may_read_ || modes_.permits().source_adverts == AdvertAllowance::kNone) return false;
   if (AdvertRoom() == 0 && !source_.outstanding()) return false;  // SinkAvails have taken it all
-  // [15, rule 2] The peer waits for us to read, and the application for something else: an advert
+  // [R15.1] The peer waits for us to read, and the application for something else: an advert
   // of ours could close the circle.
   return (reader_.held() == 0 && !clashed_) || receive_.has_room();
 }
 
 bool Connection::MayOffer() const {
-  // [7.4] A cancel must be Processed first.
+  // [R7.4.1] A cancel must be Processed first.
   if (source_.cancelling() || AdvertRoom() == 0) return false;
   const AdvertAllowance allowance = modes_.permits().source_adverts;
   return allowance == AdvertAllowance::kMany ||
@@ -40,7 +41,7 @@ bool Connection::MayOffer() const {
 }
 
 void Connection::OfferAdvert(Actions& actions) {
-  const bool combined = modes_.send() == Mode::kCombined;
+  const bool combined = modes_.send() == Mode::kCombined;  // [R5.8, R5.10]
   source_.Offer(send_.AdvertCandidate(), combined ? kInlineBytes : 0, actions);
 }
 
@@ -97,7 +98,7 @@ void Connection::OnRdmaRdCompl(const MessageArrived& arrived, Actions& actions) 
   const SourceAdvert::Progress progress =
       source_.OnRdmaRdCompl(completion.length, arrived.invalidated_key, actions);
   const char* violation = progress.violation;
-  // [7.2] The sink receives all of a remainder before it completes a later advert.
+  // [R7.2.4] The sink receives all of a remainder before it completes a later advert.
   if (progress.bytes_read > 0 && send_.in_remainder()) {
     violation = "RdmaRdCompl: an earlier advert's remainder was not sent";
   }

@@ -10,7 +10,7 @@
 namespace esdp::sdp {
 
 void Connection::Advance(Actions& actions) {
-  if (IsOpen(phase_)) {
+  if (IsOpen(phase_)) {  // [R2.7.3]
     Deliver(actions);
     SendOut(actions);
   } else if (phase_ == Phase::kTimeWait) {
@@ -21,7 +21,7 @@ void Connection::Advance(Actions& actions) {
     return;
   }
   FinishSends(actions);
-  // [13.2] Not before our own DisConn has left, or what is behind it on the queue is lost.
+  // [R13.2.5] Not before our own DisConn has left, or what is behind it on the queue is lost.
   if (phase_ == Phase::kTimeWait && teardown_.disconn_left() && !disconnect_asked_) {
     disconnect_asked_ = true;
     actions.emplace_back(Disconnect{true, Outcome::kDone, ""});
@@ -41,12 +41,12 @@ void Connection::Deliver(Actions& actions) {
   receive_.FinishReady(reader_.brings_more(), teardown_.peer_shut(), counters_, actions);
 }
 
-// Starts reads as far as receives, the device and the policy allow. True: there are unread bytes to
+// [R7.1.3, R6.2, R25.3] Starts reads as far as receives, the device and the policy allow. True: there are unread bytes to
 // deliver first.
 bool Connection::ReadAdvert(Actions& actions) {
   while (reader_.left() > 0) {
     if (!receive_.has_room()) {
-      // [15, rule 2] Both sides have advertised and neither may ever receive: ours goes as Data.
+      // [R15.1] Both sides have advertised and neither may ever receive: ours goes as Data.
       clashed_ = clashed_ || source_.outstanding();
       source_.AskCancel();
       return false;
@@ -104,6 +104,7 @@ Send& Connection::NewSend(const wire::Body& body, Actions& actions) {
   return send;
 }
 
+// [R4.1.3]
 void Connection::Stamp(Send& send, SendKind kind, bool bare) {
   credits_.Stamp(send.message.base, kind == SendKind::kPayload, bare);
   posted_sends_.PushBack(kind);
@@ -144,6 +145,7 @@ void Connection::SendOut(Actions& actions) {
   SendUpdate(actions);
 }
 
+// [R15.2, R16.2] They wait for no receive.
 void Connection::SendAnswers(Actions& actions) {
   for (;;) {
     const AdvertReader::Answer answer = reader_.NextAnswer();
@@ -156,7 +158,7 @@ void Connection::SendAnswers(Actions& actions) {
         send.invalidate_key = completion.finished_key;
       Stamp(send, SendKind::kControl, false);
     } else {
-      credits_.ReleaseAcknowledgement();  // [7.4, step 4]
+      credits_.ReleaseAcknowledgement();  // [R7.4.5]
       reader_.TakeSendSm();
       Stamp(NewSend(wire::SendSm{}, actions), SendKind::kControl, false);
       ++counters_.send_sm_sent;
@@ -172,7 +174,7 @@ void Connection::SendAnswers(Actions& actions) {
 
 void Connection::SendPayload(Actions& actions) {
   bool waits_for_credit = false;
-  // [5] No payload while SrcAvails are outstanding, but the remainder of one that was refused.
+  // [R5.9, R5.11] No payload while SrcAvails are outstanding, but the remainder of one that was refused.
   while (!WritesHavePrecedence(actions)) {
     const SendHalf::Next next = send_.NextPayload(teardown_.shut());
     if (next == SendHalf::Next::kNothing || !HasSlot(kWorkSlotsForControl)) break;
@@ -209,7 +211,7 @@ void Connection::PostPayload(SendHalf::Next next, Actions& actions) {
 }
 
 void Connection::SendDisConn(Actions& actions) {
-  // [13.1] Only after all data, and adverts to their last byte.
+  // [R13.1.1, R13.1.2] Only after all data, and adverts to their last byte.
   if (teardown_.disconn_sent()) return;
   if (!send_.drained() || !source_.idle() || writer_.in_process()) return;
   if (!MaySendControl()) return;

@@ -14,6 +14,7 @@ uint8_t Capabilities(const Config& config) {
   return offered ? wire::kCapabilityInvalidate : uint8_t{0};
 }
 
+// [R19.3]
 uint8_t MaxAdverts(const Config& config) { return config.as_deployed ? 1 : config.max_adverts; }
 
 // The checks that both answers have in common.

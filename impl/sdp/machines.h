@@ -61,7 +61,7 @@ constexpr bool IsOpen(Phase phase) {
 }
 
 static_assert(Next(Phase::kFinWait1, PhaseCue::kDisConnArrived) == Phase::kTimeWait);
-static_assert(!Next(Phase::kCloseWait, PhaseCue::kDisConnArrived).has_value());  // [17] once
+static_assert(!Next(Phase::kCloseWait, PhaseCue::kDisConnArrived).has_value());  // [R17.8] once
 
 // --- the data delivery mode of a half-connection [5] ---
 

@@ -12,13 +12,14 @@ struct Answerer {
   OtherAnswer operator()(const wire::SuspComm&) const {
     return {Outcome::kPeerReset, "SuspComm: the peer leaves the connection", false};
   }
+  // [R17.2]
   OtherAnswer operator()(const wire::Hello&) const {
     return Violation("Hello: the connection is established");
   }
   OtherAnswer operator()(const wire::HelloAck&) const {
     return Violation("HelloAck: the connection is established");
   }
-  // Answers to what was never asked: ignored [17]. The rest has its own place in connection.
+  // Answers to what was never asked: ignored [R11.11, R12.9]. The rest has its own place in connection.
   template <typename Message>
   OtherAnswer operator()(const Message&) const {
     return {};

@@ -24,6 +24,7 @@ bool ReadsIntoRoom(const ReceiveRoom& room, uint64_t advert_left, bool reads_pos
   return room.range.length >= room.zcopy_min || room.range.length >= advert_left;
 }
 
+// [R8.1.1]
 bool AdvertisesRoom(const ReceiveRoom& room, uint32_t private_bytes) {
   if (!room.placeable || room.path == Path::kCopy || room.may_end_short) return false;
   if (room.range.length <= private_bytes) return false;

@@ -45,7 +45,7 @@ struct ReceiveRoom {
 bool ReadsIntoRoom(const ReceiveRoom& room, uint64_t advert_left, bool reads_possible);
 
 // Whether to show this place to the peer, so that it may write there. It must be able to take one
-// whole message, of our `private_bytes`, that crosses the advert [8.1].
+// whole message, of our `private_bytes`, that crosses the advert [R8.1.1].
 bool AdvertisesRoom(const ReceiveRoom& room, uint32_t private_bytes);
 
 }  // namespace esdp::sdp

@@ -98,6 +98,7 @@ void ReceiveHalf::Assign(uint32_t length) {
   if (piece.range.length == 0) pieces_.PopFront();
 }
 
+// [R6.3]
 bool ReceiveHalf::CopyNext(std::optional<ReceiveBuffer>& emptied, Actions& actions,
                            Counters& counters) {
   emptied.reset();
@@ -125,7 +126,7 @@ bool ReceiveHalf::CopyNext(std::optional<ReceiveBuffer>& emptied, Actions& actio
   return true;
 }
 
-// [10] The mark is where an operation ends, also one that waits for all.
+// [R10.6] The mark is where an operation ends, also one that waits for all.
 void ReceiveHalf::EndAtUrgent(uint64_t number) {
   At(number).urgent = At(number).ends_short = true;
   DropPieces(number);

@@ -153,7 +153,7 @@ void SendHalf::Gather(Send& send, Piece& piece, uint32_t& room) {
 }
 
 void SendHalf::TakeRemainder(Send& send) {
-  // [7.2] Exactly these bytes come next: nothing else shares their messages.
+  // [R7.2.2] Exactly these bytes come next: nothing else shares their messages.
   last_taken_ = {emitted_, std::nullopt};
   uint32_t room = limits_.payload_max;
   Gather(send, remainders_.front(), room);

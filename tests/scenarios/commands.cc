@@ -126,6 +126,8 @@ void Stage::Set(End& end, Words& words) {
       a_.config.initiator_speaks_first = b_.config.initiator_speaks_first = true;
     } else if (name == "unexposing") {
       end.exposes = false;
+    } else if (name == "deployed") {
+      end.config.as_deployed = true;
     } else {
       const uint64_t value = Words::ToNumber(text);
       if (name == "buffers") {
@@ -199,6 +201,8 @@ void Stage::Ask(End& end, const std::string& verb, Words& words) {
     const bool abort = words.Take("aborting");
     Feed(end,
          AskCancel{operation, abort ? CancelMode::kAbortConnection : CancelMode::kIfNotStarted});
+  } else if (verb == "awaits") {
+    Feed(end, AskUrgent{new_operation()});
   } else if (verb == "shuts") {
     Feed(end, AskShutdown{new_operation()});
   } else if (verb == "closes") {
@@ -225,6 +229,8 @@ void Stage::AskToSend(End& end, Words& words) {
       ask.path = Path::kCopy;
     } else if (words.Take("zero-copy")) {
       ask.path = Path::kZeroCopy;
+    } else if (words.Take("urgent")) {
+      ask.urgent = true;
     } else if (words.Take("delivered")) {
       ask.complete_at = CompleteAt::kDelivered;
     } else {

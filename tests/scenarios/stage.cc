@@ -123,6 +123,7 @@ void Stage::Act(End& end, const FinishOperation& action) {
     line += ": " + Text(action.bytes) + " bytes at " + Text(action.stream_offset);
     if (action.bytes_zero_copy > 0) line += ", " + Text(action.bytes_zero_copy) + " by RDMA";
   }
+  if (action.urgent) line += ", urgent";
   if (action.end_of_stream) line += ", end of stream";
   Say(end, line);
 }

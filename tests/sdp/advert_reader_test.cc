@@ -162,7 +162,7 @@ TEST_F(AdvertReaderTest, APartialReadIsReportedWhenNoReceiveIsLeftAndCompletedLa
             5000u);
 }
 
-// R16.2
+// R3.4.2, R16.2
 TEST_F(AdvertReaderTest, OnlyTheCompletingMessageInvalidatesTheKeyAndOnlyIfThePeerAllows) {
   for (const bool allows : {true, false}) {
     Solo solo(SmallConfig(true));

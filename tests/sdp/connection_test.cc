@@ -59,7 +59,7 @@ TEST(ConnectionTest, ALargeSendIsReadByThePeerWithoutACopy) {
   EXPECT_EQ(pair.b.core().counters().payload_copies, 0u);
 }
 
-// R19.2
+// R19.1, R19.2
 TEST(ConnectionTest, AnEndThatDeclaresOneAdvertLeavesTheModesAloneThoughThePeerDeclaresMany) {
   PairOptions options = SmallPair();
   options.a.max_adverts = 1;

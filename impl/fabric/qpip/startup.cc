@@ -86,7 +86,7 @@ ReplyVerdict JudgeReply(const MpaStartup& reply, const Offer& offer) {
   Negotiated& negotiated = verdict.negotiated;
   negotiated.initiator = true;
   negotiated.checksum = offer.checksum || reply.checksum;
-  if (!reply.enhanced) {
+  if (!reply.enhanced) {  // [R25.4]
     negotiated.initiator_depth = std::min(offer.initiator_depth, kDepthUnsaid);
     negotiated.responder_resources = std::min(offer.responder_resources, kDepthUnsaid);
     return verdict;

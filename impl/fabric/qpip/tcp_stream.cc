@@ -231,6 +231,7 @@ absl::Status TcpStream::Configure(const QpipOptions& options) {
   return absl::OkStatus();
 }
 
+// [R14.1]
 void TcpStream::SetKeepAlive(Duration idle) {
   constexpr int kProbes = 3;
   using std::chrono::seconds;

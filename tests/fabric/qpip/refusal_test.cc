@@ -76,6 +76,7 @@ TEST_F(RefusalTest, AFrameTooShortForItsHeaderIsAnMpaError) {
   }
 }
 
+// R4.2.4
 TEST_F(RefusalTest, ASendWithoutAReceiveIsToldThatThereIsNoBuffer) {
   Establish();
   ASSERT_TRUE(peer_->Send(Frame(Untagged({}, Text("nobody waits")))));
