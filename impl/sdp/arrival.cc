@@ -129,7 +129,7 @@ bool Connection::OnSrcAvail(const wire::SrcAvail& advert, const MessageArrived& 
   if (RefusesPayload(actions)) return false;
   shows_sinks_ = true;
   const char* violation = CheckSrcAvail(arrived);
-  // [8.3] It has crossed a SinkAvail of ours, which wins.
+  // [R8.3.4, R8.3.6] It has crossed a SinkAvail of ours, which wins.
   if (violation == nullptr && sink_.outstanding() > 0) return false;
   if (violation == nullptr) {
     const AdvertReader::Inline bytes{arrived.buffer, arrived.payload_offset,
@@ -142,7 +142,7 @@ bool Connection::OnSrcAvail(const wire::SrcAvail& advert, const MessageArrived& 
   }
   ++counters_.source_adverts_received;
   if (arrived.payload_length == 0) return false;
-  (void)sink_.OnPayload(arrived.payload_length, actions);  // [8.2] counted; none is outstanding
+  (void)sink_.OnPayload(arrived.payload_length, actions);  // [R8.2.7]
   if (!acknowledge_at_) acknowledge_at_ = AddSaturating(now_, config_.acknowledge_delay);
   if (!AdvertReader::KeepsInline(arrived.payload_length)) {
     receive_.OnPayload(arrived.buffer, arrived.payload_offset, arrived.payload_length);

@@ -58,8 +58,8 @@ class ConnectionState {
 
   GrowingRing<SendKind> posted_sends_;  // not finished, in order
   GrowingRing<MessageArrived> early_;   // arrived before the queue pair was reported ready
-  bool speaks_first_ = false;           // a bare Data is owed before anything else [2.7]
-  bool waits_for_first_ = false;        // nothing may leave before a message has arrived [2.7]
+  bool speaks_first_ = false;           // a bare Data is owed before anything else [R2.7.5]
+  bool waits_for_first_ = false;        // nothing may leave before a message has arrived [R2.7.6]
   bool resize_refusal_owed_ = false;
   bool clashed_ = false;     // adverts of both sides have met with no receive posted
   bool shows_sinks_ = true;  // the peer writes to what it is shown

@@ -13,10 +13,11 @@ namespace esdp::sdp {
 
 bool Connection::MayOfferSink() const {
   if (!shows_sinks_ || !config_.can_expose || !MayUseModes()) return false;
+  // [R5.12]
   if (modes_.permits().sink_adverts != AdvertAllowance::kMany || !sink_.may_offer()) return false;
-  // [13.1] No advert behind our DisConn, and none for a stream that has ended.
+  // [R13.1.2] No advert behind our DisConn, and none for a stream that has ended.
   if (teardown_.disconn_sent() || teardown_.peer_shut() || teardown_.closing()) return false;
-  // [8.1] Not over a SrcAvail; nor where bytes wait that come first.
+  // [R8.1.1, R8.3.3] Not over a SrcAvail; nor where bytes wait that come first.
   if (reader_.active() || receive_.has_unread()) return false;
   // Half of what the peer can hold is left to our own SrcAvails.
   const size_t share = std::max<size_t>(1, peer_.max_adverts / 2);
@@ -54,14 +55,14 @@ void Connection::OnSinkExposed(const Exposed& exposed, Actions& actions) {
   ++counters_.sink_adverts_sent;
 }
 
-// [9] Small bytes of ours that wait: they leave with the advert of the reply's place.
+// [R9.1, R9.2, R9.3] Small bytes of ours that wait: they leave with the advert of the reply's place.
 bool Connection::MayRideAlong() const {
   if (source_.outstanding() || writer_.in_process() || writer_.ack_owed()) return false;
   const uint32_t room = peer_.receive_buffer_bytes - uint32_t{wire::kSinkAvailBytes};
   return credits_.MaySendPayload() && send_.CopiedFit(room);
 }
 
-// [8.2] Payload that has crossed a SinkAvail of ours. True: it is dealt with.
+// [R8.2.6] Payload that has crossed a SinkAvail of ours. True: it is dealt with.
 bool Connection::TakenBySink(const MessageArrived& arrived, Actions& actions) {
   const SinkAdvert::Taken taken = sink_.OnPayload(arrived.payload_length, actions);
   if (taken.violation != nullptr) {
@@ -99,7 +100,7 @@ void Connection::OnSinkCancelAck(const MessageArrived& arrived, Actions& actions
   receive_.OnAdvertsDropped(actions);
 }
 
-// [8.5] They have vanished.
+// [R8.5.1] They have vanished.
 void Connection::DropSinkAdverts(Actions& actions) {
   if (sink_.outstanding() == 0) return;
   sink_.DropAll(actions);
@@ -129,11 +130,11 @@ bool Connection::OnSinkAvail(const wire::SinkAvail& advert, const MessageArrived
   }
   ++counters_.sink_adverts_received;
   counters_.stale_adverts = writer_.stale();
-  // [8.3] It wins over what we have advertised. [5, step 4] So does one that is ignored: the peer,
+  // [R8.3.1, R8.3.5] It wins over what we have advertised. [R5.19] So does one that is ignored: the peer,
   // with it outstanding, has passed over what we advertised before we left Pipelined.
   const bool before_change = modes_.send() == Mode::kPipelined || source_.inline_bytes() == 0;
   if (arrival.fresh && source_.outstanding() && before_change) OverrideSourceAdverts(actions);
-  if (arrived.payload_length == 0) return false;
+  if (arrived.payload_length == 0) return false;  // [R8.2.5]
   ++counters_.transactions_received;
   return OnData(arrived, actions);
 }
@@ -152,14 +153,14 @@ void Connection::SendSinkAnswers(Actions& actions) {
   ++counters_.sink_cancels_sent;
 }
 
-// [8.3] What can be written is written. True: no message with payload may leave now.
+// [R8.3.1, R8.4.8] What can be written is written. True: no message with payload may leave now.
 bool Connection::WritesHavePrecedence(Actions& actions) {
   if (writer_.live() > 0) SendWrites(actions);
   if (writer_.in_process() || writer_.ack_owed()) return true;
   return writer_.room() > 0 && send_.Writable();
 }
 
-// [8.1] Writes, and behind those to one advert its RdmaWrCompl: when it is full, or when nothing
+// [R8.1.3, R8.1.4, R16.2] Writes, and behind those to one advert its RdmaWrCompl: when it is full, or when nothing
 // more can be written now.
 void Connection::SendWrites(Actions& actions) {
   for (;;) {

@@ -82,6 +82,13 @@ void SetWord(Forgery& forgery, const std::string& name, uint64_t value) {
   }
 }
 
+ModeWish WishNamed(const std::string& name) {
+  if (name == "pipelined") return ModeWish::kPipelined;
+  if (name == "combined") return ModeWish::kCombined;
+  if (name == "buffered") return ModeWish::kBuffered;
+  Unknown(name);
+}
+
 }  // namespace
 
 Stage::End& Stage::Named(const std::string& name) {
@@ -201,6 +208,8 @@ void Stage::Ask(End& end, const std::string& verb, Words& words) {
     const bool abort = words.Take("aborting");
     Feed(end,
          AskCancel{operation, abort ? CancelMode::kAbortConnection : CancelMode::kIfNotStarted});
+  } else if (verb == "wants") {
+    Feed(end, AskMode{WishNamed(words.Take()), ModeWish::kAutomatic});
   } else if (verb == "awaits") {
     Feed(end, AskUrgent{new_operation()});
   } else if (verb == "shuts") {

@@ -13,7 +13,11 @@ std::string Text(OperationId operation) { return "#" + Text(static_cast<uint32_t
 std::string Text(const OperationRange& range) {
   return Text(range.offset) + "..+" + Text(range.length) + " of " + Text(range.operation);
 }
-std::string Text(AdvertId advert) { return "advert " + Text(static_cast<uint32_t>(advert)); }
+// The core numbers its sink adverts from 2^31 on.
+std::string Text(AdvertId advert) {
+  const auto number = static_cast<uint32_t>(advert);
+  return (number >> 31 != 0 ? "sink advert " : "advert ") + Text(uint64_t{number & 0x7fffffffu});
+}
 std::string Text(const RemoteRange& remote) {
   return "key " + Text(remote.key) + " at " + Text(remote.address);
 }
