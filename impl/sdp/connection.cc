@@ -220,8 +220,8 @@ void Connection::End(Actions& actions) {
   MaybeReportClosed(actions);
 }
 
-// [R13.2.6] What the peer sent before it ended in order stays readable, so nothing is reported while
-// it lasts.
+// [R13.2.6] What the peer sent before it ended in order stays readable, so nothing is reported
+// while it lasts.
 void Connection::MaybeReportClosed(Actions& actions) {
   if (phase_ != Phase::kClosed || reported_closed_) return;
   const bool readable = receive_.has_unread() || !receive_.empty();

@@ -41,8 +41,8 @@ void Connection::Deliver(Actions& actions) {
   receive_.FinishReady(reader_.brings_more(), teardown_.peer_shut(), counters_, actions);
 }
 
-// [R7.1.3, R6.2, R25.3] Starts reads as far as receives, the device and the policy allow. True: there are unread bytes to
-// deliver first.
+// [R7.1.3, R6.2, R25.3] Starts reads as far as receives, the device and the policy allow. True:
+// there are unread bytes to deliver first.
 bool Connection::ReadAdvert(Actions& actions) {
   while (reader_.left() > 0) {
     if (!receive_.has_room()) {
@@ -174,7 +174,8 @@ void Connection::SendAnswers(Actions& actions) {
 
 void Connection::SendPayload(Actions& actions) {
   bool waits_for_credit = false;
-  // [R5.9, R5.11] No payload while SrcAvails are outstanding, but the remainder of one that was refused.
+  // [R5.9, R5.11] No payload while SrcAvails are outstanding, but the remainder of one that was
+  // refused.
   while (!WritesHavePrecedence(actions)) {
     const SendHalf::Next next = send_.NextPayload(teardown_.shut());
     if (next == SendHalf::Next::kNothing || !HasSlot(kWorkSlotsForControl)) break;

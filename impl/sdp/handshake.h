@@ -20,8 +20,8 @@ struct PeerParameters {
   uint8_t minor_version = 0;          // the lower of both
   bool accepts_invalidate = false;    // Cap bit 0x1: any key it advertises may be invalidated
 
-  // [R19.1] It is, or behaves as, one of the deployed peers: Combined only, one SrcAvail at a time, no
-  // SinkAvail, no ModeChange, no invalidate, no ChRcvBuf.
+  // [R19.1] It is, or behaves as, one of the deployed peers: Combined only, one SrcAvail at a time,
+  // no SinkAvail, no ModeChange, no invalidate, no ChRcvBuf.
   bool deployed() const { return max_adverts == 1; }
   void AddTo(Digest& digest) const;
 };

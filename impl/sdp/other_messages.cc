@@ -19,7 +19,8 @@ struct Answerer {
   OtherAnswer operator()(const wire::HelloAck&) const {
     return Violation("HelloAck: the connection is established");
   }
-  // Answers to what was never asked: ignored [R11.11, R12.9]. The rest has its own place in connection.
+  // Answers to what was never asked: ignored [R11.11, R12.9]. The rest has its own place in
+  // connection.
   template <typename Message>
   OtherAnswer operator()(const Message&) const {
     return {};

@@ -55,7 +55,8 @@ void Connection::OnSinkExposed(const Exposed& exposed, Actions& actions) {
   ++counters_.sink_adverts_sent;
 }
 
-// [R9.1, R9.2, R9.3] Small bytes of ours that wait: they leave with the advert of the reply's place.
+// [R9.1, R9.2, R9.3] Small bytes of ours that wait: they leave with the advert of the reply's
+// place.
 bool Connection::MayRideAlong() const {
   if (source_.outstanding() || writer_.in_process() || writer_.ack_owed()) return false;
   const uint32_t room = peer_.receive_buffer_bytes - uint32_t{wire::kSinkAvailBytes};
@@ -130,8 +131,8 @@ bool Connection::OnSinkAvail(const wire::SinkAvail& advert, const MessageArrived
   }
   ++counters_.sink_adverts_received;
   counters_.stale_adverts = writer_.stale();
-  // [R8.3.1, R8.3.5] It wins over what we have advertised. [R5.19] So does one that is ignored: the peer,
-  // with it outstanding, has passed over what we advertised before we left Pipelined.
+  // [R8.3.1, R8.3.5] It wins over what we have advertised. [R5.19] So does one that is ignored: the
+  // peer, with it outstanding, has passed over what we advertised before we left Pipelined.
   const bool before_change = modes_.send() == Mode::kPipelined || source_.inline_bytes() == 0;
   if (arrival.fresh && source_.outstanding() && before_change) OverrideSourceAdverts(actions);
   if (arrived.payload_length == 0) return false;  // [R8.2.5]
@@ -160,8 +161,8 @@ bool Connection::WritesHavePrecedence(Actions& actions) {
   return writer_.room() > 0 && send_.Writable();
 }
 
-// [R8.1.3, R8.1.4, R16.2] Writes, and behind those to one advert its RdmaWrCompl: when it is full, or when nothing
-// more can be written now.
+// [R8.1.3, R8.1.4, R16.2] Writes, and behind those to one advert its RdmaWrCompl: when it is full,
+// or when nothing more can be written now.
 void Connection::SendWrites(Actions& actions) {
   for (;;) {
     const std::optional<OperationRange> waiting = send_.Writable();
