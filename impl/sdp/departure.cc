@@ -239,7 +239,10 @@ void Connection::SendUpdate(Actions& actions) {
     SendBare(actions);
     credits_.OnEscape();
   } else if ((update == Update::kLater || escape == Update::kLater) && !acknowledge_at_) {
-    acknowledge_at_ = AddSaturating(now_, credits_.LaterBy() * config_.acknowledge_delay);
+    // The sides differ: with equal delays their bare Data would cross for ever, each with an
+    // acknowledgement that is one short of what the other's payload needs.
+    const Duration delay = credits_.LaterBy() * config_.acknowledge_delay;
+    acknowledge_at_ = AddSaturating(now_, config_.connecting ? delay + delay / 2 : delay);
   }
 }
 
