@@ -43,6 +43,9 @@ void SimQueuePair::Connect(const std::shared_ptr<Handshake>& handshake, Time dea
   local_ = handshake->initiator_address;
   peer_address_ = handshake->listener_address;
   Record(StepKind::kConnect, peer_address_.port, DigestOf(handshake->private_data));
+  if (WireObserver* observer = around_.world.observer()) {
+    observer->OnPrivateData(Where(), handshake->private_data);
+  }
   if (deadline != kTimeInfinite) {
     deadline_ = around_.world.Schedule(deadline, [weak = weak_from_this()] {
       const auto self = weak.lock();
@@ -101,6 +104,9 @@ void SimQueuePair::Accept(const std::shared_ptr<Handshake>& handshake, ConstByte
   initiator_depth_ = std::min(initiator_depth_, handshake->responder_resources);
   responder_resources_ = std::min(responder_resources_, handshake->initiator_depth);
   may_send_ = !around_.limits.initiator_speaks_first;
+  if (WireObserver* observer = around_.world.observer()) {
+    observer->OnPrivateData(Where(), private_data);
+  }
 
   Answer answer{.acceptor = weak_from_this(),
                 .initiator_depth = responder_resources_,
@@ -131,6 +137,9 @@ void SimQueuePair::DrawBreak() {
   World& world = around_.world;
   const bool silence = world.Strikes(FaultKind::kSilence, world.faults().silence, number_);
   if (!silence && !world.Strikes(FaultKind::kReset, world.faults().reset, number_)) return;
+  if (WireObserver* observer = world.observer()) {
+    observer->OnFault(Where(), silence ? FaultKind::kSilence : FaultKind::kReset);
+  }
   world.Schedule(world.Now() + world.DrawUpTo(world.faults().break_within),
                  [silence, ends = std::array{weak_from_this(), peer_}] {
                    for (const auto& end : ends) {
@@ -173,6 +182,7 @@ absl::Status SimQueuePair::Disconnect(bool orderly) {
     return absl::FailedPreconditionError("the queue pair is not connected");
   }
   if (!orderly) {
+    TransmitSome();
     Transmit({.kind = FrameKind::kReset});
     End(Cause::kLocalDisconnect, "");
     return absl::OkStatus();

@@ -85,6 +85,7 @@ class SimQueuePair : public std::enable_shared_from_this<SimQueuePair> {
   void TakeTurn();
   bool MayTransmit(const SendElement& element) const;
   void TransmitElement(const SendElement& element);
+  void TransmitSome();
   void Transmit(Frame frame);
 
   // Arrivals: sim_queue_pair_receive.cc.

@@ -171,6 +171,15 @@ void SimQueuePair::TransmitElement(const SendElement& element) {
   if (around_.limits.initiator_speaks_first) sends_.Finish(number, WorkStatus::kSuccess);
 }
 
+// Of what is posted when the connection is broken off, the adapter may have been faster with some.
+void SimQueuePair::TransmitSome() {
+  for (uint64_t some = around_.world.random().Between(0, 2); some > 0; --some) {
+    const SendElement* element = sends_.Next();
+    if (element == nullptr || !MayTransmit(*element)) return;
+    TransmitElement(*element);
+  }
+}
+
 void SimQueuePair::Transmit(Frame frame) {
   World& world = around_.world;
   if (WireObserver* observer = world.observer()) observer->OnTransmit(Where(), frame);

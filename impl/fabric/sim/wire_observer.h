@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "impl/base/bytes.h"
+#include "impl/fabric/sim/faults.h"
 #include "impl/fabric/sim/frame.h"
 #include "impl/fabric/types.h"
 
@@ -44,6 +46,10 @@ class WireObserver {
   virtual void OnTouch(const WireEnd& at, const std::byte* address, uint64_t length, Touch touch) {
     (void)at, (void)address, (void)length, (void)touch;
   }
+  // The private data of a request or of its answer leaves.
+  virtual void OnPrivateData(const WireEnd& from, ConstBytes data) { (void)from, (void)data; }
+  // A connection is going to break.
+  virtual void OnFault(const WireEnd& at, FaultKind kind) { (void)at, (void)kind; }
   virtual void OnEstablished(const WireEnd& at) { (void)at; }
   virtual void OnEnd(const WireEnd& at, Cause cause) { (void)at, (void)cause; }
 };
