@@ -1,0 +1,41 @@
+#include "tests/sim/marks.h"
+
+namespace esdp::simulation {
+
+const std::vector<std::string>& RequiredMarks() {
+  static const std::vector<std::string> required = {
+      "sent Hello",
+      "sent HelloAck",
+      "sent Data",
+      "sent SrcAvail",
+      "sent RdmaRdCompl",
+      "sent SendSm",
+      "sent DisConn",
+      "sent AbortConn",
+      "sent ModeChange",
+      "sent SrcAvailCancel",
+      "two SrcAvails outstanding",
+      "a cancel that took adverts back",
+      "a cancel crosses the end",
+      "an urgent byte announced",
+      "an urgent byte sent",
+      "both sides advertise as sources",
+      "an advert read in parts",
+      "SendSm after a part was read",
+      "the last credit used",
+      "a bare Data with two credits",
+      "an exposure that failed",
+      "a payload that waited for credits",
+  };
+  return required;
+}
+
+std::vector<std::string> Marks::Missing() const {
+  std::vector<std::string> missing;
+  for (const std::string& name : RequiredMarks()) {
+    if (Count(name) == 0) missing.push_back(name);
+  }
+  return missing;
+}
+
+}  // namespace esdp::simulation

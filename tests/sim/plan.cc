@@ -1,0 +1,154 @@
+#include "tests/sim/plan.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "impl/fabric/sim/sim_fabric.h"
+
+namespace esdp::simulation {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+template <typename T, size_t N>
+T Pick(Random& random, const T (&values)[N]) {
+  return values[random.Below(N)];
+}
+
+uint64_t DrawThreshold(Random& random) {
+  return Pick<uint64_t>(random, {0, 1, 512, 4096, 4096, 65536, kNever});
+}
+
+fabric::Limits DrawLimits(Random& random, bool infiniband) {
+  fabric::Limits limits = fabric::sim::DefaultSimLimits();
+  limits.initiator_speaks_first = !infiniband;
+  if (random.Chance(1, 2)) return limits;
+  limits.send_work_max = Pick<uint32_t>(random, {16, 33, 64, 4096});
+  limits.receive_work_max = Pick<uint32_t>(random, {3, 8, 4096});
+  limits.scatter_gather_max = Pick<uint32_t>(random, {2, 3, 16});
+  limits.read_scatter_gather_max = Pick<uint32_t>(random, {1, 4});
+  limits.reads_in_flight_max = Pick<uint32_t>(random, {1, 2, 128});
+  limits.message_bytes_max = Pick<uint64_t>(random, {32768, 65537, 1u << 30});
+  limits.region_bytes_max = Pick<uint64_t>(random, {1u << 20, uint64_t{1} << 40});
+  limits.windows = random.Chance(3, 4);
+  limits.remote_invalidate = random.Chance(3, 4);
+  return limits;
+}
+
+void DrawFaults(Random& random, Plan& plan) {
+  if (random.Chance(1, 4)) return;
+  fabric::sim::Faults& faults = plan.faults;
+  const auto rate = [&](uint64_t times, std::initializer_list<uint32_t> rates) {
+    return random.Chance(times, 8) ? rates.begin()[random.Below(rates.size())] : 0;
+  };
+  faults.delay = rate(4, {10'000, 100'000, 500'000});
+  faults.late_news = rate(3, {100'000, 1'000'000});
+  faults.not_ready = rate(4, {10'000, 200'000});
+  faults.sleep = rate(3, {10'000, 100'000});
+  faults.no_region = rate(1, {20'000, 200'000});
+  faults.no_window = rate(2, {50'000, 500'000, 1'000'000});
+  faults.no_queue_pair = rate(1, {20'000, 200'000});
+  faults.reset = rate(1, {100'000, 500'000});
+  faults.silence = rate(1, {100'000, 500'000});
+  plan.hostile = rate(1, {10'000, 100'000});
+  if (random.Chance(1, 16)) {
+    faults.registered_bytes_max = kExposures.size() * kRegionBytes + random.Below(1 << 21);
+  }
+}
+
+void DrawSocket(Random& random, SocketOptions& socket) {
+  if (random.Chance(1, 2)) socket.zcopy_send_min = DrawThreshold(random);
+  if (random.Chance(1, 2)) socket.zcopy_recv_min = DrawThreshold(random);
+  socket.receive_buffers = Pick<uint16_t>(random, {3, 4, 8, 16, 16});
+  socket.receive_buffer_bytes = Pick<uint32_t>(random, {1024, 4096, 16384});
+  socket.send_buffers = Pick<uint16_t>(random, {1, 2, 8});
+  socket.coalesce_max = Pick<uint32_t>(random, {0, 64, 2048});
+  socket.keep_alive_idle = absl::Seconds(random.Between(1, 15));
+  socket.linger = absl::Seconds(Pick<int>(random, {1, 60}));
+  socket.deadline_policy =
+      random.Chance(1, 8) ? DeadlinePolicy::kAbortConnection : DeadlinePolicy::kFinish;
+}
+
+void DrawWorkload(Random& random, Plan& plan) {
+  for (uint32_t& weight : plan.weights) weight = Pick<uint32_t>(random, {0, 1, 4});
+  plan.weights[static_cast<size_t>(Act::kSend)] = Pick<uint32_t>(random, {4, 16});
+  plan.weights[static_cast<size_t>(Act::kReceive)] = Pick<uint32_t>(random, {1, 8, 16});
+  plan.leaves = {8, 0, 0, 0};
+  if (random.Chance(1, 3)) plan.leaves = {4, 1, 1, 1};
+  plan.acts_max = Pick<uint32_t>(random, {2, 6, 12, 30});
+  plan.size_max = Pick<uint64_t>(random, {64, 4097, 4097, 20'000, 20'000, 70'000, 1u << 18});
+  if (random.Chance(1, 40)) plan.size_max = (1 << 20) + 1;
+  plan.deadline_chance = Pick<uint64_t>(random, {0, 0, 5, 30});
+  plan.urgent_chance = Pick<uint64_t>(random, {0, 0, 5});
+  plan.rest_max = Pick(random, {microseconds(0), microseconds(20), microseconds(300)});
+  plan.read_rest_max = Pick(random, {microseconds(0), microseconds(0), microseconds(2000)});
+}
+
+}  // namespace
+
+Plan DrawPlan(uint64_t seed) {
+  Random random(seed);
+  Plan plan;
+  plan.seed = seed;
+  plan.connections = static_cast<uint32_t>(random.Between(1, 6));
+  const bool infiniband = random.Chance(1, 3);
+  const size_t stations = random.Between(2, 3);
+  for (size_t i = 0; i < stations; ++i) {
+    StationPlan& station = plan.stations.emplace_back();
+    station.limits = DrawLimits(random, infiniband);
+    station.context.zcopy_send_min = DrawThreshold(random);
+    station.context.zcopy_recv_min = DrawThreshold(random);
+    station.context.operations_max = 4096;
+    station.context.bounce_pool_bytes = 1 << 18;
+  }
+  DrawSocket(random, plan.socket);
+  plan.queue_depth = Pick<uint32_t>(random, {6, 8, 64});
+  plan.transit_max = Pick(random, {microseconds(1), microseconds(5), microseconds(200)});
+  DrawFaults(random, plan);
+  plan.faults_last = milliseconds(random.Between(1, 50));
+  DrawWorkload(random, plan);
+  return plan;
+}
+
+uint64_t DrawSize(const Plan& plan, Random& random) {
+  const uint64_t buffer = plan.socket.receive_buffer_bytes;
+  const uint64_t near = random.Between(0, 2);
+  const uint64_t edges[] = {1,
+                            64,
+                            plan.socket.coalesce_max + uint64_t{1},
+                            512,
+                            buffer,
+                            2 * buffer,
+                            4096,
+                            16384,
+                            65536,
+                            1 << 18,
+                            plan.size_max,
+                            1 << 20};
+  uint64_t size = 0;
+  if (random.Chance(1, 2)) {
+    size = edges[random.Below(std::size(edges))] + near - 1;
+  } else {
+    size = random.Between(0, random.Chance(1, 2) ? 300 : plan.size_max);
+  }
+  return size <= plan.size_max ? size : random.Between(0, plan.size_max);
+}
+
+std::string Plan::Describe() const {
+  const auto number = [](const char* name, uint64_t value) {
+    return value == 0 ? std::string() : std::string(" ") + name + "=" + std::to_string(value);
+  };
+  return "seed " + std::to_string(seed) + ":" + number("connections", connections) +
+         number("stations", stations.size()) + number("delay", faults.delay) +
+         number("late_news", faults.late_news) + number("not_ready", faults.not_ready) +
+         number("sleep", faults.sleep) + number("no_region", faults.no_region) +
+         number("no_window", faults.no_window) + number("no_queue_pair", faults.no_queue_pair) +
+         number("reset", faults.reset) + number("silence", faults.silence) +
+         number("memory", faults.registered_bytes_max) + number("hostile", hostile) +
+         number("size_max", size_max) + number("acts_max", acts_max) +
+         number("buffers", socket.receive_buffers) + number("bytes", socket.receive_buffer_bytes);
+}
+
+}  // namespace esdp::simulation

@@ -1,0 +1,220 @@
+#include "tests/sim/wire_checker.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "impl/sdp/wire/codec.h"
+
+namespace esdp::simulation {
+namespace {
+
+using fabric::sim::Frame;
+using fabric::sim::FrameKind;
+using fabric::sim::WireEnd;
+using sdp::wire::Message;
+
+namespace wire = sdp::wire;
+
+bool Beyond(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b) > 0; }
+
+size_t PayloadOf(const Message& message) {
+  return message.base.length - wire::HeaderBytes(wire::IdOf(message));
+}
+
+template <typename T>
+const T* Get(const Message& message) {
+  return std::get_if<T>(&message.body);
+}
+
+}  // namespace
+
+void WireChecker::Find(const WireEnd& where, const std::string& what) {
+  findings_->Add("connection " + std::to_string(where.connection) +
+                 (where.connecting ? ", connecting side: " : ", accepting side: ") + what);
+}
+
+// What the Hello or HelloAck of one side says binds the other.
+void WireChecker::OnPrivateData(const WireEnd& from, ConstBytes data) {
+  Message message;
+  End& peer = ends_[{from.connection, !from.connecting}];
+  if (wire::Decode(data, message)) {
+    if (!data.empty()) marks_->Hit("a Hello of another form");
+    return;
+  }
+  marks_->Hit(std::string("sent ") + wire::NameOf(wire::IdOf(message)));
+  peer.limit = message.base.acknowledged + message.base.buffers;
+  if (const auto* hello = Get<wire::Hello>(message)) peer.adverts_max = hello->max_adverts;
+  if (const auto* ack = Get<wire::HelloAck>(message)) peer.adverts_max = ack->max_adverts;
+}
+
+void WireChecker::OnTransmit(const WireEnd& from, Frame& frame) {
+  if (frame.kind != FrameKind::kSend || disregarded_.contains(from.connection)) return;
+  Message message;
+  if (const auto error = wire::Decode(frame.payload, message)) {
+    return Find(from, std::string("sends what is no message: ") + error->field);
+  }
+  ++messages_;
+  const size_t payload = PayloadOf(message);
+  CheckSequence(from, message);
+  CheckCredits(from, message, payload);
+  CheckEnd(from, message, payload);
+  NoteSent(from, message, payload);
+}
+
+void WireChecker::CheckSequence(const WireEnd& from, const Message& message) {
+  End& end = Of(from);
+  if (message.base.sequence != end.sent + 1) {
+    Find(from,
+         "MSeq " + std::to_string(message.base.sequence) + " follows " + std::to_string(end.sent));
+  }
+  if (Beyond(message.base.acknowledged, end.arrived)) {
+    Find(from, "acknowledges a message that has not arrived");
+  }
+  end.sent = message.base.sequence;
+}
+
+// Section 4.3. The adapter knows of headers a little earlier than the core, so that this is never
+// too strict.
+void WireChecker::CheckCredits(const WireEnd& from, const Message& message, size_t payload) {
+  const End& end = Of(from);
+  const uint32_t needed = payload > 0 ? 2 : 0;  // credits that must be left
+  if (Beyond(message.base.sequence + needed, end.limit)) {
+    Find(from, std::string("overdraws its credits with ") + wire::NameOf(wire::IdOf(message)));
+  }
+  if (message.base.sequence == end.limit) marks_->Hit("the last credit used");
+  const bool bare = Get<wire::Data>(message) != nullptr && payload == 0;
+  if (bare && message.base.sequence + 1 == end.limit) marks_->Hit("a bare Data with two credits");
+}
+
+void WireChecker::CheckEnd(const WireEnd& from, const Message& message, size_t payload) {
+  End& end = Of(from);
+  if (end.end_sent && payload > 0) Find(from, "sends user bytes after DisConn");
+  if (Get<wire::DisConn>(message) != nullptr) {
+    if (end.end_sent) Find(from, "sends DisConn twice");
+    end.end_sent = true;
+  }
+}
+
+void WireChecker::NoteSent(const WireEnd& from, const Message& message, size_t payload) {
+  End& end = Of(from);
+  marks_->Hit(std::string("sent ") + wire::NameOf(wire::IdOf(message)));
+  if ((message.base.flags & wire::kFlagOobPending) != 0) marks_->Hit("an urgent byte announced");
+  if ((message.base.flags & wire::kFlagOobPresent) != 0) marks_->Hit("an urgent byte sent");
+  if (payload > 0) {
+    // The sink gives up its oldest advert for the payload, or counts it.
+    if (end.live > 0) {
+      --end.live;
+    } else {
+      ++end.potential_non_discards;
+    }
+  }
+  if (Get<wire::SrcAvailCancel>(message) != nullptr && !end.sources.empty()) {
+    end.cancel_sent = message.base.sequence;
+  }
+  if (Get<wire::RdmaWrCompl>(message) != nullptr && end.live > 0) --end.live;
+  NoteAdvertSent(from, message, payload);
+  NoteAnswerSent(from, message);
+}
+
+void WireChecker::NoteAdvertSent(const WireEnd& from, const Message& message, size_t payload) {
+  End& end = Of(from);
+  if (const auto* advert = Get<wire::SrcAvail>(message)) {
+    if (end.cancel_sent) Find(from, "advertises before its SrcAvailCancel is processed");
+    end.sources.push_back({.unread = advert->length - payload});
+    if (end.sources.size() > end.adverts_max) Find(from, "more SrcAvails than the peer takes");
+    if (end.sources.size() > 1) marks_->Hit("two SrcAvails outstanding");
+    if (!end.seen.empty()) marks_->Hit("both sides advertise as sources");
+  }
+  if (Get<wire::SinkAvail>(message) != nullptr) {
+    if (++end.sinks > end.adverts_max) Find(from, "more SinkAvails than the peer takes");
+    if (end.sinks > 1) marks_->Hit("two SinkAvails outstanding");
+    if (!end.seen.empty()) marks_->Hit("a SrcAvail and a SinkAvail cross");
+    end.seen.clear();  // section 8.3: what came meanwhile is ignored
+  }
+}
+
+void WireChecker::NoteAnswerSent(const WireEnd& from, const Message& message) {
+  End& end = Of(from);
+  const bool gives_back = Get<wire::SendSm>(message) != nullptr;
+  const auto* read = Get<wire::RdmaRdCompl>(message);
+  if (!gives_back && read == nullptr) return;
+  if (end.seen.empty()) {
+    Find(from, std::string("answers an advert that is not there with ") +
+                   wire::NameOf(wire::IdOf(message)));
+    return;
+  }
+  Advert& advert = end.seen.front();
+  if (read != nullptr) {
+    advert.read += read->length;
+    if (advert.read > advert.unread) Find(from, "RdmaRdCompl: more than was advertised");
+    if (advert.read < advert.unread) marks_->Hit("an advert read in parts");
+    if (end.cancel_seen && advert.read >= advert.unread) marks_->Hit("a cancel crosses the end");
+  }
+  if (gives_back && advert.read > 0) marks_->Hit("SendSm after a part was read");
+  if (gives_back && end.cancel_seen && !Beyond(*end.cancel_seen, message.base.acknowledged)) {
+    marks_->Hit("a cancel that took adverts back");
+    end.seen.clear();  // section 7.4: one SendSm for all
+  } else if (gives_back || advert.read >= advert.unread) {
+    end.seen.pop_front();
+  }
+  if (end.seen.empty()) end.cancel_seen.reset();
+}
+
+void WireChecker::OnArrive(const WireEnd& at, const Frame& frame) {
+  if (frame.kind != FrameKind::kSend || disregarded_.contains(at.connection)) return;
+  Message message;
+  if (wire::Decode(frame.payload, message)) return;
+  End& end = Of(at);
+  if (message.base.sequence != end.arrived + 1) Find(at, "a message arrives out of order");
+  end.arrived = message.base.sequence;
+  const uint32_t limit = message.base.acknowledged + message.base.buffers;
+  if (Beyond(limit, end.limit)) end.limit = limit;
+  NoteArrived(at, message, PayloadOf(message));
+}
+
+void WireChecker::NoteArrived(const WireEnd& at, const Message& message, size_t payload) {
+  End& end = Of(at);
+  if (const auto* advert = Get<wire::SrcAvail>(message)) {
+    if (end.sinks == 0) end.seen.push_back({.unread = advert->length - payload});
+    if (end.sinks > 0) marks_->Hit("a SrcAvail and a SinkAvail cross");
+  }
+  if (const auto* advert = Get<wire::SinkAvail>(message)) NoteSinkArrived(end, *advert);
+  if (Get<wire::SrcAvailCancel>(message) != nullptr && !end.seen.empty()) {
+    end.cancel_seen = message.base.sequence;
+  }
+  const bool ends_one = payload > 0 || Get<wire::RdmaWrCompl>(message) != nullptr;
+  if (ends_one && end.sinks > 0) --end.sinks;
+  if (Get<wire::SinkCancelAck>(message) != nullptr || Get<wire::DisConn>(message) != nullptr) {
+    end.sinks = 0;
+  }
+  NoteAnswerArrived(end, message);
+}
+
+void WireChecker::NoteSinkArrived(End& end, const wire::SinkAvail& advert) {
+  if (advert.non_discards != end.potential_non_discards) {
+    marks_->Hit("a stale SinkAvail dropped");
+    --end.potential_non_discards;
+    return;
+  }
+  ++end.live;
+  end.sources.clear();  // section 8.3: the sink wins
+  end.cancel_sent.reset();
+}
+
+void WireChecker::NoteAnswerArrived(End& end, const Message& message) {
+  if (end.sources.empty()) return;
+  Advert& advert = end.sources.front();
+  if (const auto* read = Get<wire::RdmaRdCompl>(message)) {
+    advert.read += read->length;
+    if (advert.read >= advert.unread) end.sources.pop_front();
+  } else if (Get<wire::SendSm>(message) != nullptr) {
+    if (end.cancel_sent && !Beyond(*end.cancel_sent, message.base.acknowledged)) {
+      end.sources.clear();
+    } else {
+      end.sources.pop_front();
+    }
+  }
+  if (end.sources.empty()) end.cancel_sent.reset();
+}
+
+}  // namespace esdp::simulation
