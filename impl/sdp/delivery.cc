@@ -159,7 +159,7 @@ void Connection::OnModeChange(const wire::ModeChange& change, Actions& actions) 
   } else if (led_to == Modes::Change::kSendRaised) {
     mode_policy_.OnHint();
   } else if (led_to == Modes::Change::kReceiveLowered) {
-    DropSinkAdverts(actions);  // [8.5]
+    DropSinkAdverts(actions);  // [R5.22, R8.5.1]
     // Its master waits to hear that we know.
     if (!acknowledge_at_) acknowledge_at_ = AddSaturating(now_, config_.acknowledge_delay);
   }
@@ -174,6 +174,7 @@ void Connection::SendModeChanges(Actions& actions) {
   if (!teardown_.disconn_sent() && !source_.cancelling()) {
     const auto next = mode_policy_.NextSend(modes_.send(), send_.LargeSends());
     const auto change = next ? modes_.ChangeOfSend(*next) : std::nullopt;
+    // [R5.15, R5.17]
     const bool ready = (next != Mode::kBuffered || !source_.outstanding()) &&
                        (next != Mode::kCombined || !writer_.in_process());
     if (change && ready) PostModeChange(*change, actions);

@@ -228,7 +228,7 @@ void SendHalf::FinishReady(Counters& counters, Actions& actions) {
     Operation& operation = operations_.front();
     if (!operation.finished) {
       if (operation.open || taken_ < operation.end) return;
-      if (operation.exposures > 0 || Released() < operation.uncopied_end) return;
+      if (operation.exposures > 0 || Released() < operation.uncopied_end) return;  // [R25.6]
       const bool waits = operation.complete_at == CompleteAt::kDelivered;
       if (waits && Delivered() < operation.end) return;
       const uint64_t bytes = operation.end - operation.begin;
