@@ -117,7 +117,10 @@ void Connection::OnSendSm(const MessageArrived& arrived, Actions& actions) {
   ++counters_.send_sm_received;
   const SourceAdvert::Progress progress =
       source_.OnSendSm(arrived.message.base.acknowledged, actions);
-  if (progress.revoked) RequeueAdverts(actions);
+  if (progress.revoked) {
+    send_.OnAdvertsCancelled();
+    RequeueAdverts(actions);
+  }
   if (!progress.refused) return;
   mode_policy_.OnRefused();
   if (!send_.OnAdvertRefused()) {

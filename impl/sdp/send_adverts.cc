@@ -80,6 +80,11 @@ void SendHalf::OnWithdrawn(uint64_t operation_number) {
   if (operation.exposures > 0) --operation.exposures;
 }
 
+// Advertised anew, they could meet the peer's again, round after round.
+void SendHalf::OnAdvertsCancelled() {
+  for (Advertised& advertised : advertised_) advertised.piece.refused_exposure = true;
+}
+
 bool SendHalf::OnAdvertsRevoked(Actions& actions) {  // [R7.4.7, R8.3.2]
   while (!advertised_.empty()) {
     Piece piece = advertised_.TakeBack().piece;

@@ -71,9 +71,9 @@ class SendHalf {
   void OnAdvertRead(uint32_t bytes, Counters& counters);
   void OnAdvertComplete();
   [[nodiscard]] bool OnAdvertRefused();  // false: a cancel was to abort the connection now
-  // No advert is outstanding any more: what was not read of them waits again, in order. Operations
-  // whose cancel was asked end with it, if they have moved no byte. False: one that has was to
-  // abort the connection.
+  void OnAdvertsCancelled();  // what the next call brings back leaves as Data [15, rule 2]
+  // No advert is outstanding any more: what was not read waits again, in order. Operations whose
+  // cancel was asked end with it, if no byte has moved; else false: one was to abort now.
   [[nodiscard]] bool OnAdvertsRevoked(Actions& actions);
   void OnWithdrawn(uint64_t operation_number);  // one advert of it is out of the peer's reach
 

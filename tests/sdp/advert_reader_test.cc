@@ -264,6 +264,23 @@ TEST_F(AdvertReaderTest, BothSidesAdvertisingWithoutAReceiveIsBrokenByTakingOurs
   EXPECT_GT(solo_.Sent<wire::Data>().size(), 0u);
 }
 
+// R15.1: advertised anew, they could meet again and again, each time for a buffer and a byte.
+TEST_F(AdvertReaderTest, WhenBothTakeTheirsBackNeitherAdvertisesItAgain) {
+  solo_.Establish();
+  AskSend traits;
+  traits.exposable = true;
+  traits.zcopy_min = 4096;
+  solo_.Send(10000, traits);
+  Advert(1);
+  ASSERT_EQ(solo_.Sent<wire::SrcAvailCancel>().size(), 1u);
+  solo_.Arrive(wire::SrcAvailCancel{});
+
+  solo_.Arrive(wire::SendSm{});
+
+  EXPECT_EQ(solo_.Last<Expose>().size(), 0u);
+  EXPECT_GT(solo_.Sent<wire::Data>().size(), 0u);
+}
+
 TEST_F(AdvertReaderTest, IllegalAdvertsEndTheConnection) {
   struct Case {
     const char* what;

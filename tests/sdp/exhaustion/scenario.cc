@@ -79,7 +79,7 @@ void AddSourceAdverts(std::vector<Scenario>& all) {
 
   it = Make("BlockedBothWays", {{{DirectSend(0, 12), Then(DirectReceive(4, 12))}}},
             {{{DirectSend(0, 12), Then(DirectReceive(4, 12))}}});
-  Expect(it, 900, 3,
+  Expect(it, 900, 10,
          MarksOf(Mark::kAdvertsCrossed, Mark::kBlockedBothWays, Mark::kUnreadCancelled));
   all.push_back(it);
 }
