@@ -72,10 +72,11 @@ void CoreEnd::AskToSend(Drawn& drawn) {
   ask.complete_at = (traits & 8) != 0 ? CompleteAt::kDelivered : CompleteAt::kReusable;
   ask.exposable = (traits & 16) == 0;
   ask.zcopy_min = (traits & 32) != 0 ? 0 : 1000;
+  ask.urgent = (traits & 128) != 0 && length > 2;
   const OperationId id = NewOperation(Operation::Kind::kSend, length);
   for (uint8_t& byte : operations_.at(id).memory) byte = ByteAt(asked_++);
   if (shut_) asked_ -= length;
-  const uint32_t first = (traits & 64) != 0 ? length / 3 : length;
+  const uint32_t first = (traits & 64) != 0 && length > 2 ? length / 3 : length;
   ask.piece = {id, first, 0};
   ask.more = first < length;
   Feed(ask);
@@ -105,6 +106,16 @@ void CoreEnd::Cancel(Drawn& drawn) {
   cancelled_ = true;
   Feed(AskCancel{id, (which & 128) != 0 ? CancelMode::kAbortConnection : CancelMode::kIfNotStarted,
                  Outcome::kCancelled});
+}
+
+void CoreEnd::Await() {
+  if (pending_ > 40) return;
+  Feed(AskUrgent{NewOperation(Operation::Kind::kOther, 0)});
+}
+
+void CoreEnd::Want(uint8_t modes) {
+  Feed(AskMode{ModeWish{static_cast<uint8_t>(modes % 4)},
+               ModeWish{static_cast<uint8_t>(modes / 4 % 4)}});
 }
 
 void CoreEnd::Shut() {

@@ -36,6 +36,8 @@ class CoreEnd {
   void AskToSend(Drawn& drawn);
   void AskToReceive(uint32_t length, Drawn& drawn);
   void Cancel(Drawn& drawn);
+  void Await();
+  void Want(uint8_t modes);
   void Shut();
   void Close(bool abort);
 

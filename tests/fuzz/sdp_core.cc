@@ -83,6 +83,10 @@ class Pair {
         return Pass(end);
       case 10:
         return Break(end, peer);
+      case 11:
+        return end.Want(drawn_.Byte());
+      case 12:
+        return end.Await();
       default:
         for (int times = 1 + what % 3; times > 0; --times) Progress(end, what % 7);
     }
@@ -263,6 +267,10 @@ class Solo {
       case 11:
         if (drawn_.Below(64) == 0) end_.Lose(drawn_.Flag(), drawn_.Flag());
         return;
+      case 12:
+        return end_.Want(drawn_.Byte());
+      case 13:
+        return end_.Await();
       default:
         end_.FinishSend();
     }
