@@ -210,7 +210,8 @@ void Party::Receive(uint64_t length) {
   Operation operation;
   operation.type = EventType::kRecv;
   operation.length = length;
-  const bool wait_all = phase_ == Phase::kActing && random_.Chance(1, 4);
+  const bool wait_all =
+      phase_ == Phase::kActing && random_.Chance(around_.plan.wait_all_chance, 100);
   const RecvFlags flags = wait_all ? RecvFlags::kWaitAll : RecvFlags::kNone;
   const OpArgs args = phase_ == Phase::kActing ? DrawArgs() : Args();
   absl::StatusOr<OpId> posted;

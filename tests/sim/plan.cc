@@ -86,6 +86,23 @@ void DrawWorkload(Random& random, Plan& plan) {
   plan.read_rest_max = Pick(random, {microseconds(0), microseconds(0), microseconds(2000)});
 }
 
+// Readers that are ahead of the senders, with room for more than a message: they advertise it.
+void DrawEagerReaders(Random& random, Plan& plan) {
+  for (StationPlan& station : plan.stations) {
+    station.context.zcopy_send_min = station.context.zcopy_recv_min = random.Between(0, 2000);
+    station.limits.reads_in_flight_max = 128;
+    station.limits.windows = true;
+  }
+  plan.socket.zcopy_send_min.reset();
+  plan.socket.zcopy_recv_min.reset();
+  plan.socket.receive_buffer_bytes = 1024;
+  plan.socket.receive_buffers = Pick<uint16_t>(random, {8, 16});
+  plan.weights = {Pick<uint32_t>(random, {2, 6}), 12, Pick<uint32_t>(random, {1, 6}), 0, 0, 2};
+  plan.size_max = Pick<uint64_t>(random, {5000, 20'000});
+  plan.acts_max = 30;
+  plan.wait_all_chance = 0;
+}
+
 }  // namespace
 
 Plan DrawPlan(uint64_t seed) {
@@ -109,6 +126,7 @@ Plan DrawPlan(uint64_t seed) {
   DrawFaults(random, plan);
   plan.faults_last = milliseconds(random.Between(1, 50));
   DrawWorkload(random, plan);
+  if (random.Chance(1, 4)) DrawEagerReaders(random, plan);
   return plan;
 }
 

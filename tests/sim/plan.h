@@ -48,8 +48,9 @@ struct Plan {
   uint64_t size_max = 0;
   uint64_t deadline_chance = 0;  // out of a hundred operations
   uint64_t urgent_chance = 0;    // out of a hundred sends
-  Duration rest_max{};           // between what an end does
-  Duration read_rest_max{};      // between the reads to the end: a slow reader
+  uint64_t wait_all_chance = 25;
+  Duration rest_max{};       // between what an end does
+  Duration read_rest_max{};  // between the reads to the end: a slow reader
 
   bool disturbs() const { return hostile > 0 || faults.reset > 0 || faults.silence > 0; }
   // Connections may fail to come about.

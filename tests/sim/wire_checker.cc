@@ -126,9 +126,10 @@ void WireChecker::NoteAdvertSent(const WireEnd& from, const Message& message, si
     if (!end.seen.empty()) marks_->Hit("both sides advertise as sources");
   }
   if (Get<wire::SinkAvail>(message) != nullptr) {
-    if (++end.sinks > end.adverts_max) Find(from, "more SinkAvails than the peer takes");
+    if (++end.sinks > int64_t{end.adverts_max}) Find(from, "more SinkAvails than the peer takes");
     if (end.sinks > 1) marks_->Hit("two SinkAvails outstanding");
     if (!end.seen.empty()) marks_->Hit("a SrcAvail and a SinkAvail cross");
+    end.has_sinks = true;
     end.seen.clear();  // section 8.3: what came meanwhile is ignored
   }
 }
@@ -137,7 +138,7 @@ void WireChecker::NoteAnswerSent(const WireEnd& from, const Message& message) {
   End& end = Of(from);
   const bool gives_back = Get<wire::SendSm>(message) != nullptr;
   const auto* read = Get<wire::RdmaRdCompl>(message);
-  if (!gives_back && read == nullptr) return;
+  if ((!gives_back && read == nullptr) || end.has_sinks) return;
   if (end.seen.empty()) {
     Find(from, std::string("answers an advert that is not there with ") +
                    wire::NameOf(wire::IdOf(message)));
@@ -175,19 +176,22 @@ void WireChecker::OnArrive(const WireEnd& at, const Frame& frame) {
 void WireChecker::NoteArrived(const WireEnd& at, const Message& message, size_t payload) {
   End& end = Of(at);
   if (const auto* advert = Get<wire::SrcAvail>(message)) {
-    if (end.sinks == 0) end.seen.push_back({.unread = advert->length - payload});
+    end.seen.push_back({.unread = advert->length - payload});
     if (end.sinks > 0) marks_->Hit("a SrcAvail and a SinkAvail cross");
   }
   if (const auto* advert = Get<wire::SinkAvail>(message)) NoteSinkArrived(end, *advert);
   if (Get<wire::SrcAvailCancel>(message) != nullptr && !end.seen.empty()) {
     end.cancel_seen = message.base.sequence;
   }
-  const bool ends_one = payload > 0 || Get<wire::RdmaWrCompl>(message) != nullptr;
-  if (ends_one && end.sinks > 0) --end.sinks;
+  if (payload > 0 || Get<wire::RdmaWrCompl>(message) != nullptr) EndOneSink(end);
   if (Get<wire::SinkCancelAck>(message) != nullptr || Get<wire::DisConn>(message) != nullptr) {
-    end.sinks = 0;
+    end.sinks = -int64_t{end.adverts_max};
   }
   NoteAnswerArrived(end, message);
+}
+
+void WireChecker::EndOneSink(End& end) {
+  end.sinks = std::max(end.sinks - 1, -int64_t{end.adverts_max});
 }
 
 void WireChecker::NoteSinkArrived(End& end, const wire::SinkAvail& advert) {

@@ -44,8 +44,12 @@ class WireChecker : public fabric::sim::WireObserver {
     std::deque<Advert> seen;              // the peer's SrcAvails that have arrived here
     std::optional<uint32_t> cancel_sent;  // MSeq of our SrcAvailCancel until it is processed
     std::optional<uint32_t> cancel_seen;  // and of the peer's
-    uint32_t sinks = 0;                   // our SinkAvails as we know of them
-    uint32_t live = 0;                    // the peer's that have arrived and are not stale
+    // Our SinkAvails as we know of them, at the least: what ends one may arrive after it was posted
+    // and before it leaves, and is then counted ahead.
+    int64_t sinks = 0;
+    bool has_sinks =
+        false;          // once one has left: which SrcAvails are overridden cannot be seen here
+    uint32_t live = 0;  // the peer's that have arrived and are not stale
     uint32_t potential_non_discards = 0;  // section 8.2
     bool end_sent = false;                // DisConn or AbortConn
   };
@@ -61,6 +65,7 @@ class WireChecker : public fabric::sim::WireObserver {
   void NoteAdvertSent(const fabric::sim::WireEnd& from, const sdp::wire::Message& message,
                       size_t payload);
   void NoteAnswerSent(const fabric::sim::WireEnd& from, const sdp::wire::Message& message);
+  void EndOneSink(End& end);
   void NoteSinkArrived(End& end, const sdp::wire::SinkAvail& advert);
   void NoteAnswerArrived(End& end, const sdp::wire::Message& message);
   void NoteArrived(const fabric::sim::WireEnd& at, const sdp::wire::Message& message,
