@@ -95,7 +95,14 @@ struct SocketOptions {
   std::optional<uint64_t> zcopy_recv_min = {};
   uint16_t receive_buffers = 16;              // 3 .. 1024 private buffers
   uint32_t receive_buffer_bytes = 16 * 1024;  // payload of each, 1024 .. 2^20
-  uint16_t send_buffers = 8;                  // 1 .. 64, for coalesced small sends
+  // What the peer may have our buffers enlarged to, payload of each; at most 2^20. Not above
+  // receive_buffer_bytes: they keep their size.
+  uint32_t receive_buffer_bytes_max = 64 * 1024;
+  // What the peer's buffers are asked to become once data streams in messages: 1024 .. 2^20, or 0
+  // to leave them as they are. Larger ones mean fewer messages for what is copied. The peer may
+  // grant less or nothing; one that declares itself a deployed peer is not asked.
+  uint32_t peer_receive_buffer_bytes = 0;
+  uint16_t send_buffers = 8;     // 1 .. 64, for coalesced small sends
   uint32_t coalesce_max = 2048;  // a send up to this long is copied and may share a message
   absl::Duration linger = absl::Seconds(60);  // bound of a graceful close
   absl::Duration keep_alive_idle =
@@ -109,6 +116,8 @@ enum class OptionName : uint8_t {
   kZcopyRecvMin,    // uint64_t; any time
   kReceiveBuffers,  // uint64_t; before Connect or Listen, as all that follow
   kReceiveBufferBytes,
+  kReceiveBufferBytesMax,
+  kPeerReceiveBufferBytes,
   kSendBuffers,
   kCoalesceMax,
   kLinger,          // absl::Duration

@@ -27,7 +27,9 @@ struct SocketStats {
   uint64_t send_sm_received = 0;
   uint64_t credit_stalls = 0;  // times that data waited for the peer's buffers
   uint64_t credit_updates_sent = 0;
-  uint64_t urgent_sent = 0;  // urgent bytes
+  uint64_t receive_resizes = 0;  // changes of our receive buffers' size that the peer asked for
+  uint64_t peer_resizes = 0;     // of the peer's, that we asked for and it granted
+  uint64_t urgent_sent = 0;      // urgent bytes
   uint64_t urgent_received = 0;
   uint64_t expose_failures = 0;  // memory that could not be shown to the peer, and was copied
 };

@@ -1,8 +1,10 @@
 #ifndef ESDP_IMPL_PROVIDER_BUFFER_POOL_H_
 #define ESDP_IMPL_PROVIDER_BUFFER_POOL_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "impl/base/bytes.h"
@@ -41,6 +43,10 @@ class BufferPool {
 
   absl::Status Open(fabric::Fabric& fabric, const Shape& shape);
   absl::Status Close(fabric::Fabric& fabric);
+  // Receive buffers that are posted from now on may have `receive_buffer_bytes`, in a mapping of
+  // their own; those in use stay where they are. FailedPrecondition while buffers from before the
+  // last growth are in use.
+  absl::Status Grow(fabric::Fabric& fabric, uint32_t receive_buffer_bytes);
 
   // False answers mean a number outside the shape.
   bool HasSendBuffer(uint32_t buffer) const { return buffer < shape_.send_buffers; }
@@ -49,13 +55,31 @@ class BufferPool {
   // The index is taken modulo the number of slots.
   Bytes HeaderSlot(uint64_t index) const;
   Bytes SendBuffer(uint32_t buffer) const;
-  Bytes ReceiveBuffer(uint32_t buffer) const;
+  Bytes ReceiveBuffer(uint32_t buffer) const;  // where it was posted last
+  // Where the buffer is to be posted, for so many bytes at most.
+  fabric::ScatterEntry PostEntry(uint32_t buffer, uint32_t bytes);
 
   fabric::ScatterEntry Entry(Bytes part) const;
 
  private:
+  // The receive buffers of one size.
+  struct Block {
+    std::byte* base = nullptr;
+    size_t stride = 0;
+    uint32_t buffer_bytes = 0;
+    uint32_t in_use = 0;
+    fabric::RegionId region = fabric::RegionId::kNone;
+    bool own_mapping = false;
+  };
+  static constexpr uint8_t kNowhere = 2;
+
+  absl::Status Release(fabric::Fabric& fabric, Block& block);
+  size_t BytesOf(const Block& block) const { return shape_.receive_buffers * block.stride; }
+
   Shape shape_;
-  size_t receive_stride_ = 0;
+  std::array<Block, 2> blocks_;  // the newest, and the one before while it is used
+  uint8_t newest_ = 0;
+  std::vector<uint8_t> block_of_;  // of each receive buffer
   std::byte* base_ = nullptr;
   size_t bytes_ = 0;
   fabric::RegionId region_ = fabric::RegionId::kNone;

@@ -71,6 +71,7 @@ class Driver {
   void Act(Endpoint& endpoint, const sdp::Disconnect& action);
   void Act(Endpoint& endpoint, const sdp::ReportClosed& action);
   void Act(Endpoint& endpoint, const sdp::PostReceive& action);
+  void Act(Endpoint& endpoint, const sdp::PrepareReceives& action);
   void Act(Endpoint& endpoint, const sdp::Send& action);
   void Act(Endpoint& endpoint, const sdp::Read& action);
   void Act(Endpoint& endpoint, const sdp::Write& action);

@@ -97,7 +97,13 @@ void Driver::Act(Endpoint& endpoint, const sdp::PostReceive& action) {
   Stage(endpoint);
   if (batch_.receives_full()) Flush();
   staged_ = &endpoint;
-  batch_.AddReceive(buffer, endpoint.pool.Entry(endpoint.pool.ReceiveBuffer(buffer)));
+  batch_.AddReceive(buffer, endpoint.pool.PostEntry(buffer, action.bytes));
+}
+
+void Driver::Act(Endpoint& endpoint, const sdp::PrepareReceives& action) {
+  const absl::Status grown = endpoint.pool.Grow(fabric_, action.bytes);
+  if (!grown.ok()) Say("receive buffers keep their size: " + std::string(grown.message()));
+  answers_.PushBack(sdp::ReceivesPrepared{grown.ok()});
 }
 
 void Driver::Act(Endpoint& endpoint, const sdp::Send& action) {

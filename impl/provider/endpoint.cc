@@ -31,6 +31,10 @@ void PlanBuffers(const ConnectionOptions& options, const fabric::Limits& limits,
       std::max(OrDefault(options.receive_buffer_bytes, defaults.receive_buffer_bytes),
                sdp::wire::kReceiveBufferBytesMin);
   core.receive_buffer_bytes = AtMost32(limits.message_bytes_max, core.receive_buffer_bytes);
+  core.receive_buffer_bytes_max =
+      AtMost32(limits.message_bytes_max, options.receive_buffer_bytes_max);
+  core.peer_receive_buffer_bytes =
+      AtMost32(limits.message_bytes_max, options.peer_receive_buffer_bytes);
   core.send_buffers = OrDefault(options.send_buffers, defaults.send_buffers);
   core.coalesce_max = std::min(options.coalesce_max, BufferPool::kSendBufferBytes);
 }
@@ -98,6 +102,8 @@ ConnectionCounters CountersOf(const sdp::Connection& core) {
   to.credit_stalls = from.credit_stalls;
   to.credit_updates_sent = from.credit_updates_sent;
   to.expose_failures = from.expose_failures;
+  to.receive_resizes = from.receive_resizes;
+  to.peer_resizes = from.peer_resizes;
   to.urgent_sent = from.urgent_sent;
   to.urgent_received = from.urgent_received;
   return to;

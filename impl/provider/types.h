@@ -100,6 +100,8 @@ struct TransferResult {
 struct ConnectionOptions {
   uint16_t receive_buffers = 16;
   uint32_t receive_buffer_bytes = 16 * 1024 + 16;  // header included
+  uint32_t receive_buffer_bytes_max = 0;           // the peer may ask for so much; 0: no change
+  uint32_t peer_receive_buffer_bytes = 0;          // to ask of the peer; 0: as they are
   uint16_t send_buffers = 8;
   uint32_t coalesce_max = 2048;
   bool checksum = false;
@@ -116,6 +118,7 @@ struct ConnectionCounters {
   uint64_t send_sm_sent = 0, send_sm_received = 0;
   uint64_t payload_copies = 0, payload_copy_bytes = 0;  // memcpy of payload by us, both directions
   uint64_t credit_stalls = 0, credit_updates_sent = 0, expose_failures = 0;
+  uint64_t receive_resizes = 0, peer_resizes = 0;
   uint64_t urgent_sent = 0, urgent_received = 0;
 };
 

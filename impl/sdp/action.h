@@ -48,6 +48,12 @@ struct ReportClosed {
 
 struct PostReceive {
   ReceiveBuffer buffer{};
+  uint32_t bytes = 0;  // its size, header included
+};
+// Memory for as many receive buffers of a larger size. Answered by ReceivesPrepared; from then on
+// buffers are posted in that size, while others of the old size are still in use.
+struct PrepareReceives {
+  uint32_t bytes = 0;
 };
 
 inline constexpr size_t kGatherMax = 5;
@@ -120,9 +126,10 @@ struct ClearTimer {
   Timer timer{};
 };
 
-using Action = std::variant<StartConnect, AcceptConnection, RejectConnection, ReportConnected,
-                            Disconnect, ReportClosed, PostReceive, Send, Read, Write, CopyIn,
-                            CopyOut, Expose, Withdraw, FinishOperation, SetTimer, ClearTimer>;
+using Action =
+    std::variant<StartConnect, AcceptConnection, RejectConnection, ReportConnected, Disconnect,
+                 ReportClosed, PostReceive, PrepareReceives, Send, Read, Write, CopyIn, CopyOut,
+                 Expose, Withdraw, FinishOperation, SetTimer, ClearTimer>;
 
 // The caller keeps one and clears it between steps, so that a steady state allocates nothing.
 using Actions = std::vector<Action>;

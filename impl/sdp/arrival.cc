@@ -16,6 +16,7 @@ void Connection::Receive(const MessageArrived& arrived, Actions& actions) {
     return;
   }
   credits_.OnReceiveTaken();  // [R4.2.4]
+  resize_in_.OnReceiveTaken();
   ++counters_.messages_received;
   const bool bare = std::holds_alternative<wire::Data>(message.body) && arrived.payload_length == 0;
   const char* violation = credits_.OnHeader(message.base, bare);
@@ -54,6 +55,10 @@ void Connection::Receive(const MessageArrived& arrived, Actions& actions) {
     OnSinkCancelAck(arrived, actions);
   } else if (std::holds_alternative<wire::SrcAvailCancel>(message.body)) {
     OnSrcAvailCancel(message.base.sequence);
+  } else if (const auto* request = std::get_if<wire::ChRcvBuf>(&message.body)) {
+    OnChRcvBuf(*request, actions);
+  } else if (const auto* answer = std::get_if<wire::ChRcvBufAck>(&message.body)) {
+    OnChRcvBufAck(*answer, message.base, actions);
   } else if (std::holds_alternative<wire::DisConn>(message.body)) {
     OnDisConn(actions);
   } else if (std::holds_alternative<wire::AbortConn>(message.body)) {
@@ -179,16 +184,7 @@ void Connection::OnDisConn(Actions& actions) {
 
 void Connection::OnOther(const wire::Body& body, Actions& actions) {
   const OtherAnswer answer = AnswerOther(body);
-  if (answer.failure != Outcome::kDone) {
-    Fail(answer.failure, answer.reason, actions);
-    return;
-  }
-  if (!answer.refuse_resize) return;
-  if (resize_refusal_owed_) {
-    Fail(Outcome::kPeerProtocol, "ChRcvBuf: one is unacknowledged", actions);  // [11]
-    return;
-  }
-  resize_refusal_owed_ = true;
+  if (answer.failure != Outcome::kDone) Fail(answer.failure, answer.reason, actions);
 }
 
 }  // namespace esdp::sdp

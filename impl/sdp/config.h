@@ -26,6 +26,8 @@ struct Config {
   // Private buffers, our own side. Receive buffers include the header.
   uint16_t receive_buffers = 16;
   uint32_t receive_buffer_bytes = 16 * 1024 + 16;
+  uint32_t receive_buffer_bytes_max = 0;   // the peer may ask for so much; 0: for no change
+  uint32_t peer_receive_buffer_bytes = 0;  // to ask of the peer, where it can; 0: as they are
   uint16_t send_buffers =
       8;  // each holds 16 KiB of coalesced payload, never more than the peer's buffer takes
 

@@ -35,7 +35,7 @@ void Connection::PostAllReceives(Actions& actions) {
 
 void Connection::PostAgain(ReceiveBuffer buffer, Actions& actions) {
   credits_.OnReceivePosted();
-  actions.emplace_back(PostReceive{buffer});
+  actions.emplace_back(PostReceive{buffer, resize_in_.size()});
 }
 
 void Connection::On(const AskConnect&, Actions& actions) {
@@ -91,13 +91,15 @@ void Connection::StartCarrying(const Established& established) {
   reads_out_max_ = established.reads_out_max;
   credits_.Start(peer_.buffers);
   SendHalf::Limits limits;
-  limits.payload_max = peer_.receive_buffer_bytes - uint32_t{wire::kBaseHeaderBytes};  // [R6.1]
-  if (limits.payload_max > kDataBytesMax) limits.payload_max = kDataBytesMax;
   limits.gather_max = config_.gather_max < kGatherMax ? config_.gather_max : uint32_t{kGatherMax};
   limits.send_buffers = config_.send_buffers;
   limits.policy.coalesce_max = config_.coalesce_max;
   peer_may_read_ = config_.can_expose && established.reads_in_max > 0;
   send_.Start(limits);
+  resize_out_.Start(peer_.receive_buffer_bytes, peer_.deployed() || config_.as_deployed
+                                                    ? 0
+                                                    : config_.peer_receive_buffer_bytes);
+  ApplySize();
   mode_policy_.Want(config_.mode_send, config_.mode_receive);
   speaks_first_ = config_.initiator_speaks_first && config_.connecting;
   waits_for_first_ = config_.initiator_speaks_first && !config_.connecting;

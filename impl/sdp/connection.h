@@ -110,6 +110,13 @@ class Connection : private ConnectionState {
   bool WritesHavePrecedence(Actions& actions);
   void SendWrites(Actions& actions);
 
+  // --- resize_routes.cc ---
+  void OnChRcvBuf(const wire::ChRcvBuf& request, Actions& actions);
+  void OnChRcvBufAck(const wire::ChRcvBufAck&, const wire::BaseHeader& header, Actions& actions);
+  void On(const ReceivesPrepared& prepared, Actions& actions);
+  void ApplySize();
+  void SendResize(Actions& actions);
+
   // --- whole_state.cc ---
   bool Holds() const;
 

@@ -17,6 +17,7 @@
 #include "impl/sdp/mode.h"
 #include "impl/sdp/mode_policy.h"
 #include "impl/sdp/receive_half.h"
+#include "impl/sdp/resize.h"
 #include "impl/sdp/send_half.h"
 #include "impl/sdp/sink_advert.h"
 #include "impl/sdp/source_advert.h"
@@ -31,7 +32,9 @@ class ConnectionState {
  protected:
   enum class SendKind : uint8_t { kControl, kPayload, kDisConn };
 
-  explicit ConnectionState(const Config& config) : config_(config) {}
+  explicit ConnectionState(const Config& config) : config_(config) {
+    resize_in_.Start(config.receive_buffer_bytes, config.receive_buffer_bytes_max);
+  }
 
   Config config_;
   PeerParameters peer_;
@@ -42,7 +45,7 @@ class ConnectionState {
   const char* reason_ = "";
   Time now_{};
 
-  // The parts. Urgent data, resizing and suspending join them here.
+  // The parts. Suspending joins them here.
   Credits credits_;
   SendHalf send_;
   SourceAdvert source_;
@@ -55,15 +58,16 @@ class ConnectionState {
   Teardown teardown_;
   UrgentOut urgent_out_;
   UrgentIn urgent_in_;
+  ResizeRequest resize_out_;
+  ResizeAnswer resize_in_;
 
   GrowingRing<SendKind> posted_sends_;  // not finished, in order
   GrowingRing<MessageArrived> early_;   // arrived before the queue pair was reported ready
   bool speaks_first_ = false;           // a bare Data is owed before anything else [R2.7.5]
   bool waits_for_first_ = false;        // nothing may leave before a message has arrived [R2.7.6]
-  bool resize_refusal_owed_ = false;
-  bool clashed_ = false;     // adverts of both sides have met with no receive posted
-  bool shows_sinks_ = true;  // the peer writes to what it is shown
-  bool stalled_ = false;     // payload waits for credits
+  bool clashed_ = false;                // adverts of both sides have met with no receive posted
+  bool shows_sinks_ = true;             // the peer writes to what it is shown
+  bool stalled_ = false;                // payload waits for credits
   bool acknowledgement_due_ = false;
   bool disconnect_asked_ = false;
   bool reported_closed_ = false;

@@ -24,7 +24,8 @@ struct Counters {
   uint64_t payload_copies = 0, payload_copy_bytes = 0;  // CopyIn and CopyOut
   uint64_t credit_stalls = 0, credit_updates_sent = 0;
   uint64_t expose_failures = 0;
-  uint64_t urgent_sent = 0, urgent_received = 0;  // bytes
+  uint64_t receive_resizes = 0, peer_resizes = 0;  // ours by the peer's wish; the peer's by ours
+  uint64_t urgent_sent = 0, urgent_received = 0;   // bytes
 };
 
 }  // namespace esdp::sdp

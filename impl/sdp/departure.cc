@@ -131,7 +131,8 @@ void Connection::SendOut(Actions& actions) {
   }
   // Behind both DisConns nobody needs to hear of us any more.
   if (waits_for_first_ || phase_ == Phase::kLastAck) return;
-  if (reader_.active() || resize_refusal_owed_) SendAnswers(actions);
+  if (reader_.active()) SendAnswers(actions);
+  SendResize(actions);
   if (source_.cancel_owed()) SendSourceCancel(actions);
   SendSinkAnswers(actions);
   if (MayUseModes()) SendModeChanges(actions);
@@ -164,11 +165,6 @@ void Connection::SendAnswers(Actions& actions) {
       ++counters_.send_sm_sent;
     }
     if (!reader_.HoldsAcknowledgement()) credits_.ReleaseAcknowledgement();
-  }
-  if (resize_refusal_owed_ && MaySendControl()) {
-    Send& send = NewSend(wire::ChRcvBufAck{config_.receive_buffer_bytes}, actions);
-    Stamp(send, SendKind::kControl, false);
-    resize_refusal_owed_ = false;
   }
 }
 

@@ -47,7 +47,8 @@ wire::Message MakeHello(const Config& config, uint16_t buffers_posted) {
   hello.ip_version = config.ip_version;
   hello.capabilities = Capabilities(config);
   hello.max_adverts = MaxAdverts(config);  // [R3.3.3]
-  hello.desired_remote_receive_size = config.receive_buffer_bytes;
+  const uint32_t wish = config.peer_receive_buffer_bytes;
+  hello.desired_remote_receive_size = wish != 0 ? wish : config.receive_buffer_bytes;
   hello.local_receive_size = config.receive_buffer_bytes;
   hello.local_port = config.local_port;
   hello.source_address = config.local_address;

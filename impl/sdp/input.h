@@ -126,6 +126,11 @@ struct Exposed {
 struct ExposeFailed {
   AdvertId advert{};
 };
+// To PrepareReceives, before any other input but the answers to Expose. Not `done`: there is no
+// memory, or buffers of a size before the present one are still in use.
+struct ReceivesPrepared {
+  bool done = false;
+};
 // The key of this advert is dead: the peer cannot reach the memory any more. Follows Withdraw,
 // perhaps after other inputs.
 struct Withdrawn {
@@ -139,8 +144,8 @@ struct TimerFired {
 using Input =
     std::variant<AskConnect, HelloArrived, HelloRefused, Established, ConnectFailed, MessageArrived,
                  MessageRefused, SendFinished, ReadFinished, WriteFinished, ConnectionLost, AskSend,
-                 AskReceive, AskUrgent, AskCancel, AskMode, AskShutdown, AskClose, Exposed,
-                 ExposeFailed, Withdrawn, TimerFired>;
+                 AskReceive, AskUrgent, AskCancel, AskMode, AskShutdown, AskClose, ReceivesPrepared,
+                 Exposed, ExposeFailed, Withdrawn, TimerFired>;
 
 }  // namespace esdp::sdp
 

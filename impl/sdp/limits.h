@@ -27,9 +27,11 @@ inline constexpr uint32_t kInlineBytes = 1;    // [R5.8] Combined: mandatory, an
 inline constexpr uint32_t kInlineUseMin = 64;  // [R7.1.2] fewer are ignored and read again
 inline constexpr uint32_t kSourceAdvertBytesMin = kInlineBytes + 1;  // [R3.7.2] inline < Len
 
+inline constexpr uint32_t kResizeSlack = 16;  // [11] a deployed peer's ActSz leaves the header out
 inline constexpr uint32_t kUrgentAheadMax = 65'535;  // [R10.2] user bytes from OOB_PEND to its byte
 
 // Local choices, not the standard's.
+inline constexpr uint32_t kResizeAfterBuffers = 4;  // so much Data goes before we ask for a size
 inline constexpr uint32_t kSendBufferBytes = 16 * 1024;  // coalesced payload of one send buffer
 inline constexpr uint32_t kDataBytesMax =
     1u << 20;  // payload of one message, however large the peer's buffers

@@ -5,12 +5,11 @@
 namespace esdp::sdp {
 namespace {
 
-OtherAnswer Violation(const char* reason) { return {Outcome::kPeerProtocol, reason, false}; }
+OtherAnswer Violation(const char* reason) { return {Outcome::kPeerProtocol, reason}; }
 
 struct Answerer {
-  OtherAnswer operator()(const wire::ChRcvBuf&) const { return {Outcome::kDone, "", true}; }
   OtherAnswer operator()(const wire::SuspComm&) const {
-    return {Outcome::kPeerReset, "SuspComm: the peer leaves the connection", false};
+    return {Outcome::kPeerReset, "SuspComm: the peer leaves the connection"};
   }
   // [R17.2]
   OtherAnswer operator()(const wire::Hello&) const {

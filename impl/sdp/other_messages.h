@@ -4,7 +4,7 @@
 #include "impl/sdp/ids.h"
 #include "impl/sdp/wire/messages.h"
 
-// Messages of features that this end does not use: Write ZCopy, resizing, suspending. Each is
+// Messages of features that this end does not use: Write ZCopy, suspending. Each is
 // answered as section 17 allows. A feature that comes to life takes its rows out of here.
 
 namespace esdp::sdp {
@@ -12,7 +12,6 @@ namespace esdp::sdp {
 struct OtherAnswer {
   Outcome failure = Outcome::kDone;  // not kDone: the connection ends with it
   const char* reason = "";
-  bool refuse_resize = false;  // owed: ChRcvBufAck with the size unchanged [11]
 };
 
 OtherAnswer AnswerOther(const wire::Body& body);

@@ -50,6 +50,8 @@ class SendHalf {
   // Copies queued small pieces into send buffers, as far as there are any.
   void CopyWaiting(Actions& actions, Counters& counters);
 
+  void SetPayloadMax(uint32_t bytes) { limits_.payload_max = bytes; }
+  bool holds_copies() const { return !filled_.empty(); }
   void LetAdvertise(bool may) { limits_.policy.may_advertise = may; }  // if not, all goes as Data
 
   // --- the wire. The caller asks NextPayload, calls the Take of that kind, and posts it. ---
@@ -96,7 +98,6 @@ class SendHalf {
   // User bytes that no message has carried or advertised, up to and with the next urgent one.
   std::optional<uint64_t> UrgentAhead() const;
   bool CarriesNextUrgent(OperationId operation) const;
-
   void FinishReady(Counters& counters, Actions& actions);  // what is done, in order
   void FinishAll(Outcome outcome, Actions& actions);       // the end: everything left
 
@@ -105,7 +106,6 @@ class SendHalf {
   bool has_pieces() const { return !pieces_.empty(); }
   uint32_t LargeSends() const;  // waiting or advertised, counted up to a few
   bool empty() const { return operations_.empty(); }
-
   bool Holds() const;
   bool in_remainder() const { return !remainders_.empty(); }
   void AddTo(Digest& digest) const;

@@ -27,8 +27,8 @@ bool SendHalf::HasUrgent(OperationId operation) const {
   return false;
 }
 
-// No message carries the urgent byte and more than kUrgentAheadMax bytes before it: its notice may
-// have to ride on the same message.
+// [R10.2] No message carries the urgent byte and more than kUrgentAheadMax bytes before it: its
+// notice may have to ride on the same message.
 uint32_t SendHalf::GatherRoom() const {
   if (urgent_marks_.empty()) return limits_.payload_max;
   const uint64_t ahead = urgent_marks_.front().end - taken_;

@@ -11,7 +11,7 @@ bool Connection::Holds() const {
   if (sink_.outstanding() != receive_.advertised()) return false;
   if (source_.count() + sink_.outstanding() > peer_.max_adverts) return false;
   return sink_.Holds() && writer_.Holds() && credits_.Holds() && send_.Holds() && source_.Holds() &&
-         receive_.Holds() && reader_.Holds();
+         receive_.Holds() && reader_.Holds() && resize_in_.Holds();
 }
 
 uint64_t Connection::digest() const {
@@ -31,10 +31,12 @@ uint64_t Connection::digest() const {
   teardown_.AddTo(digest);
   urgent_out_.AddTo(digest);
   urgent_in_.AddTo(digest);
+  resize_out_.AddTo(digest);
+  resize_in_.AddTo(digest);
   digest.Add(posted_sends_.size()).Add(early_.size());
   for (const SendKind kind : posted_sends_) digest.Add(static_cast<uint8_t>(kind));
   for (const MessageArrived& arrived : early_) digest.Add(arrived.message.base.sequence);
-  digest.Add(speaks_first_).Add(waits_for_first_).Add(resize_refusal_owed_).Add(stalled_);
+  digest.Add(speaks_first_).Add(waits_for_first_).Add(stalled_);
   digest.Add(shows_sinks_).Add(clashed_);
   digest.Add(acknowledgement_due_).Add(disconnect_asked_).Add(reported_closed_);
   const Time acknowledge_at = acknowledge_at_.value_or(kTimeInfinite);

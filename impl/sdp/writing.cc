@@ -27,7 +27,8 @@ bool Connection::MayOfferSink() const {
 
 void Connection::OfferSink(Actions& actions) {
   const auto place = receive_.NextToAdvertise();
-  if (!place || !AdvertisesRoom(place->room, config_.receive_buffer_bytes)) return;
+  // [R11.9]
+  if (!place || !AdvertisesRoom(place->room, resize_in_.told())) return;
   sink_.Offer(place->room.range, place->operation_number, actions);
 }
 
@@ -59,7 +60,7 @@ void Connection::OnSinkExposed(const Exposed& exposed, Actions& actions) {
 // place.
 bool Connection::MayRideAlong() const {
   if (source_.outstanding() || writer_.in_process() || writer_.ack_owed()) return false;
-  const uint32_t room = peer_.receive_buffer_bytes - uint32_t{wire::kSinkAvailBytes};
+  const uint32_t room = resize_out_.size() - uint32_t{wire::kSinkAvailBytes};
   return credits_.MaySendPayload() && send_.CopiedFit(room);
 }
 
@@ -121,7 +122,7 @@ AdvertWriter::Legality Connection::LegalityOfSinkAvail() const {
 bool Connection::OnSinkAvail(const wire::SinkAvail& advert, const MessageArrived& arrived,
                              Actions& actions) {
   const uint32_t message_bytes =
-      std::min(peer_.receive_buffer_bytes - uint32_t{wire::kBaseHeaderBytes}, kDataBytesMax);
+      std::min(resize_out_.size() - uint32_t{wire::kBaseHeaderBytes}, kDataBytesMax);
   const size_t held = std::min<size_t>(reader_.held(), config_.max_adverts);
   const AdvertWriter::Arrival arrival =
       writer_.OnSinkAvail(advert, LegalityOfSinkAvail(), message_bytes, config_.max_adverts - held);

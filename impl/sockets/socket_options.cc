@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -19,9 +20,12 @@ struct Bounds {
 
 constexpr Bounds kReceiveBuffersBounds{"receive_buffers", 3, 1024};
 constexpr Bounds kReceiveBufferBytesBounds{"receive_buffer_bytes", 1024, 1u << 20};
+constexpr Bounds kReceiveBufferBytesMaxBounds{"receive_buffer_bytes_max", 0, 1u << 20};
+constexpr Bounds kPeerReceiveBufferBytesBounds{"peer_receive_buffer_bytes", 0, 1u << 20};
 constexpr Bounds kSendBuffersBounds{"send_buffers", 1, 64};
 constexpr Bounds kCoalesceMaxBounds{"coalesce_max", 0, 1u << 20};
 constexpr Bounds kDeadlinePolicyBounds{"deadline_policy", 0, 1};
+constexpr uint32_t kPeerReceiveBufferBytesMin = 1024;
 constexpr uint32_t kHeaderBytes = 16;  // of the message in a private buffer, beside its payload
 
 absl::Status Check(const Bounds& bounds, uint64_t value) {
@@ -55,6 +59,12 @@ absl::Status Apply(const Option& option, SocketOptions& options) {
     case OptionName::kReceiveBufferBytes:
       options.receive_buffer_bytes = static_cast<uint32_t>(number());
       return Check(kReceiveBufferBytesBounds, number());
+    case OptionName::kReceiveBufferBytesMax:
+      options.receive_buffer_bytes_max = static_cast<uint32_t>(number());
+      return Check(kReceiveBufferBytesMaxBounds, number());
+    case OptionName::kPeerReceiveBufferBytes:
+      options.peer_receive_buffer_bytes = static_cast<uint32_t>(number());
+      return Check(kPeerReceiveBufferBytesBounds, number());
     case OptionName::kSendBuffers:
       options.send_buffers = static_cast<uint16_t>(number());
       return Check(kSendBuffersBounds, number());
@@ -80,6 +90,8 @@ absl::Status SocketState::CheckOptions(const SocketOptions& options) {
   for (const auto& [bounds, value] : {
            std::pair<Bounds, uint64_t>{kReceiveBuffersBounds, options.receive_buffers},
            {kReceiveBufferBytesBounds, options.receive_buffer_bytes},
+           {kReceiveBufferBytesMaxBounds, options.receive_buffer_bytes_max},
+           {kPeerReceiveBufferBytesBounds, options.peer_receive_buffer_bytes},
            {kSendBuffersBounds, options.send_buffers},
            {kCoalesceMaxBounds, options.coalesce_max},
            {kDeadlinePolicyBounds, static_cast<uint64_t>(options.deadline_policy)},
@@ -123,6 +135,10 @@ absl::StatusOr<Option> SocketState::GetOption(OptionName name) const {
       return Option{name, uint64_t{options_.receive_buffers}};
     case OptionName::kReceiveBufferBytes:
       return Option{name, uint64_t{options_.receive_buffer_bytes}};
+    case OptionName::kReceiveBufferBytesMax:
+      return Option{name, uint64_t{options_.receive_buffer_bytes_max}};
+    case OptionName::kPeerReceiveBufferBytes:
+      return Option{name, uint64_t{options_.peer_receive_buffer_bytes}};
     case OptionName::kSendBuffers:
       return Option{name, uint64_t{options_.send_buffers}};
     case OptionName::kCoalesceMax:
@@ -150,6 +166,11 @@ provider::ConnectionOptions SocketState::ToConnectionOptions() const {
   provider::ConnectionOptions options;
   options.receive_buffers = options_.receive_buffers;
   options.receive_buffer_bytes = options_.receive_buffer_bytes + kHeaderBytes;
+  options.receive_buffer_bytes_max = options_.receive_buffer_bytes_max + kHeaderBytes;
+  if (options_.peer_receive_buffer_bytes > 0) {
+    const uint32_t wish = std::max(options_.peer_receive_buffer_bytes, kPeerReceiveBufferBytesMin);
+    options.peer_receive_buffer_bytes = wish + kHeaderBytes;
+  }
   options.send_buffers = options_.send_buffers;
   options.coalesce_max = options_.coalesce_max;
   options.checksum = context_->options().checksum;
@@ -193,6 +214,8 @@ SocketStats SocketState::Stats() const {
   stats.send_sm_received = from.send_sm_received;
   stats.credit_stalls = from.credit_stalls;
   stats.credit_updates_sent = from.credit_updates_sent;
+  stats.receive_resizes = from.receive_resizes;
+  stats.peer_resizes = from.peer_resizes;
   stats.urgent_sent = from.urgent_sent;
   stats.urgent_received = from.urgent_received;
   stats.expose_failures = from.expose_failures;

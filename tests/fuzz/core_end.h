@@ -107,6 +107,7 @@ class CoreEnd {
   void Act(const Disconnect& action);
   void Act(const ReportClosed& action);
   void Act(const PostReceive& action);
+  void Act(const PrepareReceives&) {}  // the size is fixed
   void Act(const sdp::Send& action);
   void Act(const Read& action);
   void Act(const Write& action);

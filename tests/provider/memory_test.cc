@@ -52,6 +52,38 @@ TEST(BufferPoolTest, UntouchedPagesAreNotCommitted) {
   EXPECT_EQ(committed, 1u);
 }
 
+TEST(BufferPoolTest, LargerReceiveBuffersLieApartFromThoseInUseAndReplaceThemOneByOne) {
+  FakeFabric fabric;
+  BufferPool pool;
+  ASSERT_TRUE(pool.Open(fabric, {4, 2, 3, 1040}).ok());
+  for (uint32_t i = 0; i < 3; ++i) (void)pool.PostEntry(i, 1040);
+  const std::byte* old = pool.ReceiveBuffer(1).data();
+  pool.ReceiveBuffer(1)[0] = std::byte{7};
+  ASSERT_TRUE(pool.Grow(fabric, 4096).ok());
+  EXPECT_EQ(fabric.regions().size(), 2u);
+  EXPECT_EQ(pool.PostEntry(0, 4096).length, 4096u);
+
+  EXPECT_EQ(pool.ReceiveBuffer(0).size(), 4096u);
+  EXPECT_EQ(pool.ReceiveBuffer(1).data(), old) << "its bytes are unread";
+  EXPECT_EQ(pool.ReceiveBuffer(1)[0], std::byte{7});
+  EXPECT_EQ(pool.Grow(fabric, 8192).code(), absl::StatusCode::kFailedPrecondition);
+  (void)pool.PostEntry(1, 4096);
+  EXPECT_EQ(pool.PostEntry(2, 2000).length, 2000u) << "a decrease stays where it is";
+  EXPECT_TRUE(pool.Grow(fabric, 8192).ok());
+  ASSERT_TRUE(pool.Close(fabric).ok());
+  EXPECT_TRUE(fabric.regions().empty());
+}
+
+TEST(BufferPoolTest, WithoutMemoryTheReceiveBuffersStay) {
+  FakeFabric fabric;
+  BufferPool pool;
+  ASSERT_TRUE(pool.Open(fabric, {4, 2, 3, 1040}).ok());
+  fabric.Refuse("Register", absl::ResourceExhaustedError("locked memory"));
+  EXPECT_FALSE(pool.Grow(fabric, 4096).ok());
+  EXPECT_EQ(pool.PostEntry(0, 1040).length, 1040u);
+  ASSERT_TRUE(pool.Close(fabric).ok());
+}
+
 TEST(BufferPoolTest, CloseIsRepeatedWhileTheFabricHoldsTheMemory) {
   FakeFabric fabric;
   BufferPool pool;

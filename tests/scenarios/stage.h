@@ -108,6 +108,7 @@ class Stage {
   void Act(End& end, const Disconnect& action);
   void Act(End& end, const ReportClosed& action);
   void Act(End& end, const PostReceive& action);
+  void Act(End&, const PrepareReceives&) {}  // no end allows another size
   void Act(End& end, const sdp::Send& action);
   void Act(End& end, const Read& action);
   void Act(End& end, const Write& action);

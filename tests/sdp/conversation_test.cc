@@ -36,6 +36,9 @@ Config DrawConfig(Random& random, bool connecting) {
   config.receive_buffers = counts[random.Below(6)];
   const uint32_t sizes[] = {37, 64, 100, 1040, 4112, 16400};
   config.receive_buffer_bytes = sizes[random.Below(6)];
+  Random aside = random;  // what else is drawn stays as it was
+  if (aside.Chance(1, 4)) config.receive_buffer_bytes_max = sizes[aside.Below(6)];
+  if (aside.Chance(1, 4)) config.peer_receive_buffer_bytes = sizes[aside.Below(6)];
   config.send_buffers = static_cast<uint16_t>(random.Between(1, 8));
   config.send_work_max = static_cast<uint32_t>(random.Between(6, 40));
   config.gather_max = static_cast<uint32_t>(random.Between(1, 5));
@@ -225,7 +228,7 @@ void CheckStream(const Side& from, const Side& to, bool whole) {
 // Rare things that a campaign must have met, or it proves nothing.
 struct Reached {
   uint64_t zero_copy = 0, send_sm = 0, expose_failures = 0, stalls = 0, updates = 0;
-  uint64_t urgent = 0, urgent_ahead = 0;
+  uint64_t urgent = 0, urgent_ahead = 0, raised = 0, lowered = 0, refused = 0;
   uint64_t sink_adverts = 0, writes = 0, stale = 0, overridden = 0, transactions = 0;
   uint64_t sink_cancels = 0, sink_cancel_acks = 0;
   uint64_t partial_reads = 0, invalidates = 0, cancelled = 0, withdrawn_by_peer = 0, mixed = 0;
@@ -238,6 +241,9 @@ struct Reached {
     stalls += counters.credit_stalls;
     updates += counters.credit_updates_sent;
     urgent += counters.urgent_sent;
+    raised += counters.peer_resizes;
+    refused += side.Posted<wire::ChRcvBufAck>().size() - counters.receive_resizes;
+    lowered += counters.receive_resizes;
     for (const wire::Message& data : side.Posted<wire::Data>()) {
       urgent_ahead += data.base.flags == wire::kFlagOobPending ? 1u : 0u;
     }
@@ -307,6 +313,9 @@ TEST_F(ConversationTest, EveryByteArrivesOnceAndInOrderAndBothSidesEndWithoutACa
   EXPECT_GT(reached.stalls, 0u);
   EXPECT_GT(reached.updates, 0u);
   EXPECT_GT(reached.urgent, 0u);
+  EXPECT_GT(reached.raised, 0u);
+  EXPECT_GT(reached.refused, 0u);
+  EXPECT_GT(reached.lowered, reached.raised);
   EXPECT_GT(reached.urgent_ahead, 0u);
   EXPECT_GT(reached.partial_reads, 0u);
   EXPECT_GT(reached.invalidates, 0u);

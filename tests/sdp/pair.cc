@@ -179,12 +179,13 @@ void Pair::Deliver(Side& side, Side& peer) {
   side.posted_.pop_front();
   constexpr uint32_t kHeader = wire::kSinkAvailBytes;
   std::vector<std::byte>& memory = side.receive_memory_[buffer];
-  memory.resize(side.config_.receive_buffer_bytes + kHeader);
+  const uint32_t room = side.receive_bytes_.at(buffer);
+  memory.resize(room + kHeader);
   const size_t header =
       std::holds_alternative<wire::SrcAvail>(wire.message.body)    ? wire::kSrcAvailBytes
       : std::holds_alternative<wire::SinkAvail>(wire.message.body) ? wire::kSinkAvailBytes
                                                                    : wire::kBaseHeaderBytes;
-  EXPECT_LE(wire.payload.size() + header, side.config_.receive_buffer_bytes);
+  EXPECT_LE(wire.payload.size() + header, room) << side.name_ << ": a message beyond its buffer";
   CopyBytes(Bytes(memory).subspan(kHeader, wire.payload.size()), wire.payload);
   if (wire.invalidate) {
     for (auto& [advert, exposure] : side.exposures_) {

@@ -136,6 +136,10 @@ void Side::Feed(const Input& input) {
   Actions actions;
   core_.Step(input, now_, actions);
   for (const Action& action : actions) Run(action);
+  if (prepare_asked_) {
+    prepare_asked_ = false;
+    Feed(ReceivesPrepared{prepares});
+  }
   if (!to_answer_) return;
   const AdvertId advert = *to_answer_;
   to_answer_.reset();
@@ -181,6 +185,13 @@ void Side::Act(const PostReceive& action) {
   for (const ReceiveBuffer buffer : posted_) EXPECT_NE(buffer, action.buffer) << name_;
   EXPECT_FALSE(lost_) << name_ << ": a receive posted on a lost queue pair";
   posted_.push_back(action.buffer);
+  receive_bytes_[action.buffer] = action.bytes;
+}
+
+void Side::Act(const PrepareReceives& action) {
+  EXPECT_GT(action.bytes, config_.receive_buffer_bytes);
+  EXPECT_LE(action.bytes, config_.receive_buffer_bytes_max);
+  prepare_asked_ = true;
 }
 
 void Side::Act(const sdp::Send& action) {

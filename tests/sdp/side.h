@@ -64,6 +64,7 @@ class Side {
   bool finished(OperationId id) const { return operation(id).result.has_value(); }
   size_t pending() const { return pending_; }
   bool saw_end_of_stream() const { return saw_end_of_stream_; }
+  bool prepares = true;  // how PrepareReceives is answered
   // The bytes of all sends that were not cancelled, and of all receives, in order.
   std::vector<std::byte> SentStream() const;
   const std::vector<std::byte>& received_stream() const { return received_; }
@@ -119,6 +120,7 @@ class Side {
   void Act(const Disconnect& action);
   void Act(const ReportClosed& action);
   void Act(const PostReceive& action);
+  void Act(const PrepareReceives& action);
   void Act(const sdp::Send& action);
   void Act(const Read& action);
   void Act(const Write& action);
@@ -165,6 +167,8 @@ class Side {
   std::map<SendBuffer, std::vector<std::byte>> send_memory_;
   std::map<SendBuffer, bool> send_buffer_busy_;
   std::deque<ReceiveBuffer> posted_;
+  std::map<ReceiveBuffer, uint32_t> receive_bytes_;  // of each as it was posted
+  bool prepare_asked_ = false;
   std::deque<Work> work_;             // posted, not started
   std::deque<sdp::Send> sent_;        // started, SendFinished not given
   std::deque<WireMessage> outgoing_;  // on the wire

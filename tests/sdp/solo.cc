@@ -47,9 +47,15 @@ const Actions& Solo::Step(const Input& input) {
     Actions actions;
     core_.Step(next, now, actions);
     std::optional<AdvertId> asked;
+    bool prepare = false;
     for (const Action& action : actions) {
       Note(action);
       if (const auto* expose = std::get_if<Expose>(&action)) asked = expose->advert;
+      prepare = prepare || std::holds_alternative<PrepareReceives>(action);
+    }
+    if (prepare) {
+      next = ReceivesPrepared{prepares};
+      continue;
     }
     if (!asked) return last_;
     const RemoteRange range{0x500 + static_cast<uint32_t>(*asked), 0x10000};

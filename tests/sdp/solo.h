@@ -71,7 +71,8 @@ class Solo {
 
   Connection& core() { return core_; }
   Time now{};
-  bool exposes = true;  // how Expose is answered
+  bool exposes = true;   // how Expose is answered
+  bool prepares = true;  // how PrepareReceives is answered
 
  private:
   void Note(const Action& action);

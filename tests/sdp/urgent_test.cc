@@ -110,7 +110,7 @@ TEST_F(UrgentTest, TheNoticeLeavesOnABareDataWhilePayloadWaitsForCredits) {
   EXPECT_EQ(flags, kPresent) << "announced twice, or never sent";
 }
 
-// R10.3, R10.4
+// R10.4, R10.8
 TEST_F(UrgentTest, TheAdvertOfALargeUrgentSendLeavesTheUrgentByteToAData) {
   Establish();
   solo_.Send(100'000, Urgent());
@@ -147,7 +147,7 @@ TEST_F(UrgentTest, AnUrgentByteAloneIsNeverAdvertised) {
   }
 }
 
-// R10.2
+// R10.1, R10.2
 TEST_F(UrgentTest, NoNoticeIsMoreThan65535BytesAheadAndNoneComesLate) {
   for (const uint32_t receive_bytes : {1040u, 16'400u, 300'016u}) {
     Solo solo(SmallConfig(true));
@@ -316,6 +316,7 @@ TEST_F(UrgentTest, OobPresOnAnAdvertEndsTheConnection) {
   EXPECT_EQ(EndedWith(), "OOB_PRES: the message carries no urgent byte");
 }
 
+// R10.1
 TEST_F(UrgentTest, OobPendTwiceForOneByteEndsTheConnection) {
   Establish();
   solo_.Step(Flagged(wire::Data{}, kPending, 10));

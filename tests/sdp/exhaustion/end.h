@@ -108,6 +108,7 @@ struct End {
   void Act(const Disconnect& action);
   void Act(const ReportClosed& action);
   void Act(const PostReceive& action);
+  void Act(const PrepareReceives&) {}  // no end asks for another size
   void Act(const sdp::Send& action);
   void Act(const Read& action);
   void Act(const Write& action);

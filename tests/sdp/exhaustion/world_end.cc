@@ -173,6 +173,7 @@ struct Teller {
     return std::string(it.orderly ? "Disconnect in order " : "Disconnect ") + it.reason;
   }
   std::string operator()(const PostReceive&) const { return "PostReceive"; }
+  std::string operator()(const PrepareReceives&) const { return "PrepareReceives"; }
   std::string operator()(const ReportClosed&) const { return "ReportClosed"; }
   template <typename T>
   std::string operator()(const T&) const {

@@ -1,0 +1,61 @@
+#include <algorithm>
+
+#include "impl/sdp/connection.h"
+#include "impl/sdp/limits.h"
+
+// Receive buffers of another size: requests, answers, and the memory for them [11].
+
+namespace esdp::sdp {
+
+void Connection::OnChRcvBuf(const wire::ChRcvBuf& request, Actions& actions) {
+  if (resize_out_.outstanding()) {
+    if (!config_.connecting) return;  // [R11.8] both at once: the accepting side disregards
+    resize_out_.OnDisregarded();
+    ApplySize();
+  }
+  switch (resize_in_.OnChRcvBuf(request.desired_size)) {
+    case ResizeAnswer::Next::kViolation:
+      return Fail(Outcome::kPeerProtocol, "ChRcvBuf: one is unacknowledged", actions);
+    case ResizeAnswer::Next::kAnswer:
+      return;
+    case ResizeAnswer::Next::kPrepare:
+      actions.emplace_back(PrepareReceives{resize_in_.wanted()});
+      return;
+  }
+}
+
+void Connection::OnChRcvBufAck(const wire::ChRcvBufAck& answer, const wire::BaseHeader& header,
+                               Actions& actions) {
+  if (const char* violation = resize_out_.OnAck(answer.actual_size, header)) {
+    return Fail(Outcome::kPeerProtocol, violation, actions);
+  }
+  ApplySize();
+}
+
+void Connection::On(const ReceivesPrepared& prepared, Actions&) {
+  if (resize_in_.preparing()) resize_in_.OnPrepared(prepared.done, credits_.posted());
+}
+
+void Connection::ApplySize() {
+  // [R6.1, R11.10]
+  const uint32_t payload = resize_out_.size() - uint32_t{wire::kBaseHeaderBytes};
+  send_.SetPayloadMax(std::min(payload, kDataBytesMax));
+}
+
+void Connection::SendResize(Actions& actions) {
+  if (resize_in_.due() && MaySendControl()) {
+    counters_.receive_resizes += resize_in_.size() != resize_in_.told() ? 1u : 0u;
+    Stamp(NewSend(resize_in_.Take(), actions), SendKind::kControl, false);
+  }
+  if (resize_out_.Rises(credits_.last_sent())) {
+    ++counters_.peer_resizes;
+    ApplySize();
+  }
+  if (resize_in_.pending() || teardown_.shut() || !MaySendControl()) return;
+  if (!resize_out_.Due(counters_.bytes_sent_copied)) return;
+  if (resize_out_.lowers() && send_.holds_copies()) return;  // filled for the size there was
+  Stamp(NewSend(resize_out_.Take(credits_.last_sent() + 1), actions), SendKind::kControl, false);
+  ApplySize();
+}
+
+}  // namespace esdp::sdp
