@@ -23,7 +23,7 @@ void End::Wrong(const std::string& what) {
 
 void End::Make(const Ask& ask, Time now) {
   const OperationId id{ask.number};
-  if (ask.kind != Ask::Kind::kCancel) {
+  if (ask.kind != Ask::Kind::kCancel && ask.kind != Ask::Kind::kMode) {
     Operation operation;
     operation.kind = ask.kind;
     operation.number = ask.number;
@@ -61,6 +61,8 @@ void End::Make(const Ask& ask, Time now) {
       return Feed(AskClose{id, false}, now);
     case Ask::Kind::kAbort:
       return Feed(AskClose{id, true}, now);
+    case Ask::Kind::kMode:
+      return Feed(AskMode{ask.wish, ModeWish::kAutomatic}, now);
   }
 }
 

@@ -17,14 +17,15 @@ namespace esdp::sdp::exhaustion {
 // One thing that an application asks. Sends are numbered 0..3, all others from 4 on; a number is
 // used once at each end.
 struct Ask {
-  enum class Kind : uint8_t { kSend, kReceive, kCancel, kShutdown, kClose, kAbort };
+  enum class Kind : uint8_t { kSend, kReceive, kCancel, kShutdown, kClose, kAbort, kMode };
   Kind kind = Kind::kSend;
   uint8_t number = 0;   // of the operation; of that to be cancelled
   uint8_t length = 0;   // a send at most 64 bytes, so that each byte can tell where it is from
   bool direct = false;  // zero-copy wanted, else copying
   bool wait_all = false;
-  bool delivered = false;    // a send that ends when the peer has the bytes
-  bool after_ended = false;  // not before the thread's previous operation has ended
+  bool delivered = false;                // a send that ends when the peer has the bytes
+  bool after_ended = false;              // not before the thread's previous operation has ended
+  ModeWish wish = ModeWish::kAutomatic;  // kMode: for the send half
 };
 
 // The asks of one thread of the application come in order; threads have no order among each other.
@@ -64,28 +65,35 @@ std::vector<Scenario> AllScenarios();
 
 // Short forms for the table.
 inline Ask Send(uint8_t number, uint8_t length) {
-  return {Ask::Kind::kSend, number, length, false, false, false, false};
+  return {Ask::Kind::kSend, number, length, false, false, false, false, ModeWish::kAutomatic};
 }
 inline Ask DirectSend(uint8_t number, uint8_t length) {
-  return {Ask::Kind::kSend, number, length, true, false, false, false};
+  return {Ask::Kind::kSend, number, length, true, false, false, false, ModeWish::kAutomatic};
 }
 inline Ask Receive(uint8_t number, uint8_t length) {
-  return {Ask::Kind::kReceive, number, length, false, false, false, false};
+  return {Ask::Kind::kReceive, number, length, false, false, false, false, ModeWish::kAutomatic};
 }
 inline Ask DirectReceive(uint8_t number, uint8_t length) {
-  return {Ask::Kind::kReceive, number, length, true, false, false, false};
+  return {Ask::Kind::kReceive, number, length, true, false, false, false, ModeWish::kAutomatic};
 }
 inline Ask Cancel(uint8_t number) {
-  return {Ask::Kind::kCancel, number, 0, false, false, false, false};
+  return {Ask::Kind::kCancel, number, 0, false, false, false, false, ModeWish::kAutomatic};
 }
 inline Ask Shutdown(uint8_t number) {
-  return {Ask::Kind::kShutdown, number, 0, false, false, false, false};
+  return {Ask::Kind::kShutdown, number, 0, false, false, false, false, ModeWish::kAutomatic};
 }
 inline Ask Close(uint8_t number) {
-  return {Ask::Kind::kClose, number, 0, false, false, false, false};
+  return {Ask::Kind::kClose, number, 0, false, false, false, false, ModeWish::kAutomatic};
 }
 inline Ask Abort(uint8_t number) {
-  return {Ask::Kind::kAbort, number, 0, false, false, false, false};
+  return {Ask::Kind::kAbort, number, 0, false, false, false, false, ModeWish::kAutomatic};
+}
+// The mode wanted for the send half; goes without a number.
+inline Ask Want(ModeWish wish) {
+  Ask ask;
+  ask.kind = Ask::Kind::kMode;
+  ask.wish = wish;
+  return ask;
 }
 inline Ask All(Ask ask) {
   ask.wait_all = true;

@@ -76,6 +76,14 @@ void Watch::NoteSent(const wire::Message& message, uint32_t payload) {
     read_since_cancel_ = false;
   } else if (Is<wire::SendSm>(message)) {
     if (!shown_.empty()) Saw(Mark::kBlockedBothWays);
+  } else if (const auto* sink = std::get_if<wire::SinkAvail>(&message.body)) {
+    sinks_.PushBack(sink->length);
+  } else if (Is<wire::SinkAvailCancel>(message)) {
+    sink_cancel_ = message.base.sequence;
+    filled_since_cancel_ = false;
+  } else if (const auto* change = std::get_if<wire::ModeChange>(&message.body)) {
+    const bool lowers = !change->changes_send_half && change->mode == wire::Mode::kCombined;
+    if (lowers && !shown_.empty()) Saw(Mark::kLeftPipelinedShown);
   } else if (Is<wire::DisConn>(message)) {
     disconn_sent_ = true;
   }
@@ -83,24 +91,65 @@ void Watch::NoteSent(const wire::Message& message, uint32_t payload) {
 
 // --- what arrives ---
 
-const char* Watch::OnDelivered(const wire::Message& message, uint32_t, size_t reads) {
+void Watch::OnDelivered(const wire::Message& message, uint32_t payload, size_t reads) {
   last_received_ = message.base.sequence;
   peer_buffers_ = message.base.buffers;
   peer_acknowledged_ = message.base.acknowledged;
-  if (Is<wire::SrcAvail>(message)) {
-    if (!shown_.empty()) Saw(Mark::kAdvertsCrossed);
-  } else if (Is<wire::RdmaRdCompl>(message)) {
-    NoteRdmaRdCompl(message);
-  } else if (Is<wire::SendSm>(message)) {
-    NoteSendSm(message);
-  } else if (Is<wire::SrcAvailCancel>(message)) {
-    if (reads > 0 || owes_report_) holding_ = message.base.sequence;
-  } else if (Is<wire::DisConn>(message) && disconn_sent_ &&
-             !AtOrAfter(message.base.acknowledged, last_sent_)) {
+  NoteArrivalForSink(message, payload);
+  NoteArrivalForSource(message);
+  const bool running = reads > 0 || owes_report_;
+  if (Is<wire::SrcAvailCancel>(message) && running) holding_ = message.base.sequence;
+  if (Is<wire::DisConn>(message) && disconn_sent_ &&
+      !AtOrAfter(message.base.acknowledged, last_sent_)) {
     Saw(Mark::kDisConnCrossed);
   }
-  return nullptr;
 }
+
+void Watch::NoteArrivalForSource(const wire::Message& message) {
+  if (Is<wire::SrcAvail>(message) && !shown_.empty()) Saw(Mark::kAdvertsCrossed);
+  if (Is<wire::RdmaRdCompl>(message)) NoteRdmaRdCompl(message);
+  if (Is<wire::SendSm>(message)) NoteSendSm(message);
+}
+
+// --- as sink of WRITEs ---
+
+void Watch::NoteArrivalForSink(const wire::Message& message, uint32_t payload) {
+  if (sinks_.empty()) return;
+  if (Is<wire::SrcAvail>(message)) Saw(Mark::kSrcAvailIgnored);
+  if (payload > 0) {
+    Saw(sink_cancel_ ? Mark::kPayloadCrossedSinkCancel : Mark::kPayloadTookAdvert);
+    TakeOldestSink();
+  } else if (const auto* completion = std::get_if<wire::RdmaWrCompl>(&message.body)) {
+    NoteRdmaWrCompl(completion->length);
+  } else if (Is<wire::SinkCancelAck>(message) && sink_cancel_) {
+    Saw(filled_since_cancel_ ? Mark::kSinkCancelOfRest : Mark::kSinkCancelAnswered);
+    sinks_.clear();
+    sink_cancel_.reset();
+  } else if (const auto* change = std::get_if<wire::ModeChange>(&message.body)) {
+    if (change->changes_send_half || change->mode != wire::Mode::kCombined) return;
+    Saw(Mark::kLeftPipelined);
+    sinks_.clear();
+    sink_cancel_.reset();
+  } else if (Is<wire::DisConn>(message)) {
+    sinks_.clear();
+    sink_cancel_.reset();
+  }
+}
+
+void Watch::NoteRdmaWrCompl(uint32_t length) {
+  Saw(length < sinks_.front() ? Mark::kWrittenShort : Mark::kWritten);
+  filled_since_cancel_ = sink_cancel_.has_value();
+  const bool cancelled = sink_cancel_.has_value();
+  TakeOldestSink();
+  if (cancelled && sinks_.empty()) Saw(Mark::kWriteCrossedSinkCancel);
+}
+
+void Watch::TakeOldestSink() {
+  sinks_.PopFront();
+  if (sinks_.empty()) sink_cancel_.reset();
+}
+
+// --- as source of READs ---
 
 bool Watch::CrossedCancel(const wire::Message& message) const {
   return cancel_ && !AtOrAfter(message.base.acknowledged, *cancel_);
@@ -148,6 +197,9 @@ void Watch::AddTo(Digest& digest) const {
   digest.Add(last_sent_).Add(last_received_).Add(told_buffers_).Add(peer_buffers_);
   digest.Add(told_acknowledged_).Add(peer_acknowledged_).Add(disconn_sent_);
   digest.Add(shown_.size()).Add(cancel_ ? 1u + uint64_t{*cancel_} : 0u).Add(read_since_cancel_);
+  digest.Add(sinks_.size()).Add(sink_cancel_ ? 1u + uint64_t{*sink_cancel_} : 0u);
+  digest.Add(filled_since_cancel_);
+  for (const uint32_t length : sinks_) digest.Add(length);
   for (const Shown& shown : shown_) digest.Add(shown.left).Add(shown.part_read);
   digest.Add(holding_ ? 1u + uint64_t{*holding_} : 0u).Add(owes_report_).Add(marks_);
 }

@@ -13,15 +13,16 @@ namespace esdp::sdp::exhaustion {
 
 // Looks at the messages that leave and reach one end and knows nothing of the core: counts credits
 // by itself [4.3], holds the acknowledgement rule [7.4, step 3] against what leaves, and tells the
-// outcomes of races. Each call returns what is wrong, or nullptr.
+// outcomes of races.
 class Watch {
  public:
   void Start(uint16_t own_buffers, uint16_t peer_buffers);
 
-  // A message of ours is posted while `posted` receives are, and `reads` of ours run.
+  // A message of ours is posted while `posted` receives are, and `reads` of ours run. Returns what
+  // is wrong with it, or nullptr.
   const char* OnSend(const wire::Message& message, uint32_t payload, size_t posted, size_t reads);
   // A message of the peer's has reached us.
-  const char* OnDelivered(const wire::Message& message, uint32_t payload, size_t reads);
+  void OnDelivered(const wire::Message& message, uint32_t payload, size_t reads);
   void OnReadFinished() { owes_report_ = true; }
 
   uint32_t last_received() const { return last_received_; }
@@ -41,6 +42,10 @@ class Watch {
   const char* CheckCredits(const wire::Message& message, uint32_t payload, size_t posted) const;
   const char* CheckHold(const wire::Message& message, size_t reads);
   void NoteSent(const wire::Message& message, uint32_t payload);
+  void NoteArrivalForSource(const wire::Message& message);
+  void NoteArrivalForSink(const wire::Message& message, uint32_t payload);
+  void NoteRdmaWrCompl(uint32_t length);
+  void TakeOldestSink();
   void NoteRdmaRdCompl(const wire::Message& message);
   void NoteSendSm(const wire::Message& message);
   bool CrossedCancel(const wire::Message& message) const;
@@ -57,6 +62,9 @@ class Watch {
   bool read_since_cancel_ = false;
 
   // As sink.
+  GrowingRing<uint32_t> sinks_;          // SinkAvails of ours without an answer, their lengths
+  std::optional<uint32_t> sink_cancel_;  // SinkAvailCancel of ours that is not processed
+  bool filled_since_cancel_ = false;
   std::optional<uint32_t> holding_;  // SrcAvailCancel of the peer's, while a READ runs
   bool owes_report_ = false;
   Marks marks_ = 0;

@@ -226,10 +226,13 @@ void World::Deliver(End& end, End& peer) {
       peer.Wrong("a Send invalidates what is not exposed");
     }
   }
-  const char* fault = end.watch.OnDelivered(parcel.message, length, end.reading.size());
-  if (fault != nullptr) end.Wrong(fault);
+  end.watch.OnDelivered(parcel.message, length, end.reading.size());
+  const bool fills = std::holds_alternative<wire::RdmaWrCompl>(parcel.message.body);
+  if (fills && parcel.invalidate) end.watch.Saw(Mark::kWriteInvalidates);
   MessageArrived arrived{parcel.message, ReceiveBuffer{buffer}, 0, length, parcel.invalidate};
   end.Feed(arrived, now_);
+  if (end.core.counters().stale_adverts > 0) end.watch.Saw(Mark::kStaleAdvert);
+  if (end.core.counters().source_adverts_lost > 0) end.watch.Saw(Mark::kSinkOverrode);
 }
 
 void World::FinishRead(End& end, End& peer) {
