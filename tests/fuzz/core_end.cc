@@ -22,6 +22,7 @@ void CoreEnd::Feed(const Input& input) {
     Require(!to_expose_ || !std::holds_alternative<sdp::Send>(action));
     std::visit([this](const auto& it) { Act(it); }, action);
   }
+  if (std::exchange(to_prepare_, false)) Feed(ReceivesPrepared{config_.send_buffers % 2 == 0});
   if (!to_expose_) return;
   const AdvertId advert = *to_expose_;
   to_expose_.reset();
@@ -221,11 +222,11 @@ bool CoreEnd::Arrive(const wire::Message& message, const std::vector<uint8_t>& p
                      std::optional<uint32_t> invalidate) {
   if (lost_ || posted_.empty()) return false;
   MessageArrived arrived;
-  arrived.buffer = posted_.front();
+  arrived.buffer = posted_.front().buffer;
   arrived.payload_offset = kPayloadOffset;
   arrived.payload_length = static_cast<uint32_t>(payload.size());
   std::vector<std::byte> bytes(wire::HeaderBytes(wire::IdOf(message)) + payload.size());
-  if (bytes.size() > config_.receive_buffer_bytes) return false;
+  if (bytes.size() > posted_.front().bytes) return false;
   posted_.pop_front();
   wire::Encode(message, payload.size(), bytes);
   received_bytes_[arrived.buffer] = payload;
@@ -275,6 +276,11 @@ void CoreEnd::RequireOver() const {
 
 // --- what the core does ---
 
+bool CoreEnd::IsPosted(ReceiveBuffer buffer) const {
+  return std::any_of(posted_.begin(), posted_.end(),
+                     [&](const PostReceive& it) { return it.buffer == buffer; });
+}
+
 uint8_t* CoreEnd::At(const OperationRange& range) {
   const auto found = operations_.find(range.operation);
   Require(found != operations_.end() && !found->second.finished);
@@ -300,8 +306,8 @@ void CoreEnd::Act(const ReportClosed& action) {
 }
 
 void CoreEnd::Act(const PostReceive& action) {
-  Require(!lost_ && std::find(posted_.begin(), posted_.end(), action.buffer) == posted_.end());
-  posted_.push_back(action.buffer);
+  Require(!lost_ && !IsPosted(action.buffer));
+  posted_.push_back(action);
 }
 
 void CoreEnd::Act(const sdp::Send& action) {
@@ -351,7 +357,7 @@ void CoreEnd::Act(const Write& action) {
 
 void CoreEnd::Act(const CopyIn& action) {
   const std::vector<uint8_t>& from = received_bytes_.at(action.buffer);
-  Require(std::find(posted_.begin(), posted_.end(), action.buffer) == posted_.end());
+  Require(!IsPosted(action.buffer));
   Require(action.buffer_offset >= kPayloadOffset);
   const uint32_t offset = action.buffer_offset - kPayloadOffset;
   Require(offset + action.target.length <= from.size());

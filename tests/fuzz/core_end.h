@@ -96,6 +96,7 @@ class CoreEnd {
 
   OperationId NewOperation(Operation::Kind kind, uint32_t length);
   uint8_t* At(const OperationRange& range);
+  bool IsPosted(ReceiveBuffer buffer) const;
   Exposure* Reach(uint32_t key, uint64_t address, uint32_t length, Right right);
 
   template <typename T>
@@ -107,7 +108,7 @@ class CoreEnd {
   void Act(const Disconnect& action);
   void Act(const ReportClosed& action);
   void Act(const PostReceive& action);
-  void Act(const PrepareReceives&) {}  // the size is fixed
+  void Act(const PrepareReceives&) { to_prepare_ = true; }
   void Act(const sdp::Send& action);
   void Act(const Read& action);
   void Act(const Write& action);
@@ -135,7 +136,7 @@ class CoreEnd {
   bool connected_ = false, rejected_ = false, lost_ = false;
   std::optional<Outcome> cause_;
   std::optional<Disconnect> disconnect_;
-  std::deque<ReceiveBuffer> posted_;
+  std::deque<PostReceive> posted_;
   std::map<ReceiveBuffer, std::vector<uint8_t>> received_bytes_;
   std::map<SendBuffer, std::vector<uint8_t>> copied_bytes_;
   std::set<SendBuffer> send_buffers_out_;
@@ -145,6 +146,7 @@ class CoreEnd {
   std::map<AdvertId, Exposure> exposures_;
   std::deque<AdvertId> withdrawing_;
   std::optional<AdvertId> to_expose_;
+  bool to_prepare_ = false;
   std::map<Timer, Time> timers_;
   uint32_t next_key_ = 1;
   uint32_t last_sequence_ = 0;

@@ -33,6 +33,8 @@ Config DrawConfig(Drawn& drawn, bool connecting) {
   config.read_bytes_max = (traits & 64) != 0 ? 300 : 1u << 30;
   config.send_work_max = (traits & 128) != 0 ? 8 : 64;
   config.coalesce_max = 200;
+  if ((traits & 5) == 5) config.receive_buffer_bytes_max = 2 * config.receive_buffer_bytes;
+  if ((traits & 10) == 10) config.peer_receive_buffer_bytes = 300;
   return config;
 }
 

@@ -141,6 +141,10 @@ void Stage::Set(End& end, Words& words) {
         end.config.receive_buffers = static_cast<uint16_t>(value);
       } else if (name == "size") {
         end.config.receive_buffer_bytes = static_cast<uint32_t>(value);
+      } else if (name == "grows_to") {
+        end.config.receive_buffer_bytes_max = static_cast<uint32_t>(value);
+      } else if (name == "asks_for") {
+        end.config.peer_receive_buffer_bytes = static_cast<uint32_t>(value);
       } else if (name == "adverts") {
         end.config.max_adverts = static_cast<uint8_t>(value);
       } else if (name == "invalidates") {

@@ -49,6 +49,7 @@ void Stage::Feed(End& end, const Input& input) {
   Actions actions;
   end.core->Step(input, now_, actions);
   for (const Action& action : actions) Run(end, action);
+  if (std::exchange(to_prepare_, false)) Feed(end, ReceivesPrepared{true});
   if (!to_expose_) return;
   const AdvertId advert = *to_expose_;
   to_expose_.reset();
@@ -95,6 +96,10 @@ void Stage::Act(End& end, const ReportClosed& action) {
                (*action.reason != '\0' ? std::string(": ") + action.reason : ""));
 }
 void Stage::Act(End& end, const PostReceive& action) { end.posted.push_back(action.buffer); }
+void Stage::Act(End& end, const PrepareReceives& action) {
+  Say(end, "makes receive buffers of " + Text(action.bytes) + " bytes");
+  to_prepare_ = true;
+}
 
 void Stage::Act(End& end, const sdp::Send& action) {
   uint32_t payload = action.copied_bytes;

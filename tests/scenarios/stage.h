@@ -108,7 +108,7 @@ class Stage {
   void Act(End& end, const Disconnect& action);
   void Act(End& end, const ReportClosed& action);
   void Act(End& end, const PostReceive& action);
-  void Act(End&, const PrepareReceives&) {}  // no end allows another size
+  void Act(End& end, const PrepareReceives& action);
   void Act(End& end, const sdp::Send& action);
   void Act(End& end, const Read& action);
   void Act(End& end, const Write& action);
@@ -121,6 +121,7 @@ class Stage {
   End a_, b_;
   Time now_{};
   std::optional<AdvertId> to_expose_;
+  bool to_prepare_ = false;
   std::vector<std::string> lines_;
 };
 
