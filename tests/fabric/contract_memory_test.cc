@@ -14,8 +14,10 @@ TEST_P(MemoryContract, LimitsAreUsable) {
     EXPECT_GE(limits.message_bytes_max, 1u);
     EXPECT_GE(limits.scatter_gather_max, 1u);
     EXPECT_GE(limits.read_scatter_gather_max, 1u);
-    EXPECT_GE(limits.private_data_max, 251u);
+    EXPECT_GE(limits.private_data_max, 36u);
     EXPECT_LE(limits.private_data_max, kPrivateDataMax);
+    EXPECT_GE(limits.answer_data_max, 196u);
+    EXPECT_LE(limits.answer_data_max, kPrivateDataMax);
     EXPECT_GE(limits.send_work_max, QueuePairOptions{}.send_work);
     EXPECT_GE(limits.receive_work_max, QueuePairOptions{}.receive_work);
     EXPECT_GE(limits.reads_in_flight_max, QueuePairOptions{}.initiator_depth);

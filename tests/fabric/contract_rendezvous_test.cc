@@ -34,6 +34,15 @@ std::vector<std::byte> PrivateDataOf(const RendezvousEvent& event) {
   return {event.private_data.begin(), event.private_data.begin() + event.private_data_bytes};
 }
 
+// What arrives of `sent`, which `event` brought.
+std::vector<std::byte> Arriving(std::vector<std::byte> sent, const RendezvousEvent& event,
+                                const Limits& limits) {
+  if (limits.pads_private_data && sent.size() < event.private_data_bytes) {
+    sent.resize(event.private_data_bytes);
+  }
+  return sent;
+}
+
 TEST_P(RendezvousContract, ConnectingToNobodyIsRefused) {
   Listening();
   const QueuePairId queue_pair = Create(*one_);
@@ -50,22 +59,24 @@ TEST_P(RendezvousContract, ConnectingToNobodyIsRefused) {
 }
 
 TEST_P(RendezvousContract, PrivateDataArrivesExactly) {
-  for (const size_t size : {0u, 1u, 4u, 36u, 92u, 196u, 250u, 251u}) {
-    SCOPED_TRACE(size);
+  const Limits& limits = (*one_)->limits();
+  for (const uint32_t length : {0u, 1u, 4u, 36u, 92u, 196u, 250u, 251u}) {
+    SCOPED_TRACE(length);
+    const uint32_t size = std::min(length, limits.private_data_max);
     const QueuePairId one = Create(*one_);
     const QueuePairId two = Create(*two_);
     const std::vector<std::byte> asking = PrivateData(size);
-    const std::vector<std::byte> answering = PrivateData(251 - size);
+    const std::vector<std::byte> answering = PrivateData(limits.answer_data_max - size);
     ASSERT_POSTED(StartConnecting(one, asking));
     const RendezvousEvent request = NextEvent(*two_, RendezvousType::kConnectRequest);
     EXPECT_EQ(request.listener, listener());
-    EXPECT_EQ(PrivateDataOf(request), asking);
+    EXPECT_EQ(PrivateDataOf(request), Arriving(asking, request, limits));
 
     ASSERT_POSTED((*two_)->Accept(request.request, two, answering));
 
     const RendezvousEvent at_one = NextEvent(*one_, RendezvousType::kEstablished);
     EXPECT_EQ(at_one.queue_pair, one);
-    EXPECT_EQ(PrivateDataOf(at_one), answering);
+    EXPECT_EQ(PrivateDataOf(at_one), Arriving(answering, at_one, limits));
     EXPECT_EQ(NextEvent(*two_, RendezvousType::kEstablished).queue_pair, two);
   }
 }
@@ -78,7 +89,9 @@ TEST_P(RendezvousContract, RefusesTooMuchPrivateData) {
   ASSERT_POSTED(StartConnecting(one));
   const RendezvousEvent request = NextEvent(*two_, RendezvousType::kConnectRequest);
 
-  EXPECT_CODE((*two_)->Accept(request.request, two, too_much), kOutOfRange);
+  EXPECT_CODE(
+      (*two_)->Accept(request.request, two, PrivateData((*two_)->limits().answer_data_max + 1)),
+      kOutOfRange);
   EXPECT_CODE((*two_)->Reject(request.request, too_much), kOutOfRange);
 
   ASSERT_POSTED((*two_)->Accept(request.request, two, {}));
@@ -87,7 +100,8 @@ TEST_P(RendezvousContract, RefusesTooMuchPrivateData) {
 
 TEST_P(RendezvousContract, ARejectionCarriesPrivateData) {
   const QueuePairId queue_pair = Create(*one_);
-  const std::vector<std::byte> reason = PrivateData(77);
+  const std::vector<std::byte> reason =
+      PrivateData(std::min(77u, (*two_)->limits().private_data_max));
   ASSERT_POSTED(StartConnecting(queue_pair));
   const RendezvousEvent request = NextEvent(*two_, RendezvousType::kConnectRequest);
 
@@ -96,7 +110,7 @@ TEST_P(RendezvousContract, ARejectionCarriesPrivateData) {
 
   EXPECT_EQ(failed.queue_pair, queue_pair);
   EXPECT_EQ(failed.cause, Cause::kRejected) << ToString(failed.cause);
-  EXPECT_EQ(PrivateDataOf(failed), reason);
+  EXPECT_EQ(PrivateDataOf(failed), Arriving(reason, failed, (*two_)->limits()));
   Settle();
   EXPECT_TRUE(one_->events.empty());
 }

@@ -32,6 +32,7 @@ constexpr Limits kLimits{
     .read_scatter_gather_max = kScatterGatherMax,
     .reads_in_flight_max = kReadsInFlightMax,
     .private_data_max = kPrivateDataSentMax,
+    .answer_data_max = kPrivateDataSentMax,
     .windows = true,
     .remote_invalidate = true,
     .initiator_speaks_first = true,

@@ -14,57 +14,10 @@
 #include <string>
 #include <utility>
 
+#include "impl/fabric/socket_address.h"
+
 namespace esdp::fabric::qpip {
 namespace {
-
-struct SocketAddress {
-  sockaddr_storage storage{};
-  socklen_t bytes = sizeof(sockaddr_storage);
-
-  sockaddr* pointer() { return reinterpret_cast<sockaddr*>(&storage); }
-  const sockaddr* pointer() const { return reinterpret_cast<const sockaddr*>(&storage); }
-};
-
-constexpr size_t kIpv4At = 12;  // in Address::bytes
-
-SocketAddress ToSystem(const Address& address) {
-  SocketAddress out;
-  if (address.family == Family::kIpv4) {
-    auto* in = reinterpret_cast<sockaddr_in*>(&out.storage);
-    in->sin_family = AF_INET;
-    in->sin_port = htons(address.port);
-    CopyBytes(std::as_writable_bytes(std::span(&in->sin_addr, 1)),
-              std::as_bytes(std::span(address.bytes)).subspan(kIpv4At));
-    out.bytes = sizeof(*in);
-    return out;
-  }
-  auto* in6 = reinterpret_cast<sockaddr_in6*>(&out.storage);
-  in6->sin6_family = AF_INET6;
-  in6->sin6_port = htons(address.port);
-  in6->sin6_scope_id = address.scope_id;
-  CopyBytes(std::as_writable_bytes(std::span(&in6->sin6_addr, 1)),
-            std::as_bytes(std::span(address.bytes)));
-  out.bytes = sizeof(*in6);
-  return out;
-}
-
-Address FromSystem(const SocketAddress& system) {
-  Address address;
-  if (system.storage.ss_family == AF_INET) {
-    const auto* in = reinterpret_cast<const sockaddr_in*>(&system.storage);
-    address.port = ntohs(in->sin_port);
-    CopyBytes(std::as_writable_bytes(std::span(address.bytes)).subspan(kIpv4At),
-              std::as_bytes(std::span(&in->sin_addr, 1)));
-    return address;
-  }
-  const auto* in6 = reinterpret_cast<const sockaddr_in6*>(&system.storage);
-  address.family = Family::kIpv6;
-  address.port = ntohs(in6->sin6_port);
-  address.scope_id = in6->sin6_scope_id;
-  CopyBytes(std::as_writable_bytes(std::span(address.bytes)),
-            std::as_bytes(std::span(&in6->sin6_addr, 1)));
-  return address;
-}
 
 bool IsAny(const Address& address) {
   return address.port == 0 && std::all_of(address.bytes.begin(), address.bytes.end(),
@@ -276,13 +229,13 @@ int TcpStream::TakeError() {
 Address TcpStream::LocalAddress() const {
   SocketAddress system;
   if (getsockname(descriptor_, system.pointer(), &system.bytes) != 0) return Address{};
-  return FromSystem(system);
+  return FromSystem(system.pointer());
 }
 
 Address TcpStream::PeerAddress() const {
   SocketAddress system;
   if (getpeername(descriptor_, system.pointer(), &system.bytes) != 0) return Address{};
-  return FromSystem(system);
+  return FromSystem(system.pointer());
 }
 
 void TcpStream::EndWrites() { shutdown(descriptor_, SHUT_WR); }

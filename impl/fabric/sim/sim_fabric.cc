@@ -280,7 +280,7 @@ Limits DefaultSimLimits() {
   limits.scatter_gather_max = 16;
   limits.read_scatter_gather_max = 4;
   limits.reads_in_flight_max = 128;
-  limits.private_data_max = 251;  // what every fabric can carry
+  limits.private_data_max = limits.answer_data_max = 251;
   limits.windows = true;
   limits.remote_invalidate = true;
   limits.initiator_speaks_first = true;

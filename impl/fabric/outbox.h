@@ -1,5 +1,5 @@
-#ifndef ESDP_IMPL_FABRIC_QPIP_OUTBOX_H_
-#define ESDP_IMPL_FABRIC_QPIP_OUTBOX_H_
+#ifndef ESDP_IMPL_FABRIC_OUTBOX_H_
+#define ESDP_IMPL_FABRIC_OUTBOX_H_
 
 #include <cstdint>
 #include <deque>
@@ -8,7 +8,7 @@
 #include "impl/base/ring.h"
 #include "impl/fabric/types.h"
 
-namespace esdp::fabric::qpip {
+namespace esdp::fabric {
 
 // What waits to be polled: completions and rendezvous events. An event stands behind the
 // completions that were there before it, so that kDisconnected is the last thing heard of a queue
@@ -51,6 +51,6 @@ class Outbox {
   uint64_t taken_ = 0;
 };
 
-}  // namespace esdp::fabric::qpip
+}  // namespace esdp::fabric
 
-#endif  // ESDP_IMPL_FABRIC_QPIP_OUTBOX_H_
+#endif  // ESDP_IMPL_FABRIC_OUTBOX_H_
