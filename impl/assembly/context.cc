@@ -8,6 +8,7 @@
 #include "impl/fabric/qpip/qpip_fabric.h"
 #include "impl/fabric/sim/sim_fabric.h"
 #include "impl/fabric/sim/world.h"
+#include "impl/fabric/verbs/verbs_fabric.h"
 #include "impl/provider/shard.h"
 #include "impl/sockets/context_state.h"
 #include "impl/sockets/errors.h"
@@ -36,8 +37,12 @@ absl::StatusOr<std::shared_ptr<World>> WorldFor(const ContextOptions& options, u
 }
 
 absl::StatusOr<std::unique_ptr<fabric::Fabric>> MakeFabric(const ContextOptions& options,
+                                                           const assembly::FabricName& name,
                                                            const std::shared_ptr<World>& world) {
   if (world != nullptr) return fabric::sim::MakeSimFabric(world);
+  if (name.transport == Transport::kVerbs) {
+    return fabric::verbs::MakeVerbsFabric({.device = name.device});
+  }
   fabric::qpip::QpipOptions qpip;
   qpip.congestion_control = options.congestion_control;
   qpip.checksum = options.checksum;
@@ -81,7 +86,7 @@ absl::StatusOr<Context> Context::Open(const ContextOptions& options) {
   const auto make_shard = [&](provider::Observer& observer,
                               const provider::ShardOptions& shard_options)
       -> absl::StatusOr<std::unique_ptr<provider::Shard>> {
-    auto fabric = MakeFabric(options, world);
+    auto fabric = MakeFabric(options, *name, world);
     if (!fabric.ok()) return fabric.status();
     return provider::Shard::Create(*std::move(fabric), observer, shard_options);
   };

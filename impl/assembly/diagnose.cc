@@ -5,6 +5,7 @@
 #include "esdp/context.h"
 #include "impl/assembly/fabric_name.h"
 #include "impl/base/status.h"
+#include "impl/fabric/verbs/verbs_fabric.h"
 
 namespace esdp {
 namespace {
@@ -15,6 +16,16 @@ std::string LimitText(uint64_t bytes) {
   return bytes == ~uint64_t{0} ? "unlimited" : std::to_string(bytes) + " bytes";
 }
 
+FabricReport DiagnoseVerbs() {
+  const auto fabric = fabric::verbs::MakeVerbsFabric();
+  if (!fabric.ok()) return {"verbs", false, std::string(FromAbsl(fabric.status().message()))};
+  const bool windows = (*fabric)->limits().windows;
+  return {"verbs", true,
+          windows ? "an RDMA device with memory windows"
+                  : "an RDMA device without memory windows to rely on: what a peer is shown is "
+                    "registered for each operation"};
+}
+
 }  // namespace
 
 DiagnosticsReport Context::Diagnose(const ContextOptions& options) {
@@ -22,7 +33,7 @@ DiagnosticsReport Context::Diagnose(const ContextOptions& options) {
   report.fabrics = {
       {"qpip", true, "queue pairs over TCP, IPv4 and IPv6; needs no device and no privilege"},
       {"sim", true, "any number of contexts in one process, in virtual time from one seed"},
-      {"verbs", false, "not in this build: use qpip"},
+      DiagnoseVerbs(),
       {"local", false, "not in this build: use qpip"},
   };
   const auto name = assembly::ParseFabricName(options.fabric);

@@ -7,7 +7,8 @@
 namespace esdp::assembly {
 namespace {
 
-constexpr char kKnown[] = "\"auto\", \"qpip\", \"sim\" and \"sim:SEED\"";
+constexpr char kKnown[] =
+    "\"auto\", \"qpip\", \"verbs\", \"verbs:DEVICE\", \"sim\" and \"sim:SEED\"";
 
 absl::StatusOr<FabricName> ParseSim(const std::string& text) {
   FabricName name{Transport::kSim};
@@ -24,15 +25,19 @@ absl::StatusOr<FabricName> ParseSim(const std::string& text) {
 
 Choice ChooseFabric() {
   return {Transport::kQpip,
-          "qpip: queue pairs over TCP, the one fabric of this build that carries data between "
-          "processes; it needs no device"};
+          "qpip: queue pairs over TCP reach every address and need no device; a device is used "
+          "when it is named, as \"verbs\""};
 }
 
 absl::StatusOr<FabricName> ParseFabricName(const std::string& text) {
   if (text == "auto") return FabricName{ChooseFabric().transport};
   if (text == "qpip") return FabricName{Transport::kQpip};
   if (text == "sim" || text.starts_with("sim:")) return ParseSim(text);
-  if (text == "verbs" || text == "local") {
+  if (text == "verbs") return FabricName{Transport::kVerbs};
+  if (text.starts_with("verbs:") && text.size() > 6) {
+    return FabricName{.transport = Transport::kVerbs, .device = text.substr(6)};
+  }
+  if (text == "local") {
     return sockets::MakeError(ErrorKind::kUnsupported, "this build has no fabric \"" + text +
                                                            "\": use \"qpip\" or \"auto\"");
   }

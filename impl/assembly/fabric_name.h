@@ -10,10 +10,12 @@
 
 namespace esdp::assembly {
 
-// What ContextOptions::fabric names: one fabric, and for "sim:42" its seed.
+// What ContextOptions::fabric names: one fabric, for "sim:42" its seed, for "verbs:rxe0" its
+// device.
 struct FabricName {
   Transport transport = Transport::kNone;
   uint64_t seed = 1;
+  std::string device = {};  // empty: the first with an active port
 };
 
 // "auto" becomes what is chosen. InvalidArgument lists the known names; Unimplemented names a

@@ -10,7 +10,9 @@ esdp_build_packages=(
   libbenchmark-dev
   libgmock-dev
   libgtest-dev
+  libibverbs-dev
   libisal-dev
+  librdmacm-dev
   libssl-dev
   python3
 )
@@ -24,6 +26,19 @@ esdp_test_packages=(
   libclang-rt-14-dev
   universal-ctags
   valgrind
+)
+
+# What the guest with RDMA devices needs (tests/guest).
+esdp_guest_packages=(
+  busybox-static
+  cpio
+  ibverbs-utils
+  iproute2
+  kmod
+  linux-image-amd64
+  qemu-system-x86
+  rdma-core
+  rdmacm-utils
 )
 
 esdp_say() { printf '== %s\n' "$*"; }

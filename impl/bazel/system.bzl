@@ -94,6 +94,7 @@ _LIBRARIES = {
     "benchmark": ["benchmark", "pthread"],
     "crypto": ["crypto"],
     "isal": ["isal"],
+    "verbs": ["rdmacm", "ibverbs"],
 }
 
 # A header of each Debian package, so that a missing one is named before a compiler runs.
@@ -102,8 +103,10 @@ _HEADERS = {
     "/usr/include/gtest/gtest.h": "libgtest-dev",
     "/usr/include/gmock/gmock.h": "libgmock-dev",
     "/usr/include/benchmark/benchmark.h": "libbenchmark-dev",
+    "/usr/include/infiniband/verbs.h": "libibverbs-dev",
     "/usr/include/isa-l.h": "libisal-dev",
     "/usr/include/openssl/sha.h": "libssl-dev",
+    "/usr/include/rdma/rdma_cma.h": "librdmacm-dev",
 }
 
 # The headers lie in /usr/include, which every compiler here searches as a system folder: their warnings are not ours.

@@ -48,7 +48,7 @@ ROOMS = [
     Room(
         "impl/fabric/verbs/.*",
         [BASE, PORT, "impl/fabric/verbs/.*"],
-        [ABSEIL, "infiniband/.*", "rdma/.*"],
+        [ABSEIL, POSIX, "infiniband/.*", "rdma/.*"],
     ),
     # The simulator's completion queues have a real waiting descriptor, as the port promises.
     Room(

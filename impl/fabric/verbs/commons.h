@@ -1,0 +1,40 @@
+#ifndef ESDP_IMPL_FABRIC_VERBS_COMMONS_H_
+#define ESDP_IMPL_FABRIC_VERBS_COMMONS_H_
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "impl/base/clock.h"
+#include "impl/fabric/outbox.h"
+#include "impl/fabric/verbs/completion_queues.h"
+#include "impl/fabric/verbs/device.h"
+#include "impl/fabric/verbs/region_table.h"
+
+namespace esdp::fabric::verbs {
+
+// Where a batch is written down before it is posted; kept, so that posting allocates nothing.
+struct Scratch {
+  std::vector<ibv_send_wr> sends;
+  std::vector<ibv_recv_wr> receives;
+  std::vector<ibv_sge> entries;
+};
+
+// What the parts of one fabric share.
+struct Commons {
+  explicit Commons(std::unique_ptr<Device> opened)
+      : device(std::move(opened)), completion_queues(*device), regions(*device) {}
+
+  const Calls& calls() const { return device->calls(); }
+
+  std::unique_ptr<Clock> clock = std::make_unique<SystemClock>();
+  std::unique_ptr<Device> device;
+  CompletionQueues completion_queues;
+  RegionTable regions;
+  Outbox outbox;
+  Scratch scratch;
+};
+
+}  // namespace esdp::fabric::verbs
+
+#endif  // ESDP_IMPL_FABRIC_VERBS_COMMONS_H_

@@ -1,0 +1,397 @@
+#include "impl/fabric/verbs/rendezvous.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "impl/base/status.h"
+#include "impl/fabric/socket_address.h"
+
+namespace esdp::fabric::verbs {
+namespace {
+
+// What the connection manager of InfiniBand says of a rejection (IBTA volume 1, section 12.6.7.2).
+constexpr int kRejectedNobodyListens = 8;
+constexpr int kRejectedByConsumer = 28;
+
+// How long the connecting side may take to say that it has our answer.
+constexpr Duration kAnswerWait = std::chrono::seconds(5);
+
+bool IsAny(const Address& address) {
+  return address.port == 0 && std::all_of(address.bytes.begin(), address.bytes.end(),
+                                          [](uint8_t byte) { return byte == 0; });
+}
+
+absl::Status FromErrno(const char* what) {
+  const std::string text = std::string(what) + ": " + strerror(errno);
+  switch (errno) {
+    case EADDRINUSE:
+      return MakeStatus(absl::StatusCode::kAlreadyExists, text);
+    case EADDRNOTAVAIL:
+    case ENODEV:
+    case EINVAL:
+      return MakeStatus(absl::StatusCode::kInvalidArgument, text);
+    case EACCES:
+    case EPERM:
+      return MakeStatus(absl::StatusCode::kPermissionDenied, text);
+    default:
+      return MakeStatus(absl::StatusCode::kResourceExhausted, text);
+  }
+}
+
+Cause CauseOfRejection(int status, bool iwarp) {
+  if (iwarp) return status == -ECONNREFUSED ? Cause::kRefused : Cause::kRejected;
+  if (status == kRejectedNobodyListens) return Cause::kRefused;
+  return status == kRejectedByConsumer ? Cause::kRejected : Cause::kPeerReset;
+}
+
+}  // namespace
+
+absl::Status Rendezvous::Open() {
+  channel_ = commons_.calls().create_event_channel();
+  if (channel_ == nullptr) {
+    return MakeStatus(absl::StatusCode::kUnavailable,
+                      std::string("no channel to the connection manager: ") + strerror(errno) +
+                          " (is rdma_ucm loaded?)");
+  }
+  const int flags = fcntl(channel_->fd, F_GETFL);
+  if (flags < 0 || fcntl(channel_->fd, F_SETFL, flags | O_NONBLOCK) != 0) {
+    return absl::UnavailableError("the connection manager's descriptor cannot be polled");
+  }
+  return absl::OkStatus();
+}
+
+Rendezvous::~Rendezvous() {
+  listeners_.ForEach([&](uint64_t, Listener& each) { commons_.calls().destroy_id(each.id); });
+  requests_.ForEach([&](uint64_t, Request& each) { commons_.calls().destroy_id(each.id); });
+  for (const auto& [queue_pair, attempt] : attempts_) {
+    if (!attempt.adopted) commons_.calls().destroy_id(attempt.id);
+  }
+  if (channel_ != nullptr) commons_.calls().destroy_event_channel(channel_);
+}
+
+void Rendezvous::Discard(rdma_cm_id* id) {
+  owners_.erase(id);
+  commons_.calls().destroy_id(id);
+}
+
+// --- listening ---
+
+absl::StatusOr<ListenerId> Rendezvous::Listen(const Address& address, int backlog) {
+  rdma_cm_id* id = nullptr;
+  const Calls& calls = commons_.calls();
+  if (calls.create_id(channel_, &id, nullptr, RDMA_PS_TCP) != 0) {
+    return FromErrno("no id of the connection manager");
+  }
+  SocketAddress system = ToSystem(address);
+  if (calls.bind_address(id, system.pointer()) != 0 || calls.listen(id, backlog) != 0) {
+    const absl::Status status = FromErrno("cannot listen there");
+    calls.destroy_id(id);
+    return status;
+  }
+  const uint64_t handle = listeners_.Insert(Listener{id});
+  owners_[id] = Owner{Kind::kListener, handle};
+  return ListenerId{handle};
+}
+
+absl::StatusOr<Address> Rendezvous::ListenerAddress(ListenerId id) const {
+  const Listener* listener = listeners_.Find(static_cast<uint64_t>(id));
+  if (listener == nullptr) return absl::NotFoundError("no such listener");
+  return FromSystem(rdma_get_local_addr(listener->id));
+}
+
+absl::Status Rendezvous::StopListening(ListenerId id) {
+  const Listener* listener = listeners_.Find(static_cast<uint64_t>(id));
+  if (listener == nullptr) return absl::NotFoundError("no such listener");
+  std::vector<RequestId> waiting;
+  requests_.ForEach([&](uint64_t handle, const Request& request) {
+    if (request.listener == id) waiting.push_back(RequestId{handle});
+  });
+  for (const RequestId request : waiting) (void)Reject(request, {});
+  commons_.outbox.EraseEventsIf(
+      [id](const RendezvousEvent& event) { return event.listener == id; });
+  Discard(listener->id);
+  listeners_.Erase(static_cast<uint64_t>(id));
+  return absl::OkStatus();
+}
+
+void Rendezvous::OnRequest(const Told& told) {
+  const auto owner = owners_.find(told.listener);
+  // Another device of the system may hear of the same listener.
+  if (owner == owners_.end() || told.id->verbs != commons_.device->context()) {
+    commons_.calls().reject(told.id, nullptr, 0);
+    commons_.calls().destroy_id(told.id);
+    return;
+  }
+  const ListenerId listener{owner->second.handle};
+  const RequestId id{requests_.Insert(Request{.listener = listener,
+                                              .id = told.id,
+                                              .initiator_depth = told.initiator_depth,
+                                              .responder_resources = told.responder_resources})};
+  owners_[told.id] = Owner{Kind::kRequest, static_cast<uint64_t>(id)};
+  RendezvousEvent event;
+  event.type = RendezvousType::kConnectRequest;
+  event.listener = listener;
+  event.request = id;
+  event.local = FromSystem(rdma_get_local_addr(told.id));
+  event.peer = FromSystem(rdma_get_peer_addr(told.id));
+  event.initiator_depth = told.initiator_depth;
+  event.responder_resources = told.responder_resources;
+  event.private_data_bytes = static_cast<uint16_t>(told.private_data.size());
+  CopyBytes(Bytes(event.private_data).first(told.private_data.size()), told.private_data);
+  commons_.outbox.PushBack(std::move(event));
+}
+
+absl::Status Rendezvous::Accept(RequestId id, QueuePairId queue_pair, ConstBytes private_data) {
+  const Request* request = requests_.Find(static_cast<uint64_t>(id));
+  if (request == nullptr) return absl::NotFoundError("no such request, or it is answered already");
+  if (private_data.size() > commons_.device->limits().answer_data_max) {
+    return absl::OutOfRangeError("more private data than limits().answer_data_max");
+  }
+  QueuePair& target = *queue_pairs_.Find(queue_pair);
+  Attempt attempt;
+  attempt.id = request->id;
+  attempt.accepts = attempt.adopted = true;
+  attempt.deadline = commons_.clock->Now() + kAnswerWait;
+  attempt.initiator_depth = std::min(target.options().initiator_depth, request->initiator_depth);
+  attempt.responder_resources =
+      std::min(target.options().responder_resources, request->responder_resources);
+  if (const absl::Status status = target.Adopt(request->id); !status.ok()) {
+    if (!absl::IsNotFound(status)) return status;
+    rdma_cm_id* const gone = request->id;
+    requests_.Erase(static_cast<uint64_t>(id));
+    Discard(gone);
+    return status;
+  }
+  queue_pairs_.OnAdopted(target, queue_pair);
+  target.BeginStartup();
+  owners_[request->id] = Owner{Kind::kQueuePair, static_cast<uint64_t>(queue_pair)};
+  requests_.Erase(static_cast<uint64_t>(id));
+  rdma_conn_param parameters{};
+  parameters.private_data = private_data.data();
+  parameters.private_data_len = static_cast<uint8_t>(private_data.size());
+  parameters.initiator_depth = static_cast<uint8_t>(attempt.initiator_depth);
+  parameters.responder_resources = static_cast<uint8_t>(attempt.responder_resources);
+  parameters.rnr_retry_count = 7;
+  rdma_cm_id* const cm_id = attempt.id;
+  attempts_.emplace(queue_pair, std::move(attempt));
+  if (commons_.calls().accept(cm_id, &parameters) != 0) {
+    Fail(queue_pair, Cause::kPeerReset, std::string("cannot accept: ") + strerror(errno), {});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Rendezvous::Reject(RequestId id, ConstBytes private_data) {
+  const Request* request = requests_.Find(static_cast<uint64_t>(id));
+  if (request == nullptr) return absl::NotFoundError("no such request, or it is answered already");
+  if (private_data.size() > commons_.device->limits().private_data_max) {
+    return absl::OutOfRangeError("more private data than limits().private_data_max");
+  }
+  rdma_cm_id* const cm_id = request->id;
+  commons_.calls().reject(cm_id, private_data.data(), static_cast<uint8_t>(private_data.size()));
+  commons_.outbox.EraseEventsIf([id](const RendezvousEvent& event) { return event.request == id; });
+  requests_.Erase(static_cast<uint64_t>(id));
+  Discard(cm_id);
+  return absl::OkStatus();
+}
+
+// --- connecting ---
+
+int Rendezvous::Milliseconds(Time deadline) const {
+  constexpr int kLongest = 60'000;
+  if (deadline == kTimeInfinite) return kLongest;
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(deadline - commons_.clock->Now());
+  return static_cast<int>(std::clamp<int64_t>(left.count(), 1, kLongest));
+}
+
+absl::Status Rendezvous::Connect(QueuePairId id, const Address& local, const Address& peer,
+                                 ConstBytes private_data, Time deadline) {
+  if (private_data.size() > commons_.device->limits().private_data_max) {
+    return absl::OutOfRangeError("more private data than limits().private_data_max");
+  }
+  QueuePair& queue_pair = *queue_pairs_.Find(id);
+  Attempt attempt;
+  attempt.deadline = deadline;
+  attempt.initiator_depth = queue_pair.options().initiator_depth;
+  attempt.responder_resources = queue_pair.options().responder_resources;
+  attempt.private_data.assign(private_data.begin(), private_data.end());
+  const Calls& calls = commons_.calls();
+  if (calls.create_id(channel_, &attempt.id, nullptr, RDMA_PS_TCP) != 0) {
+    return FromErrno("no id of the connection manager");
+  }
+  SocketAddress from = ToSystem(local);
+  SocketAddress to = ToSystem(peer);
+  sockaddr* const source = IsAny(local) ? nullptr : from.pointer();
+  if (calls.resolve_address(attempt.id, source, to.pointer(), Milliseconds(deadline)) != 0) {
+    const absl::Status status = FromErrno("the address cannot be resolved");
+    calls.destroy_id(attempt.id);
+    return status;
+  }
+  owners_[attempt.id] = Owner{Kind::kQueuePair, static_cast<uint64_t>(id)};
+  attempts_.emplace(id, std::move(attempt));
+  queue_pair.BeginStartup();
+  return absl::OkStatus();
+}
+
+void Rendezvous::OnAddress(QueuePairId id, Attempt& attempt) {
+  if (attempt.id->verbs != commons_.device->context()) {
+    const char* const other =
+        attempt.id->verbs == nullptr ? "no RDMA device" : attempt.id->verbs->device->name;
+    return Fail(id, Cause::kUnreachable,
+                std::string("the way to this address is through ") + other + ", not " +
+                    commons_.device->name(),
+                {});
+  }
+  if (commons_.calls().resolve_route(attempt.id, Milliseconds(attempt.deadline)) != 0) {
+    Fail(id, Cause::kUnreachable, std::string("no route: ") + strerror(errno), {});
+  }
+}
+
+void Rendezvous::OnRoute(QueuePairId id, Attempt& attempt) {
+  QueuePair& queue_pair = *queue_pairs_.Find(id);
+  if (const absl::Status status = queue_pair.Adopt(attempt.id); !status.ok()) {
+    return Fail(id, Cause::kDevice, std::string(FromAbsl(status.message())), {});
+  }
+  attempt.adopted = true;
+  queue_pairs_.OnAdopted(queue_pair, id);
+  rdma_conn_param parameters{};
+  parameters.private_data = attempt.private_data.data();
+  parameters.private_data_len = static_cast<uint8_t>(attempt.private_data.size());
+  parameters.initiator_depth = static_cast<uint8_t>(attempt.initiator_depth);
+  parameters.responder_resources = static_cast<uint8_t>(attempt.responder_resources);
+  parameters.retry_count = 7;
+  parameters.rnr_retry_count = 7;
+  if (commons_.calls().connect(attempt.id, &parameters) != 0) {
+    Fail(id, Cause::kUnreachable, std::string("cannot connect: ") + strerror(errno), {});
+  }
+}
+
+void Rendezvous::OnEstablished(QueuePairId id, Attempt& attempt, const Told& told) {
+  QueuePair::Agreed agreed;
+  agreed.local = FromSystem(rdma_get_local_addr(attempt.id));
+  agreed.peer = FromSystem(rdma_get_peer_addr(attempt.id));
+  agreed.initiator_depth = attempt.initiator_depth;
+  agreed.responder_resources = attempt.responder_resources;
+  if (!attempt.accepts) {
+    agreed.initiator_depth = std::min(agreed.initiator_depth, told.initiator_depth);
+    agreed.responder_resources = std::min(agreed.responder_resources, told.responder_resources);
+  }
+  const bool accepts = attempt.accepts;
+  attempts_.erase(id);
+  queue_pairs_.Find(id)->Establish(agreed, accepts ? ConstBytes{} : ConstBytes(told.private_data));
+}
+
+void Rendezvous::Fail(QueuePairId id, Cause cause, std::string detail, ConstBytes private_data) {
+  const auto found = attempts_.find(id);
+  if (found == attempts_.end()) return;
+  const Attempt attempt = std::move(found->second);
+  attempts_.erase(found);
+  owners_.erase(attempt.id);
+  QueuePair* const queue_pair = queue_pairs_.Find(id);
+  if (queue_pair != nullptr) queue_pair->FailStartup(cause, std::move(detail), private_data);
+  if (!attempt.adopted) commons_.calls().destroy_id(attempt.id);
+}
+
+void Rendezvous::GiveUp(QueuePairId id) {
+  if (const auto found = attempts_.find(id); found != attempts_.end()) {
+    if (!found->second.adopted) commons_.calls().destroy_id(found->second.id);
+    attempts_.erase(found);
+  }
+  absl::erase_if(owners_, [id](const auto& each) {
+    return each.second.kind == Kind::kQueuePair && each.second.handle == static_cast<uint64_t>(id);
+  });
+}
+
+// --- events ---
+
+std::optional<Rendezvous::Told> Rendezvous::Next() {
+  rdma_cm_event* event = nullptr;
+  if (commons_.calls().get_cm_event(channel_, &event) != 0) return std::nullopt;
+  Told told;
+  told.type = event->event;
+  told.status = event->status;
+  told.id = event->id;
+  told.listener = event->listen_id;
+  const bool has_data = event->event == RDMA_CM_EVENT_CONNECT_REQUEST ||
+                        event->event == RDMA_CM_EVENT_ESTABLISHED ||
+                        event->event == RDMA_CM_EVENT_REJECTED;
+  if (has_data) {
+    const rdma_conn_param& parameters = event->param.conn;
+    told.initiator_depth = parameters.initiator_depth;
+    told.responder_resources = parameters.responder_resources;
+    const auto* data = static_cast<const std::byte*>(parameters.private_data);
+    if (data != nullptr) told.private_data.assign(data, data + parameters.private_data_len);
+  }
+  commons_.calls().ack_cm_event(event);
+  return told;
+}
+
+void Rendezvous::Believe(const Told& told) {
+  if (told.type == RDMA_CM_EVENT_CONNECT_REQUEST) return OnRequest(told);
+  const auto found = owners_.find(told.id);
+  if (found == owners_.end()) return;
+  const Owner owner = found->second;
+  if (owner.kind == Kind::kQueuePair) {
+    OnAttempt(QueuePairId{owner.handle}, told);
+  } else if (owner.kind == Kind::kRequest) {
+    // The peer has given up before our answer.
+    requests_.Erase(owner.handle);
+    Discard(told.id);
+  }
+}
+
+void Rendezvous::OnAttempt(QueuePairId id, const Told& told) {
+  const auto attempt = attempts_.find(id);
+  if (attempt == attempts_.end()) {
+    QueuePair* const queue_pair = queue_pairs_.Find(id);
+    if (queue_pair == nullptr) return;
+    if (told.type == RDMA_CM_EVENT_DISCONNECTED) queue_pair->OnDisconnected();
+    if (told.type == RDMA_CM_EVENT_DEVICE_REMOVAL) queue_pair->OnDeviceLost();
+    return;
+  }
+  switch (told.type) {
+    case RDMA_CM_EVENT_ADDR_RESOLVED:
+      return OnAddress(id, attempt->second);
+    case RDMA_CM_EVENT_ROUTE_RESOLVED:
+      return OnRoute(id, attempt->second);
+    case RDMA_CM_EVENT_ESTABLISHED:
+      return OnEstablished(id, attempt->second, told);
+    case RDMA_CM_EVENT_REJECTED: {
+      const Cause cause = CauseOfRejection(told.status, commons_.device->is_iwarp());
+      return Fail(id, cause, rdma_event_str(told.type),
+                  cause == Cause::kRejected ? ConstBytes(told.private_data) : ConstBytes{});
+    }
+    case RDMA_CM_EVENT_ADDR_ERROR:
+    case RDMA_CM_EVENT_ROUTE_ERROR:
+    case RDMA_CM_EVENT_UNREACHABLE:
+    case RDMA_CM_EVENT_CONNECT_ERROR:
+      return Fail(id, told.status == -ETIMEDOUT ? Cause::kTimedOut : Cause::kUnreachable,
+                  rdma_event_str(told.type), {});
+    case RDMA_CM_EVENT_DISCONNECTED:
+      return Fail(id, Cause::kPeerReset, rdma_event_str(told.type), {});
+    case RDMA_CM_EVENT_DEVICE_REMOVAL:
+      return Fail(id, Cause::kDevice, rdma_event_str(told.type), {});
+    default:
+      return;
+  }
+}
+
+Time Rendezvous::NextDeadline() const {
+  Time next = kTimeInfinite;
+  for (const auto& [id, attempt] : attempts_) next = std::min(next, attempt.deadline);
+  return next;
+}
+
+void Rendezvous::OnDeadlines(Time now) {
+  std::vector<QueuePairId> late;
+  for (const auto& [id, attempt] : attempts_) {
+    if (attempt.deadline <= now) late.push_back(id);
+  }
+  for (const QueuePairId id : late) Fail(id, Cause::kTimedOut, "the peer did not answer", {});
+}
+
+}  // namespace esdp::fabric::verbs

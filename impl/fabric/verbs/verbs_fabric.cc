@@ -1,0 +1,324 @@
+#include "impl/fabric/verbs/verbs_fabric.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "impl/base/handle_table.h"
+#include "impl/base/status.h"
+#include "impl/fabric/verbs/commons.h"
+#include "impl/fabric/verbs/queue_pair.h"
+#include "impl/fabric/verbs/rendezvous.h"
+
+namespace esdp::fabric::verbs {
+namespace {
+
+constexpr size_t kCompletionsAtOnce = 32;
+
+absl::Status UnknownQueuePair() {
+  return absl::NotFoundError("no such queue pair: it was never created here, or is destroyed");
+}
+
+absl::Status AlreadyUsed() {
+  return absl::FailedPreconditionError("a queue pair connects once: create another");
+}
+
+class VerbsFabric final : public Fabric, private QueuePairs {
+ public:
+  explicit VerbsFabric(std::unique_ptr<Device> device)
+      : commons_(std::move(device)), rendezvous_(commons_, *this) {}
+  ~VerbsFabric() override;
+
+  absl::Status Open();
+
+  const char* name() const override { return "verbs"; }
+  const Limits& limits() const override { return commons_.device->limits(); }
+  Time Now() const override { return commons_.clock->Now(); }
+
+  absl::StatusOr<RegionId> Register(std::byte* base, uint64_t length, Access access) override {
+    return commons_.regions.Register(base, length, access);
+  }
+  absl::Status Deregister(RegionId region) override { return commons_.regions.Deregister(region); }
+  absl::StatusOr<RemoteRange> RegionKey(RegionId region) override {
+    return commons_.regions.RegionKey(region);
+  }
+  absl::StatusOr<RemoteRange> Bind(QueuePairId id, RegionId region, std::byte* address,
+                                   uint64_t length, Access access) override;
+  absl::Status Unbind(QueuePairId id, uint32_t key) override;
+
+  absl::StatusOr<QueuePairId> CreateQueuePair(const QueuePairOptions& options) override;
+  absl::Status DestroyQueuePair(QueuePairId id) override;
+  absl::Status PostSend(QueuePairId id, absl::Span<const SendWork> batch) override {
+    QueuePair* queue_pair = Find(id);
+    return queue_pair == nullptr ? UnknownQueuePair() : queue_pair->PostSend(batch);
+  }
+  absl::Status PostReceive(QueuePairId id, absl::Span<const ReceiveWork> batch) override {
+    QueuePair* queue_pair = Find(id);
+    return queue_pair == nullptr ? UnknownQueuePair() : queue_pair->PostReceive(batch);
+  }
+
+  absl::StatusOr<ListenerId> Listen(const Address& address, int backlog) override {
+    return rendezvous_.Listen(address, backlog);
+  }
+  absl::StatusOr<Address> ListenerAddress(ListenerId listener) const override {
+    return rendezvous_.ListenerAddress(listener);
+  }
+  absl::Status StopListening(ListenerId listener) override {
+    return rendezvous_.StopListening(listener);
+  }
+  absl::Status Connect(QueuePairId id, const Address& local, const Address& peer,
+                       ConstBytes private_data, Time deadline) override;
+  absl::Status Accept(RequestId request, QueuePairId id, ConstBytes private_data) override;
+  absl::Status Reject(RequestId request, ConstBytes private_data) override {
+    return rendezvous_.Reject(request, private_data);
+  }
+  absl::Status Disconnect(QueuePairId id, bool orderly) override {
+    QueuePair* queue_pair = Find(id);
+    return queue_pair == nullptr ? UnknownQueuePair() : queue_pair->Disconnect(orderly);
+  }
+
+  size_t Poll(absl::Span<Completion> completions) override;
+  bool PollRendezvous(RendezvousEvent& event) override;
+  int fd() const override { return all_fd_; }
+  Time NextDeadline() const override;
+
+ private:
+  QueuePair* Find(QueuePairId id) override {
+    const auto* slot = queue_pairs_.Find(static_cast<uint64_t>(id));
+    return slot == nullptr ? nullptr : slot->get();
+  }
+  void OnAdopted(QueuePair& queue_pair, QueuePairId id) override {
+    by_number_[queue_pair.number()] = id;
+  }
+
+  size_t Take(absl::Span<Completion> completions);
+  void Progress();
+  bool PollDevice();
+  void LookAtDevice();
+  void Look();
+  void RunDeadlines();
+  void Signal();
+
+  Commons commons_;
+  HandleTable<std::unique_ptr<QueuePair>> queue_pairs_;
+  absl::flat_hash_map<uint32_t, QueuePairId> by_number_;
+  Rendezvous rendezvous_;
+  int all_fd_ = -1;     // an epoll descriptor over the device's, the manager's and ours
+  int signal_fd_ = -1;  // readable while something waits to be polled
+  bool signalled_ = false;
+};
+
+absl::Status VerbsFabric::Open() {
+  ESDP_RETURN_IF_ERROR(commons_.completion_queues.Open());
+  ESDP_RETURN_IF_ERROR(rendezvous_.Open());
+  all_fd_ = epoll_create1(EPOLL_CLOEXEC);
+  signal_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  for (const int fd : {signal_fd_, commons_.completion_queues.fd(), rendezvous_.fd(),
+                       commons_.device->context()->async_fd}) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    if (epoll_ctl(all_fd_, EPOLL_CTL_ADD, fd, &event) != 0) {
+      return MakeStatus(absl::StatusCode::kResourceExhausted,
+                        std::string("no descriptor to wait on: ") + strerror(errno));
+    }
+  }
+  return absl::OkStatus();
+}
+
+VerbsFabric::~VerbsFabric() {
+  queue_pairs_.ForEach([&](uint64_t, std::unique_ptr<QueuePair>& each) { each.reset(); });
+  if (signal_fd_ >= 0) close(signal_fd_);
+  if (all_fd_ >= 0) close(all_fd_);
+}
+
+absl::StatusOr<RemoteRange> VerbsFabric::Bind(QueuePairId id, RegionId region, std::byte* address,
+                                              uint64_t length, Access access) {
+  QueuePair* queue_pair = Find(id);
+  if (queue_pair == nullptr) return UnknownQueuePair();
+  return queue_pair->Bind(region, address, length, access);
+}
+
+absl::Status VerbsFabric::Unbind(QueuePairId id, uint32_t key) {
+  const QueuePair* queue_pair = Find(id);
+  if (queue_pair == nullptr) return UnknownQueuePair();
+  if (queue_pair->IsConnected()) {
+    return absl::FailedPreconditionError("the queue pair is connected: post kInvalidate instead");
+  }
+  if (commons_.regions.Drop(id, key)) return absl::OkStatus();
+  return absl::NotFoundError("the key is no live window of this queue pair");
+}
+
+absl::StatusOr<QueuePairId> VerbsFabric::CreateQueuePair(const QueuePairOptions& options) {
+  if (options.send_work > limits().send_work_max ||
+      options.receive_work > limits().receive_work_max) {
+    return absl::OutOfRangeError("more work than limits().send_work_max or receive_work_max");
+  }
+  QueuePairOptions fitted = options;
+  fitted.initiator_depth = std::min(options.initiator_depth, limits().reads_in_flight_max);
+  fitted.responder_resources = std::min(options.responder_resources, limits().reads_in_flight_max);
+  const uint64_t handle = queue_pairs_.Insert(nullptr);
+  if (handle == kNoHandle) return absl::ResourceExhaustedError("no more queue pairs");
+  const QueuePairId id{handle};
+  *queue_pairs_.Find(handle) = std::make_unique<QueuePair>(id, fitted, commons_);
+  return id;
+}
+
+absl::Status VerbsFabric::DestroyQueuePair(QueuePairId id) {
+  QueuePair* queue_pair = Find(id);
+  if (queue_pair == nullptr) return UnknownQueuePair();
+  rendezvous_.GiveUp(id);
+  while (PollDevice()) {
+  }
+  by_number_.erase(queue_pair->number());
+  queue_pair->Destroy();
+  commons_.outbox.EraseEventsIf(
+      [id](const RendezvousEvent& event) { return event.queue_pair == id; });
+  queue_pairs_.Erase(static_cast<uint64_t>(id));
+  return absl::OkStatus();
+}
+
+absl::Status VerbsFabric::Connect(QueuePairId id, const Address& local, const Address& peer,
+                                  ConstBytes private_data, Time deadline) {
+  const QueuePair* queue_pair = Find(id);
+  if (queue_pair == nullptr) return UnknownQueuePair();
+  if (!queue_pair->IsUnused()) return AlreadyUsed();
+  return rendezvous_.Connect(id, local, peer, private_data, deadline);
+}
+
+absl::Status VerbsFabric::Accept(RequestId request, QueuePairId id, ConstBytes private_data) {
+  const QueuePair* queue_pair = Find(id);
+  if (queue_pair == nullptr) return UnknownQueuePair();
+  if (!queue_pair->IsUnused()) return AlreadyUsed();
+  return rendezvous_.Accept(request, id, private_data);
+}
+
+// --- progress ---
+
+size_t VerbsFabric::Poll(absl::Span<Completion> completions) {
+  size_t count = Take(completions);
+  if (count < completions.size()) {
+    Progress();
+    count += Take(completions.subspan(count));
+  }
+  Signal();
+  return count;
+}
+
+size_t VerbsFabric::Take(absl::Span<Completion> completions) {
+  size_t count = 0;
+  while (count < completions.size() && commons_.outbox.HasCompletions()) {
+    const Completion& taken = completions[count++] = commons_.outbox.TakeCompletion();
+    if (QueuePair* queue_pair = Find(taken.queue_pair)) queue_pair->OnPolled(taken.opcode);
+  }
+  return count;
+}
+
+bool VerbsFabric::PollRendezvous(RendezvousEvent& event) {
+  if (!commons_.outbox.TakeEvent(event)) return false;
+  if (event.type == RendezvousType::kEstablished) {
+    if (QueuePair* queue_pair = Find(event.queue_pair)) queue_pair->OnAnnounced();
+  }
+  Signal();
+  return true;
+}
+
+bool VerbsFabric::PollDevice() {
+  std::array<ibv_wc, kCompletionsAtOnce> found;
+  const size_t count = commons_.completion_queues.Poll(absl::MakeSpan(found));
+  for (size_t i = 0; i < count; ++i) {
+    const auto owner = by_number_.find(found[i].qp_num);
+    if (owner == by_number_.end()) continue;
+    if (QueuePair* queue_pair = Find(owner->second)) queue_pair->OnCompletion(found[i]);
+  }
+  return count == found.size();
+}
+
+void VerbsFabric::Progress() {
+  (void)PollDevice();
+  if (!commons_.outbox.HasCompletions()) {
+    Look();
+    // What came between the last poll and the wish to be told of arrivals tells nobody.
+    if (!commons_.completion_queues.armed()) {
+      commons_.completion_queues.Arm();
+      (void)PollDevice();
+    }
+  }
+  RunDeadlines();
+}
+
+// What the device tells besides completions.
+void VerbsFabric::LookAtDevice() {
+  ibv_async_event event;
+  while (commons_.calls().get_async_event(commons_.device->context(), &event) == 0) {
+    const ibv_event_type type = event.event_type;
+    const bool of_queue_pair = type >= IBV_EVENT_QP_FATAL && type <= IBV_EVENT_SQ_DRAINED;
+    const uint32_t number = of_queue_pair ? event.element.qp->qp_num : 0;
+    commons_.calls().ack_async_event(&event);
+    if (!of_queue_pair) continue;
+    const auto owner = by_number_.find(number);
+    if (owner == by_number_.end()) continue;
+    if (QueuePair* queue_pair = Find(owner->second)) queue_pair->OnAsynchronous(type);
+  }
+}
+
+// The device's own word on a queue pair comes before the manager's, which only knows that it is
+// over.
+void VerbsFabric::Look() {
+  const auto device_first = [this] {
+    LookAtDevice();
+    while (PollDevice()) {
+    }
+  };
+  device_first();
+  while (rendezvous_.OnEvent(device_first)) {
+  }
+}
+
+Time VerbsFabric::NextDeadline() const {
+  Time next = rendezvous_.NextDeadline();
+  auto& queue_pairs = const_cast<VerbsFabric*>(this)->queue_pairs_;
+  queue_pairs.ForEach([&](uint64_t, const std::unique_ptr<QueuePair>& each) {
+    next = std::min(next, each->flush_deadline());
+  });
+  return next;
+}
+
+void VerbsFabric::RunDeadlines() {
+  const Time now = Now();
+  rendezvous_.OnDeadlines(now);
+  queue_pairs_.ForEach([&](uint64_t, const std::unique_ptr<QueuePair>& each) {
+    if (each->flush_deadline() <= now) each->OnFlushDeadline();
+  });
+}
+
+void VerbsFabric::Signal() {
+  const bool wanted = commons_.outbox.HasCompletions() || commons_.outbox.HasEvents();
+  if (wanted == signalled_) return;
+  signalled_ = wanted;
+  uint64_t count = 1;
+  if (wanted) {
+    (void)!write(signal_fd_, &count, sizeof count);
+  } else {
+    (void)!read(signal_fd_, &count, sizeof count);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Fabric>> MakeVerbsFabric(const VerbsOptions& options) {
+  const Calls& calls = options.calls == nullptr ? LibraryCalls() : *options.calls;
+  ESDP_ASSIGN_OR_RETURN(std::unique_ptr<Device> device, Device::Open(calls, options.device));
+  auto fabric = std::make_unique<VerbsFabric>(std::move(device));
+  ESDP_RETURN_IF_ERROR(fabric->Open());
+  return std::unique_ptr<Fabric>(std::move(fabric));
+}
+
+}  // namespace esdp::fabric::verbs

@@ -1,0 +1,23 @@
+#ifndef ESDP_IMPL_FABRIC_VERBS_VERBS_FABRIC_H_
+#define ESDP_IMPL_FABRIC_VERBS_VERBS_FABRIC_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "impl/fabric/port.h"
+#include "impl/fabric/verbs/calls.h"
+
+namespace esdp::fabric::verbs {
+
+struct VerbsOptions {
+  std::string device;            // as ibv_devices prints it; empty: the first with an active port
+  const Calls* calls = nullptr;  // null: the libraries
+};
+
+// Opens an RDMA device through librdmacm. NotFound when there is none, or none of that name.
+absl::StatusOr<std::unique_ptr<Fabric>> MakeVerbsFabric(const VerbsOptions& options = {});
+
+}  // namespace esdp::fabric::verbs
+
+#endif  // ESDP_IMPL_FABRIC_VERBS_VERBS_FABRIC_H_
