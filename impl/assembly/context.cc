@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "impl/assembly/fabric_name.h"
+#include "impl/base/status.h"
 #include "impl/fabric/qpip/qpip_fabric.h"
 #include "impl/fabric/sim/sim_fabric.h"
 #include "impl/fabric/sim/world.h"
@@ -41,7 +42,10 @@ absl::StatusOr<std::unique_ptr<fabric::Fabric>> MakeFabric(const ContextOptions&
                                                            const std::shared_ptr<World>& world) {
   if (world != nullptr) return fabric::sim::MakeSimFabric(world);
   if (name.transport == Transport::kVerbs) {
-    return fabric::verbs::MakeVerbsFabric({.device = name.device});
+    auto fabric = fabric::verbs::MakeVerbsFabric({.device = name.device});
+    if (fabric.ok()) return fabric;
+    return MakeError(ErrorKind::kFabric,
+                     "verbs: " + std::string(FromAbsl(fabric.status().message())));
   }
   fabric::qpip::QpipOptions qpip;
   qpip.congestion_control = options.congestion_control;
