@@ -59,6 +59,8 @@ ROOMS = [
     Room("impl/fabric/sim/.*", [BASE, PORT, "impl/fabric/sim/.*"], [ABSEIL]),
     # Addresses as text: functions of their arguments.
     Room("impl/fabric/types[.]cc", [BASE, PORT], [ABSEIL, "arpa/inet[.]h", "netinet/in[.]h"]),
+    # Addresses as the system's calls take them.
+    Room("impl/fabric/socket_address.*", [BASE, PORT], ["netinet/in[.]h", "sys/socket[.]h"]),
     Room("impl/fabric/.*", [BASE, PORT], [ABSEIL]),
     # Threads and waiting live in progress; the private buffers are mapped, so that untouched ones cost nothing.
     Room(
