@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "impl/base/clock.h"
+#include "impl/fabric/outbox.h"
 #include "impl/fabric/qpip/lingering.h"
 #include "impl/fabric/qpip/options.h"
-#include "impl/fabric/outbox.h"
 #include "impl/fabric/qpip/poller.h"
 #include "impl/fabric/qpip/receiver.h"
 #include "impl/fabric/qpip/region_table.h"
