@@ -25,6 +25,7 @@ size_t Connection::AdvertRoom() const {
 }
 
 bool Connection::MayAdvertise() const {
+  if (!mode_policy_.wants_adverts()) return false;
   if (!peer_may_read_ || modes_.permits().source_adverts == AdvertAllowance::kNone) return false;
   if (AdvertRoom() == 0 && !source_.outstanding()) return false;  // SinkAvails have taken it all
   // [R15.1] The peer waits for us to read, and the application for something else: an advert
@@ -160,7 +161,7 @@ void Connection::OnModeChange(const wire::ModeChange& change, Actions& actions) 
   } else if (modes_.receive() == Mode::kBuffered && reader_.held() > 0) {
     Fail(Outcome::kPeerProtocol, "ModeChange: to Buffered with a SrcAvail outstanding", actions);
   } else if (led_to == Modes::Change::kSendRaised) {
-    mode_policy_.OnHint();
+    mode_policy_.OnRaised();
   } else if (led_to == Modes::Change::kReceiveLowered) {
     DropSinkAdverts(actions);  // [R5.22, R8.5.1]
     // Its master waits to hear that we know.

@@ -5,11 +5,17 @@ namespace esdp::sdp {
 void ModePolicy::Want(ModeWish send, ModeWish receive) {
   send_ = send;
   receive_ = receive;
+  raised_ = false;
 }
 
 void ModePolicy::OnHint() {
   hinted_ = true;
   refusals_ = 0;
+}
+
+void ModePolicy::OnRaised() {
+  raised_ = true;
+  OnHint();
 }
 
 void ModePolicy::OnRefused() {
@@ -20,6 +26,8 @@ void ModePolicy::OnRefused() {
 void ModePolicy::OnRead() { refusals_ = 0; }
 
 ModeWish ModePolicy::Target(Mode now, uint32_t large_sends) const {
+  // Two ends that want different things would change the mode for ever.
+  if (send_ == ModeWish::kBuffered && raised_) return ModeWish::kCombined;
   if (send_ != ModeWish::kAutomatic) return send_;
   if (now == Mode::kPipelined) {
     return refusals_ >= kRefusalsToCombined ? ModeWish::kCombined : ModeWish::kPipelined;
@@ -53,7 +61,7 @@ bool ModePolicy::Hints(Mode receive, uint32_t large_receives) const {
 
 void ModePolicy::AddTo(Digest& digest) const {
   digest.Add(static_cast<uint8_t>(send_)).Add(static_cast<uint8_t>(receive_));
-  digest.Add(refusals_).Add(hinted_);
+  digest.Add(refusals_).Add(hinted_).Add(raised_);
 }
 
 }  // namespace esdp::sdp

@@ -25,10 +25,13 @@ class ModePolicy {
   void Want(ModeWish send, ModeWish receive);
 
   // --- what the peer's answers say about our send half ---
-  void OnHint();     // REQ_PIPE, or the sink has ended Buffered
+  void OnHint();     // REQ_PIPE
+  void OnRaised();   // the sink has ended Buffered: it is not asked for a second time
   void OnRefused();  // SendSm that was not the answer to a cancel
   void OnRead();     // an advert was read to its end
 
+  // Whether to advertise at all where the mode allows it.
+  bool wants_adverts() const { return send_ != ModeWish::kBuffered; }
   // The mode to change to now, if any. `large_sends`: waiting or under way.
   std::optional<Mode> NextSend(Mode now, uint32_t large_sends) const;
   // Of the half in which we are the sink. `large_receives`: posted and waiting.
@@ -45,6 +48,7 @@ class ModePolicy {
   ModeWish receive_ = ModeWish::kAutomatic;
   uint32_t refusals_ = 0;  // in a row
   bool hinted_ = false;
+  bool raised_ = false;  // since the wish was told
 };
 
 }  // namespace esdp::sdp

@@ -88,11 +88,12 @@ void SendHalf::OnAdvertsCancelled() {
 bool SendHalf::OnAdvertsRevoked(Actions& actions) {  // [R7.4.7, R8.3.2]
   while (!advertised_.empty()) {
     Piece piece = advertised_.TakeBack().piece;
-    Operation& operation = At(piece.number);
     taken_ -= piece.range.length;
-    operation.uncopied_end = std::min(operation.uncopied_end, taken_);
     piece.traits.length = piece.range.length;
     pieces_.PushFront(piece);
+  }
+  for (Operation& operation : operations_) {
+    operation.uncopied_end = std::min(operation.uncopied_end, taken_);
   }
   bool kept = true;
   for (size_t i = 0; i < operations_.size(); ++i) {

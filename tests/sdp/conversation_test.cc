@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "tests/sdp/pair.h"
+#include "tests/sdp/reached.h"
 
 // Whole conversations, everything about them drawn from a seed: sizes, thresholds, buffer counts,
 // who sends, how it ends, and in which order things happen. ESDP_SEED=n repeats one of them,
@@ -28,6 +29,13 @@ Seeds SeedsFromEnvironment() {
     seeds = {std::strtoull(text, nullptr, 10), 1};
   }
   return seeds;
+}
+
+ModeWish DrawWish(Random& random) {
+  const ModeWish wishes[] = {ModeWish::kAutomatic, ModeWish::kAutomatic, ModeWish::kAutomatic,
+                             ModeWish::kPipelined, ModeWish::kPipelined, ModeWish::kPipelined,
+                             ModeWish::kCombined,  ModeWish::kBuffered};
+  return wishes[random.Below(8)];
 }
 
 Config DrawConfig(Random& random, bool connecting) {
@@ -122,6 +130,8 @@ class Application {
       Receive();
     } else if (random_.Chance(1, 12) && !closed_) {
       asked_.push_back(side_.AskToAwaitUrgent());
+    } else if (asks_modes_ && random_.Chance(1, 20)) {
+      side_.Feed(AskMode{DrawWish(random_), DrawWish(random_)});
     } else if (shut_ && side_.saw_end_of_stream() && !closed_) {
       side_.AskToClose(false);
       closed_ = true;
@@ -129,6 +139,7 @@ class Application {
     return !closed_;
   }
 
+  void AskForModes() { asks_modes_ = true; }
   void Abort() {
     side_.AskToClose(true);
     closed_ = true;
@@ -174,6 +185,7 @@ class Application {
   uint64_t sends_left_;
   uint64_t depth_ = 1;
   bool may_cancel_ = false;
+  bool asks_modes_ = false;
   bool slow_reader_ = false;
   bool shut_ = false;
   bool closed_ = false;
@@ -211,6 +223,15 @@ void EndSomehow(Pair& pair, Application& a, Application& b, Random& random) {
   if (how == 3 && !a.closed()) a.CloseNow();
 }
 
+void CheckEndedInOrder(const Side& side) {
+  for (const Action& action : side.history()) {
+    const auto* end = std::get_if<Disconnect>(&action);
+    if (end != nullptr) {
+      EXPECT_TRUE(end->orderly) << end->reason;
+    }
+  }
+}
+
 // The bytes that arrived are the first of those sent, and all of them if `whole`.
 void CheckStream(const Side& from, const Side& to, bool whole) {
   const std::vector<std::byte> sent = from.SentStream();
@@ -224,50 +245,6 @@ void CheckStream(const Side& from, const Side& to, bool whole) {
   std::erase_if(urgent, [&](uint64_t place) { return place >= received.size(); });
   EXPECT_EQ(to.received_urgent(), urgent);
 }
-
-// Rare things that a campaign must have met, or it proves nothing.
-struct Reached {
-  uint64_t zero_copy = 0, send_sm = 0, expose_failures = 0, stalls = 0, updates = 0;
-  uint64_t urgent = 0, urgent_ahead = 0, raised = 0, lowered = 0, refused = 0;
-  uint64_t sink_adverts = 0, writes = 0, stale = 0, overridden = 0, transactions = 0;
-  uint64_t sink_cancels = 0, sink_cancel_acks = 0;
-  uint64_t partial_reads = 0, invalidates = 0, cancelled = 0, withdrawn_by_peer = 0, mixed = 0;
-
-  void Add(const Side& side) {
-    const Counters& counters = side.core().counters();
-    zero_copy += counters.bytes_sent_zero_copy;
-    send_sm += counters.send_sm_sent;
-    expose_failures += counters.expose_failures;
-    stalls += counters.credit_stalls;
-    updates += counters.credit_updates_sent;
-    urgent += counters.urgent_sent;
-    raised += counters.peer_resizes;
-    refused += side.Posted<wire::ChRcvBufAck>().size() - counters.receive_resizes;
-    lowered += counters.receive_resizes;
-    for (const wire::Message& data : side.Posted<wire::Data>()) {
-      urgent_ahead += data.base.flags == wire::kFlagOobPending ? 1u : 0u;
-    }
-    sink_adverts += counters.sink_adverts_sent;
-    stale += counters.stale_adverts;
-    overridden += counters.source_adverts_lost;
-    transactions += counters.transactions_received;
-    sink_cancels += counters.sink_cancels_sent;
-    writes += side.CountOf<Write>();
-    sink_cancel_acks += side.Posted<wire::SinkCancelAck>().size();
-    const size_t completions = side.Posted<wire::RdmaRdCompl>().size();
-    partial_reads += completions > counters.source_adverts_received ? 1u : 0u;
-    for (const Action& action : side.history()) {
-      if (const auto* send = std::get_if<sdp::Send>(&action)) {
-        invalidates += send->invalidate_key ? 1u : 0u;
-      } else if (const auto* withdraw = std::get_if<Withdraw>(&action)) {
-        withdrawn_by_peer += withdraw->already_invalidated ? 1u : 0u;
-      } else if (const auto* finish = std::get_if<FinishOperation>(&action)) {
-        cancelled += finish->outcome == Outcome::kCancelled ? 1u : 0u;
-        mixed += finish->bytes_zero_copy > 0 && finish->bytes_zero_copy < finish->bytes ? 1u : 0u;
-      }
-    }
-  }
-};
 
 class ConversationTest : public ::testing::Test {
  protected:
@@ -300,6 +277,8 @@ TEST_F(ConversationTest, EveryByteArrivesOnceAndInOrderAndBothSidesEndWithoutACa
     EXPECT_TRUE(pair.a.core().closed()) << ToString(pair.a.core().phase());
     EXPECT_TRUE(pair.b.core().closed()) << ToString(pair.b.core().phase());
     EXPECT_EQ(pair.a.pending() + pair.b.pending(), 0u) << "a stall";
+    CheckEndedInOrder(pair.a);
+    CheckEndedInOrder(pair.b);
     CheckStream(pair.a, pair.b, true);
     CheckStream(pair.b, pair.a, true);
     reached.Add(pair.a);
@@ -329,6 +308,48 @@ TEST_F(ConversationTest, EveryByteArrivesOnceAndInOrderAndBothSidesEndWithoutACa
   EXPECT_GT(reached.transactions, 0u);
   EXPECT_GT(reached.sink_cancels, 0u);
   EXPECT_GT(reached.sink_cancel_acks, 0u);
+}
+
+void WishForModes(Config& config, Random& random) {
+  config.as_deployed = random.Chance(1, 10);
+  config.mode_send = DrawWish(random);
+  config.mode_receive = DrawWish(random);
+}
+
+TEST_F(ConversationTest, WhateverModesBothSidesWishForAndInWhateverOrderNoByteIsLost) {
+  Reached reached;
+  ForEachSeed([&reached](uint64_t seed) {
+    if (seed % 2 != 0) return;
+    Random random(seed);
+    PairOptions options = DrawPair(random);
+    options.a.linger = options.b.linger = kDurationInfinite;
+    WishForModes(options.a, random);
+    WishForModes(options.b, random);
+    Pair pair(options, seed);
+    pair.Connect();
+    Application a(pair.a, random, UnitOf(options));
+    Application b(pair.b, random, UnitOf(options));
+    a.AskForModes();
+    b.AskForModes();
+
+    Converse(pair, a, b, random);
+
+    EXPECT_TRUE(pair.a.core().closed() && pair.b.core().closed());
+    EXPECT_EQ(pair.a.pending() + pair.b.pending(), 0u) << "a stall";
+    CheckEndedInOrder(pair.a);
+    CheckEndedInOrder(pair.b);
+    CheckStream(pair.a, pair.b, true);
+    CheckStream(pair.b, pair.a, true);
+    reached.Add(pair.a);
+    reached.Add(pair.b);
+  });
+
+  if (HasFailure() || SeedsFromEnvironment().count < kConversations) return;
+  EXPECT_GT(reached.many_adverts, 0u);
+  EXPECT_GT(reached.cancels, 0u);
+  EXPECT_GT(reached.revoked_whole, 0u);
+  EXPECT_GT(reached.mode_changes, 0u);
+  EXPECT_GT(reached.buffered, 0u);
 }
 
 TEST_F(ConversationTest, AnEndAtAnyMomentFinishesEveryOperationAndKeepsThePrefix) {

@@ -128,6 +128,16 @@ TEST(ModePolicyTest, AWishIsReachedOneLegalStepAtATime) {
   EXPECT_EQ(policy.NextSend(Mode::kCombined, 0), Mode::kPipelined);
 }
 
+TEST(ModePolicyTest, ASinkThatEndsBufferedIsNotAskedAgainUntilTheWishIsToldAnew) {
+  ModePolicy policy;
+  policy.Want(ModeWish::kBuffered, ModeWish::kAutomatic);
+  policy.OnRaised();
+  EXPECT_FALSE(policy.NextSend(Mode::kCombined, 0).has_value());
+  EXPECT_FALSE(policy.wants_adverts());
+  policy.Want(ModeWish::kBuffered, ModeWish::kAutomatic);
+  EXPECT_EQ(policy.NextSend(Mode::kCombined, 0), Mode::kBuffered);
+}
+
 TEST(ModePolicyTest, TheSinkEndsBufferedForALargeReceiveUnlessItWantsBuffered) {
   ModePolicy policy;
   EXPECT_FALSE(policy.NextReceive(Mode::kBuffered, 0).has_value());

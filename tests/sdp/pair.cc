@@ -192,6 +192,7 @@ void Pair::Deliver(Side& side, Side& peer) {
       if (exposure.key == *wire.invalidate) exposure.live = false;
     }
   }
+  side.mode_watch_.OnArrived(wire.message);
   side.Feed(MessageArrived{wire.message, buffer, kHeader,
                            static_cast<uint32_t>(wire.payload.size()), wire.invalidate});
 }

@@ -151,6 +151,7 @@ void Side::Feed(const Input& input) {
   Exposure& exposure = exposures_.at(advert);
   exposure.key = next_key_++;
   ++operations_.at(exposure.range.operation).exposures;
+  operations_.at(exposure.range.operation).was_exposed = true;
   Feed(Exposed{advert, {exposure.key, 0x1000 + exposure.range.offset}});
 }
 
@@ -211,14 +212,20 @@ void Side::Act(const sdp::Send& action) {
 }
 
 // [5] Both kinds together.
-void Side::CheckAdverts(const sdp::Send& send) const {
+void Side::CheckAdverts(const sdp::Send& send) {
   const wire::Body& body = send.message.body;
+  uint32_t payload = send.copied_bytes;
+  for (uint32_t i = 0; i < send.gather_count; ++i) payload += send.gather[i].length;
+  if (const char* fault = mode_watch_.OnSent(send.message, payload); fault != nullptr) {
+    ADD_FAILURE() << name_ << ": " << fault;
+  }
   if (!std::holds_alternative<wire::SrcAvail>(body) &&
       !std::holds_alternative<wire::SinkAvail>(body)) {
     return;
   }
   size_t outstanding = 0;
   for (const auto& [advert, exposure] : exposures_) outstanding += exposure.withdrawn ? 0u : 1u;
+  adverts_most_ = std::max(adverts_most_, outstanding);
   EXPECT_LE(outstanding, peer_max_adverts_) << name_ << ": more adverts than the peer can hold";
 }
 
@@ -320,7 +327,11 @@ void Side::Act(const FinishOperation& action) {
   if (operation.kind == SimOperation::Kind::kSend && action.outcome == Outcome::kDone) {
     EXPECT_EQ(action.bytes, operation.memory.size());
   }
-  if (operation.kind != SimOperation::Kind::kReceive) return;
+  if (operation.kind != SimOperation::Kind::kReceive) {
+    const bool dropped = action.outcome == Outcome::kCancelled && operation.was_exposed;
+    dropped_after_advert_ += dropped ? 1u : 0u;
+    return;
+  }
   if (action.bytes > 0) {
     EXPECT_EQ(action.stream_offset, received_.size()) << name_;
   }

@@ -10,6 +10,7 @@
 
 #include "impl/base/random.h"
 #include "impl/sdp/connection.h"
+#include "tests/sdp/mode_watch.h"
 
 // One of the two ends: a core, its application's memory, and its side of a simulated fabric. A
 // checker that knows only actions and inputs watches memory: no operation ends while anybody could
@@ -28,6 +29,7 @@ struct SimOperation {
   int reads = 0;
   int writes = 0;
   int exposures = 0;
+  bool was_exposed = false;
   std::optional<FinishOperation> result;
 };
 
@@ -64,7 +66,10 @@ class Side {
   bool finished(OperationId id) const { return operation(id).result.has_value(); }
   size_t pending() const { return pending_; }
   bool saw_end_of_stream() const { return saw_end_of_stream_; }
-  bool prepares = true;  // how PrepareReceives is answered
+  bool prepares = true;                                  // how PrepareReceives is answered
+  size_t adverts_most() const { return adverts_most_; }  // outstanding at once
+  // Sends that were shown to the peer and then ended without a byte.
+  uint64_t dropped_after_advert() const { return dropped_after_advert_; }
   // The bytes of all sends that were not cancelled, and of all receives, in order.
   std::vector<std::byte> SentStream() const;
   const std::vector<std::byte>& received_stream() const { return received_; }
@@ -137,7 +142,7 @@ class Side {
   bool Dropped(const SimOperation& operation) const;
   void CheckUrgent(const sdp::Send& send);
   void CheckOrder(const FinishOperation& action, SimOperation::Kind kind);
-  void CheckAdverts(const sdp::Send& send) const;
+  void CheckAdverts(const sdp::Send& send);
   // Where the peer's RDMA goes: nullptr, with a failure noted, where it may not.
   std::byte* Reached(const RemoteRange& remote, uint32_t length, Right right);
 
@@ -180,6 +185,9 @@ class Side {
   uint32_t next_key_ = 100;
   uint32_t last_sequence_ = 0;
   size_t peer_max_adverts_ = 255;
+  size_t adverts_most_ = 0;
+  ModeWatch mode_watch_;
+  uint64_t dropped_after_advert_ = 0;
   std::map<Timer, Time> timers_;
   int expose_failures_wanted_ = 0;  // out of 100
   Random chance_{1};
