@@ -97,7 +97,7 @@ void DrawEagerReaders(Random& random, Plan& plan) {
   plan.socket.zcopy_recv_min.reset();
   plan.socket.receive_buffer_bytes = 1024;
   plan.socket.receive_buffers = Pick<uint16_t>(random, {8, 16});
-  plan.weights = {Pick<uint32_t>(random, {2, 6}), 12, Pick<uint32_t>(random, {1, 6}), 0, 0, 2};
+  plan.weights = {Pick<uint32_t>(random, {2, 6}), 12, Pick<uint32_t>(random, {2, 8}), 1, 0, 2};
   plan.size_max = Pick<uint64_t>(random, {5000, 20'000});
   plan.acts_max = 30;
   plan.wait_all_chance = 0;
@@ -126,7 +126,7 @@ Plan DrawPlan(uint64_t seed) {
   DrawFaults(random, plan);
   plan.faults_last = milliseconds(random.Between(1, 50));
   DrawWorkload(random, plan);
-  if (random.Chance(1, 4)) DrawEagerReaders(random, plan);
+  if (random.Chance(1, 3)) DrawEagerReaders(random, plan);
   return plan;
 }
 
