@@ -95,6 +95,12 @@ ConnectionCounters CountersOf(const sdp::Connection& core) {
   to.messages_received = from.messages_received;
   to.source_adverts_sent = from.source_adverts_sent;
   to.source_adverts_received = from.source_adverts_received;
+  to.source_adverts_lost = from.source_adverts_lost;
+  to.sink_adverts_sent = from.sink_adverts_sent;
+  to.sink_adverts_received = from.sink_adverts_received;
+  to.sink_cancels_sent = from.sink_cancels_sent;
+  to.sink_cancels_received = from.sink_cancels_received;
+  to.stale_adverts = from.stale_adverts;
   to.send_sm_sent = from.send_sm_sent;
   to.send_sm_received = from.send_sm_received;
   to.payload_copies = from.payload_copies;

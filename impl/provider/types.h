@@ -114,7 +114,9 @@ struct ConnectionCounters {
   uint64_t bytes_received_copied = 0, bytes_received_zero_copy = 0;
   uint64_t sends_copied = 0, sends_zero_copy = 0, receives_copied = 0, receives_zero_copy = 0;
   uint64_t messages_sent = 0, messages_received = 0;
-  uint64_t source_adverts_sent = 0, source_adverts_received = 0;
+  uint64_t source_adverts_sent = 0, source_adverts_received = 0, source_adverts_lost = 0;
+  uint64_t sink_adverts_sent = 0, sink_adverts_received = 0;
+  uint64_t sink_cancels_sent = 0, sink_cancels_received = 0, stale_adverts = 0;
   uint64_t send_sm_sent = 0, send_sm_received = 0;
   uint64_t payload_copies = 0, payload_copy_bytes = 0;  // memcpy of payload by us, both directions
   uint64_t credit_stalls = 0, credit_updates_sent = 0, expose_failures = 0;

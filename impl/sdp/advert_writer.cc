@@ -1,5 +1,7 @@
 #include "impl/sdp/advert_writer.h"
 
+#include "impl/sdp/limits.h"
+
 namespace esdp::sdp {
 
 namespace {
@@ -77,6 +79,10 @@ AdvertWriter::Completion AdvertWriter::TakeRdmaWrCompl() {  // [R8.1.3]
   return completion;
 }
 
+void AdvertWriter::OnAcknowledged(uint32_t sequence) {
+  if (unheard_ && AtOrAfter(sequence, *unheard_)) unheard_.reset();
+}
+
 void AdvertWriter::OnSinkAvailCancel() {  // [R8.4.2, R8.4.3, R8.4.4]
   // [R8.4.6] A short RdmaWrCompl completes its advert: only the others count as dropped.
   const size_t completed = in_process() ? 1 : 0;
@@ -104,7 +110,7 @@ bool AdvertWriter::Holds() const {
 
 void AdvertWriter::AddTo(Digest& digest) const {
   digest.Add(live_.size()).Add(writes_in_flight_).Add(potential_non_discards_).Add(frozen_);
-  digest.Add(cancelled_).Add(ack_owed_);
+  digest.Add(cancelled_).Add(ack_owed_).Add(unheard_.has_value()).Add(unheard_.value_or(0));
   for (const Advert& advert : live_) {
     digest.Add(advert.length).Add(advert.written).Add(advert.remote.key);
     digest.Add(advert.remote.address);

@@ -57,6 +57,11 @@ class AdvertWriter {
   };
   // The oldest, in process, is complete: with room left too.
   Completion TakeRdmaWrCompl();
+  void OnCompletionPosted(uint32_t sequence) { unheard_ = sequence; }
+  void OnAcknowledged(uint32_t sequence);
+  // The peer has not heard of the last completion: the next SinkAvail is likely to come with its
+  // answer, and would void what is advertised meanwhile.
+  bool awaits_answer() const { return unheard_.has_value(); }
 
   // --- the peer takes them back ---
   // [8.4] One in process is still completed; the others are dropped and SinkCancelAck is owed. No
@@ -89,6 +94,7 @@ class AdvertWriter {
   uint32_t potential_non_discards_ = 0;
   uint32_t frozen_ = 0;  // P0
   uint64_t stale_ = 0;
+  std::optional<uint32_t> unheard_;
   bool cancelled_ = false;
   bool ack_owed_ = false;
 };

@@ -32,6 +32,7 @@ void Connection::Receive(const MessageArrived& arrived, Actions& actions) {
   waits_for_first_ = false;
   send_.OnAcknowledged(credits_.acknowledged_by_peer());
   modes_.OnAcknowledged(credits_.acknowledged_by_peer());
+  writer_.OnAcknowledged(credits_.acknowledged_by_peer());
 
   bool keeps_buffer = false;
   if (std::holds_alternative<wire::Data>(message.body)) {

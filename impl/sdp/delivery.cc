@@ -35,7 +35,7 @@ bool Connection::MayAdvertise() const {
 
 bool Connection::MayOffer() const {
   // [R7.4.1] A cancel must be Processed first.
-  if (source_.cancelling() || AdvertRoom() == 0) return false;
+  if (source_.cancelling() || AdvertRoom() == 0 || writer_.awaits_answer()) return false;
   const AdvertAllowance allowance = modes_.permits().source_adverts;
   return allowance == AdvertAllowance::kMany ||
          (allowance == AdvertAllowance::kOne && !source_.outstanding());

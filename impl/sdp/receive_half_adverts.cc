@@ -2,7 +2,8 @@
 #include "impl/sdp/wire/messages.h"
 
 // The receives that the peer may write to. One that was filled short ends there [8.1], so that the
-// next one's bytes follow it; one that must not end short has nothing shown behind it.
+// next one's bytes follow it; one that must not end short has nothing shown behind it, and is shown
+// only when nothing waits there.
 
 namespace esdp::sdp {
 
@@ -16,6 +17,8 @@ std::optional<ReceiveHalf::AdvertPlace> ReceiveHalf::NextToAdvertise() const {
     const Piece& before = pieces_[advertised_ - 1];
     if (before.number == piece.number || At(before.number).wait_all) return std::nullopt;
   }
+  // One at a time would have the peer take back at each what it has advertised for those behind.
+  if (operation.wait_all && advertised_ + 1 < pieces_.size()) return std::nullopt;
   AdvertPlace place;
   place.room.range = piece.range;
   if (piece.range.length > wire::kAdvertBytesMax) place.room.range.length = wire::kAdvertBytesMax;

@@ -175,6 +175,7 @@ void Connection::SendWrites(Actions& actions) {
       if (peer_.accepts_invalidate) send.invalidate_key = completion.finished_key;
       Stamp(send, SendKind::kControl, false);
       send_.OnWritesReported(send.message.base.sequence);
+      writer_.OnCompletionPosted(send.message.base.sequence);
       continue;
     }
     if (!waiting || room == 0 || !HasSlot(kWorkSlotsForControl)) return;

@@ -210,6 +210,12 @@ SocketStats SocketState::Stats() const {
   stats.messages_received = from.messages_received;
   stats.source_adverts_sent = from.source_adverts_sent;
   stats.source_adverts_received = from.source_adverts_received;
+  stats.source_adverts_lost = from.source_adverts_lost;
+  stats.sink_adverts_sent = from.sink_adverts_sent;
+  stats.sink_adverts_received = from.sink_adverts_received;
+  stats.sink_cancels_sent = from.sink_cancels_sent;
+  stats.sink_cancels_received = from.sink_cancels_received;
+  stats.stale_adverts = from.stale_adverts;
   stats.send_sm_sent = from.send_sm_sent;
   stats.send_sm_received = from.send_sm_received;
   stats.credit_stalls = from.credit_stalls;

@@ -87,6 +87,15 @@ TEST_F(AdvertWriterTest, WritesFollowEachOtherWithinTheOldestAdvert) {
 }
 
 // R8.1.3
+TEST_F(AdvertWriterTest, AnAnswerIsAwaitedUntilThePeerHasHeardOfTheLastCompletion) {
+  EXPECT_FALSE(writer_.awaits_answer());
+  writer_.OnCompletionPosted(0xffffffff);
+  writer_.OnAcknowledged(0xfffffffe);
+  EXPECT_TRUE(writer_.awaits_answer());
+  writer_.OnAcknowledged(0);
+  EXPECT_FALSE(writer_.awaits_answer());
+}
+
 TEST_F(AdvertWriterTest, AShortCompletionCompletesTheAdvertWhole) {
   Advert();
   WriteBytes(1);

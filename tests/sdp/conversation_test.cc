@@ -108,7 +108,7 @@ class Application {
  public:
   Application(Side& side, Random& random, uint32_t unit)
       : side_(side), random_(random), unit_(unit), sends_left_(random.Below(12)) {
-    may_cancel_ = random.Chance(1, 4);
+    may_cancel_ = random.Chance(1, 2);
     depth_ = random.Between(1, 4);
     slow_reader_ = random.Chance(1, 4);
   }
@@ -116,7 +116,7 @@ class Application {
   // Does something, or nothing. False: it is through.
   bool Act() {
     if (side_.core().closed()) return false;
-    if (may_cancel_ && !asked_.empty() && random_.Chance(1, 10)) {
+    if (may_cancel_ && !asked_.empty() && random_.Chance(1, 6)) {
       const size_t recent = std::min<size_t>(asked_.size(), 4);
       const OperationId operation = asked_[asked_.size() - 1 - random_.Below(recent)];
       side_.AskToCancel(operation, CancelMode::kIfNotStarted);
@@ -166,7 +166,7 @@ class Application {
   void Receive() {
     ReceiveOptions options;
     options.pieces = DrawPieces(random_, unit_);
-    options.wait_all = random_.Chance(1, 3);
+    options.wait_all = random_.Chance(1, 5);
     options.placeable = !random_.Chance(1, 6);
     options.path = DrawPath(random_);
     options.zcopy_min = DrawThreshold(random_);

@@ -67,8 +67,15 @@ TEST_F(ReceiveHalfAdvertsTest, EveryWaitingReceiveMayBeShownInOrder) {
 // R8.1.1
 TEST_F(ReceiveHalfAdvertsTest, NothingIsShownBehindAReceiveThatMustNotEndShort) {
   Ask(/*wait_all=*/true);
-  Ask();
   EXPECT_EQ(ShowAll(), 1);
+  Ask();
+  EXPECT_EQ(ShowAll(), 0);
+}
+
+TEST_F(ReceiveHalfAdvertsTest, AReceiveThatMustNotEndShortIsNotShownWhileOthersWaitBehindIt) {
+  Ask(/*wait_all=*/true);
+  Ask();
+  EXPECT_EQ(ShowAll(), 0);
 }
 
 TEST_F(ReceiveHalfAdvertsTest, OnlyOnePieceOfAReceiveIsShownAndNothingBehindIt) {
@@ -191,8 +198,8 @@ TEST_F(ReceiveHalfAdvertsTest, ACancelledReceiveThatWaitsForAllEndsWithWhatItHas
 
 TEST_F(ReceiveHalfAdvertsTest, CancellingAllSparesTheShownUntilTheyAreOutOfReach) {
   Ask(/*wait_all=*/true);
-  Ask();
   ShowAll();
+  Ask();
   half_.CancelAll(Outcome::kShutDown, actions_);
   EXPECT_TRUE(Finished().empty()) << "each in its turn, and the first can still be reached";
 

@@ -70,6 +70,42 @@ TEST_P(PathsTest, ZeroCopyOfOneMiBCopiesNoPayloadOnEitherSide) {
   EXPECT_EQ(source.source_adverts_sent, sink.source_adverts_received);
 }
 
+// Receives that wait are shown to the peer, which writes to them with no round trip.
+TEST_P(PathsTest, WaitingReceivesAreWrittenToAndNothingIsCopied) {
+  constexpr size_t kDepth = 4;
+  constexpr size_t kTransfers = 40;
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  std::vector<Memory*> from, to;
+  for (size_t i = 0; i < kDepth; ++i) {
+    from.push_back(&Make(client_, kMiB));
+    to.push_back(&Make(server_, kMiB));
+  }
+  std::vector<OpId> sends(kDepth), receives(kDepth);
+  const auto post = [&](size_t i) {
+    receives[i % kDepth] = server_.Recv(to[i % kDepth]->All(), RecvFlags::kNone, server_.Args());
+    from[i % kDepth]->Fill(i);
+    sends[i % kDepth] = client_.Send(from[i % kDepth]->All(), client_.Args());
+  };
+  for (size_t i = 0; i < kDepth; ++i) post(i);
+  for (size_t i = 0; i < kTransfers; ++i) {
+    const Event sent = End(client_, sends[i % kDepth]);
+    const Event received = End(server_, receives[i % kDepth]);
+    ASSERT_TRUE(sent.ok()) << sent.status();
+    ASSERT_TRUE(received.ok()) << received.status();
+    ASSERT_EQ(received.bytes, kMiB);
+    EXPECT_TRUE(WentByRdma(sent));
+    EXPECT_TRUE(WentByRdma(received));
+    EXPECT_TRUE(SameBytes(from[i % kDepth]->bytes, to[i % kDepth]->bytes));
+    if (i + kDepth < kTransfers) post(i + kDepth);
+  }
+  const SocketStats source = client_.socket.Stats();
+  const SocketStats sink = server_.socket.Stats();
+  EXPECT_GT(sink.sink_adverts_sent, 0u);
+  EXPECT_EQ(source.sink_adverts_received, sink.sink_adverts_sent);
+  EXPECT_EQ(sink.bytes_received_zero_copy, kTransfers * kMiB);
+  EXPECT_EQ(source.payload_copies + sink.payload_copies, 0u);
+}
+
 TEST_P(PathsTest, CopiedBytesOfRegisteredMemoryCostTheSenderNoCopyAndTheReceiverOne) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   const Ends ends = Transfer(kMiB, Path::kCopy);
