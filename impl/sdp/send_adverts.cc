@@ -150,6 +150,7 @@ void SendHalf::Drop(size_t index, Outcome outcome, Actions& actions) {
   for (size_t i = index + 1; i < operations_.size(); ++i) {
     operations_[i].begin -= length;
     operations_[i].end -= length;
+    operations_[i].uncopied_end = operations_[i].begin;  // nothing of them has left
   }
   asked_ -= length;
   ++dropped_;
