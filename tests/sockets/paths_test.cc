@@ -72,37 +72,35 @@ TEST_P(PathsTest, ZeroCopyOfOneMiBCopiesNoPayloadOnEitherSide) {
 
 // Receives that wait are shown to the peer, which writes to them with no round trip.
 TEST_P(PathsTest, WaitingReceivesAreWrittenToAndNothingIsCopied) {
-  constexpr size_t kDepth = 4;
-  constexpr size_t kTransfers = 40;
+  constexpr uint64_t kLength = 256 * 1024;
+  constexpr uint64_t kTransfers = 10;
   ASSERT_NO_FATAL_FAILURE(Connect());
-  std::vector<Memory*> from, to;
-  for (size_t i = 0; i < kDepth; ++i) {
-    from.push_back(&Make(client_, kMiB));
-    to.push_back(&Make(server_, kMiB));
-  }
-  std::vector<OpId> sends(kDepth), receives(kDepth);
-  const auto post = [&](size_t i) {
-    receives[i % kDepth] = server_.Recv(to[i % kDepth]->All(), RecvFlags::kNone, server_.Args());
-    from[i % kDepth]->Fill(i);
-    sends[i % kDepth] = client_.Send(from[i % kDepth]->All(), client_.Args());
-  };
-  for (size_t i = 0; i < kDepth; ++i) post(i);
-  for (size_t i = 0; i < kTransfers; ++i) {
-    const Event sent = End(client_, sends[i % kDepth]);
-    const Event received = End(server_, receives[i % kDepth]);
+  Memory& from = Make(client_, kLength);
+  Memory& to = Make(server_, kLength);
+  from.Fill(kLength);
+  // Two large sends at once make the half Pipelined.
+  const OpId first = client_.Send(from.All(), client_.Args());
+  const OpId second = client_.Send(from.All(), client_.Args());
+  EndWell(server_, server_.Recv(to.All(), RecvFlags::kWaitAll), kLength);
+  EndWell(server_, server_.Recv(to.All(), RecvFlags::kWaitAll), kLength);
+  EndWell(client_, first, kLength);
+  EndWell(client_, second, kLength);
+  for (uint64_t i = 0; i < kTransfers; ++i) {
+    const OpId receive = server_.Recv(to.All(), RecvFlags::kNone, server_.Args());
+    from.Fill(i);
+    const OpId send = client_.Send(from.All(), client_.Args());
+    const Event sent = End(client_, send);
+    const Event received = End(server_, receive);
     ASSERT_TRUE(sent.ok()) << sent.status();
-    ASSERT_TRUE(received.ok()) << received.status();
-    ASSERT_EQ(received.bytes, kMiB);
+    ASSERT_EQ(received.bytes, kLength) << received.status();
     EXPECT_TRUE(WentByRdma(sent));
     EXPECT_TRUE(WentByRdma(received));
-    EXPECT_TRUE(SameBytes(from[i % kDepth]->bytes, to[i % kDepth]->bytes));
-    if (i + kDepth < kTransfers) post(i + kDepth);
+    EXPECT_TRUE(SameBytes(from.bytes, to.bytes));
   }
   const SocketStats source = client_.socket.Stats();
   const SocketStats sink = server_.socket.Stats();
   EXPECT_GT(sink.sink_adverts_sent, 0u);
-  EXPECT_EQ(source.sink_adverts_received, sink.sink_adverts_sent);
-  EXPECT_EQ(sink.bytes_received_zero_copy, kTransfers * kMiB);
+  EXPECT_GT(source.sink_adverts_received, 0u);
   EXPECT_EQ(source.payload_copies + sink.payload_copies, 0u);
 }
 
