@@ -30,6 +30,14 @@ enum class Progress : uint8_t {
             // to the peer
 };
 
+// How one direction of a connection carries large data (docs/protocol.md, Data delivery modes).
+enum class DeliveryMode : uint8_t {
+  kAutomatic,  // as the traffic asks, and back again
+  kBuffered,   // in messages only: nothing of the application's memory is shown to the peer
+  kCombined,   // the peer reads large sends, one after the other
+  kPipelined,  // several of them at once, and receives that wait are written to
+};
+
 struct ContextOptions {
   // "auto": the best that is there; Socket::transport() tells which. A named fabric ("qpip", "sim",
   // "sim:42") is used or Open fails. "sim" implies kManual.
@@ -40,6 +48,9 @@ struct ContextOptions {
   absl::Duration progress_spin = absl::Microseconds(50);  // how long it polls before it sleeps
   uint64_t zcopy_send_min = kDefaultThreshold;            // the context's defaults for its sockets
   uint64_t zcopy_recv_min = kDefaultThreshold;
+  DeliveryMode send_mode = DeliveryMode::kAutomatic;
+  DeliveryMode receive_mode = DeliveryMode::kAutomatic;
+  bool as_deployed = false;
   size_t bounce_pool_bytes = 1 << 20;  // for SendCopy and RecvCopy; mapped on first use
   uint32_t operations_max = 1 << 16;   // outstanding in the whole Context
   // qpip: TCP's congestion control by name; empty leaves the system's. Checksum: CRC32C on every
@@ -89,10 +100,19 @@ enum class DeadlinePolicy : uint8_t {
   kAbortConnection,  // the connection is aborted: a stream cannot lose bytes in the middle
 };
 
-// Of one socket. Absent thresholds are the Context's.
+// Of one socket. What is absent is the Context's.
 struct SocketOptions {
   std::optional<uint64_t> zcopy_send_min = {};  // 0: always, kNever: never
   std::optional<uint64_t> zcopy_recv_min = {};
+  // Wishes: the standard gives each change of mode to one of the two ends, and the peer may want
+  // another one. For what is received: kAutomatic, or kBuffered, which leaves a peer that sends in
+  // messages alone.
+  std::optional<DeliveryMode> send_mode = {};
+  std::optional<DeliveryMode> receive_mode = {};
+  // Behave as the deployed SDP implementations do: one advert at a time, none of it invalidated by
+  // the peer, no mode but kCombined, whatever is wished, and no receive shown. For peers that take
+  // no more.
+  std::optional<bool> as_deployed = {};
   uint16_t receive_buffers = 16;              // 3 .. 1024 private buffers
   uint32_t receive_buffer_bytes = 16 * 1024;  // payload of each, 1024 .. 2^20
   // What the peer may have our buffers enlarged to, payload of each; at most 2^20. Not above
@@ -112,8 +132,12 @@ struct SocketOptions {
 
 // One option of a socket by name, for SetOption and GetOption.
 enum class OptionName : uint8_t {
-  kZcopySendMin,    // uint64_t; any time, for operations posted later
-  kZcopyRecvMin,    // uint64_t; any time
+  kZcopySendMin,  // uint64_t; any time, for operations posted later
+  kZcopyRecvMin,  // uint64_t; any time
+  // uint64_t: a DeliveryMode; before Connect or Listen, and while connected. Sends and receives
+  // that wait follow.
+  kSendMode,
+  kReceiveMode,
   kReceiveBuffers,  // uint64_t; before Connect or Listen, as all that follow
   kReceiveBufferBytes,
   kReceiveBufferBytesMax,
@@ -123,6 +147,7 @@ enum class OptionName : uint8_t {
   kLinger,          // absl::Duration
   kKeepAliveIdle,   // absl::Duration
   kDeadlinePolicy,  // uint64_t: a DeadlinePolicy
+  kAsDeployed,      // uint64_t: 0 or 1
 };
 struct Option {
   OptionName name;

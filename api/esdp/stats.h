@@ -28,8 +28,10 @@ struct SocketStats {
   uint64_t sink_adverts_received = 0;
   uint64_t sink_cancels_sent = 0;  // SinkAvailCancel: takes back all that the peer has not used
   uint64_t sink_cancels_received = 0;
-  uint64_t stale_adverts = 0;  // the peer's SinkAvails that data of ours had crossed
-  uint64_t send_sm_sent = 0;   // adverts that were answered with "send it in messages instead"
+  uint64_t stale_adverts = 0;      // the peer's SinkAvails that data of ours had crossed
+  uint64_t mode_changes_sent = 0;  // ModeChange
+  uint64_t mode_changes_received = 0;
+  uint64_t send_sm_sent = 0;  // adverts that were answered with "send it in messages instead"
   uint64_t send_sm_received = 0;
   uint64_t credit_stalls = 0;  // times that data waited for the peer's buffers
   uint64_t credit_updates_sent = 0;

@@ -11,6 +11,9 @@ constexpr uint32_t kSendWork = 64;
 constexpr uint32_t kInvalidateWork = 16;    // beside what the core counts
 constexpr uint16_t kReceiveBuffersMin = 3;  // sdp wire protocol, section 4.5
 
+static_assert(static_cast<int>(sdp::ModeWish::kPipelined) ==
+              static_cast<int>(ModeWish::kPipelined));
+
 template <typename T>
 T OrDefault(T wish, T fallback) {
   return wish == 0 ? fallback : wish;
@@ -62,6 +65,9 @@ Plan MakePlan(const ConnectionOptions& options, const fabric::Limits& limits, bo
   core.gather_max =
       AtMost32(limits.scatter_gather_max - 1, sdp::kGatherMax);  // the header is one entry
   core.initiator_speaks_first = limits.initiator_speaks_first;
+  core.as_deployed = options.as_deployed;
+  core.mode_send = static_cast<sdp::ModeWish>(options.send_mode);
+  core.mode_receive = static_cast<sdp::ModeWish>(options.receive_mode);
   core.can_expose = limits.reads_in_flight_max > 0;
   core.remote_invalidate = remote_invalidate;
   PlanBuffers(options, limits, core);
@@ -101,6 +107,8 @@ ConnectionCounters CountersOf(const sdp::Connection& core) {
   to.sink_cancels_sent = from.sink_cancels_sent;
   to.sink_cancels_received = from.sink_cancels_received;
   to.stale_adverts = from.stale_adverts;
+  to.mode_changes_sent = from.mode_changes_sent;
+  to.mode_changes_received = from.mode_changes_received;
   to.send_sm_sent = from.send_sm_sent;
   to.send_sm_received = from.send_sm_received;
   to.payload_copies = from.payload_copies;

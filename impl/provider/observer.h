@@ -52,6 +52,7 @@ struct Request {
     kClose,
     kAbort,
     kTaken,
+    kModes,
     kAlarm
   } kind = Kind::kTransfer;
   ConnectionId connection = ConnectionId::kNone;
@@ -60,10 +61,13 @@ struct Request {
   // happens. kAlarm: OnAlarm(tag) at `at`, which replaces an earlier one; kTimeInfinite clears it.
   // kTaken: the application owns this incoming connection now, so that it no longer counts against
   // its listener's backlog; every other request says so too.
+  // kModes: the delivery modes wished from now on.
   Transfer* transfer = nullptr;
   CancelMode cancel_mode = CancelMode::kIfNotStarted;
   uint64_t tag = 0;  // kCancel: of the transfer; kAlarm: the key
   Time at{};         // kAlarm
+  ModeWish send_mode = ModeWish::kAutomatic;
+  ModeWish receive_mode = ModeWish::kAutomatic;
 };
 
 }  // namespace esdp::provider

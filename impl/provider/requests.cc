@@ -11,6 +11,7 @@ constexpr uint64_t kPieceBytesMax = uint64_t{1} << 30;
 
 sdp::Path ToCore(Path path) { return static_cast<sdp::Path>(path); }
 sdp::CompleteAt ToCore(CompleteAt when) { return static_cast<sdp::CompleteAt>(when); }
+sdp::ModeWish ToCore(ModeWish wish) { return static_cast<sdp::ModeWish>(wish); }
 sdp::CancelMode ToCore(CancelMode mode) { return static_cast<sdp::CancelMode>(mode); }
 
 static_assert(static_cast<int>(sdp::Path::kZeroCopy) == static_cast<int>(Path::kZeroCopy));
@@ -51,6 +52,9 @@ void Requests::Execute(const Request& request) {
       return;
     case Request::Kind::kCancel:
       return Cancel(request, *endpoint);
+    case Request::Kind::kModes:
+      return driver_.Feed(*endpoint,
+                          sdp::AskMode{ToCore(request.send_mode), ToCore(request.receive_mode)});
     case Request::Kind::kShutdown:
       return Shutdown(*endpoint);
     case Request::Kind::kClose:

@@ -28,6 +28,7 @@ enum class Exposure : uint8_t { kPerOperation, kRegionKey, kNone };
 enum class Path : uint8_t { kByThreshold, kCopy, kZeroCopy };
 enum class CompleteAt : uint8_t { kReusable, kDelivered };
 enum class CancelMode : uint8_t { kIfNotStarted, kAbortConnection };
+enum class ModeWish : uint8_t { kAutomatic, kBuffered, kCombined, kPipelined };
 
 // How an operation or a connection ended. kOk or the root cause.
 enum class Ending : uint8_t {
@@ -102,6 +103,9 @@ struct ConnectionOptions {
   uint32_t receive_buffer_bytes = 16 * 1024 + 16;  // header included
   uint32_t receive_buffer_bytes_max = 0;           // the peer may ask for so much; 0: no change
   uint32_t peer_receive_buffer_bytes = 0;          // to ask of the peer; 0: as they are
+  ModeWish send_mode = ModeWish::kAutomatic;
+  ModeWish receive_mode = ModeWish::kAutomatic;
+  bool as_deployed = false;
   uint16_t send_buffers = 8;
   uint32_t coalesce_max = 2048;
   bool checksum = false;
@@ -117,6 +121,7 @@ struct ConnectionCounters {
   uint64_t source_adverts_sent = 0, source_adverts_received = 0, source_adverts_lost = 0;
   uint64_t sink_adverts_sent = 0, sink_adverts_received = 0;
   uint64_t sink_cancels_sent = 0, sink_cancels_received = 0, stale_adverts = 0;
+  uint64_t mode_changes_sent = 0, mode_changes_received = 0;
   uint64_t send_sm_sent = 0, send_sm_received = 0;
   uint64_t payload_copies = 0, payload_copy_bytes = 0;  // memcpy of payload by us, both directions
   uint64_t credit_stalls = 0, credit_updates_sent = 0, expose_failures = 0;

@@ -23,6 +23,10 @@ constexpr auto kPause = std::chrono::milliseconds(1);
 absl::StatusOr<std::shared_ptr<ContextState>> ContextState::Open(const ContextOptions& options,
                                                                  Transport transport,
                                                                  const MakeShard& make_shard) {
+  if (absl::Status status = SocketState::CheckModes(options.send_mode, options.receive_mode);
+      !status.ok()) {
+    return status;
+  }
   std::shared_ptr<ContextState> state(new ContextState(options, transport));
   provider::ShardOptions wanted;
   wanted.progress = options.progress == Progress::kManual ? provider::Progress::kManual

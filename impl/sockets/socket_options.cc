@@ -25,6 +25,7 @@ constexpr Bounds kPeerReceiveBufferBytesBounds{"peer_receive_buffer_bytes", 0, 1
 constexpr Bounds kSendBuffersBounds{"send_buffers", 1, 64};
 constexpr Bounds kCoalesceMaxBounds{"coalesce_max", 0, 1u << 20};
 constexpr Bounds kDeadlinePolicyBounds{"deadline_policy", 0, 1};
+constexpr Bounds kAsDeployedBounds{"as_deployed", 0, 1};
 constexpr uint32_t kPeerReceiveBufferBytesMin = 1024;
 constexpr uint32_t kHeaderBytes = 16;  // of the message in a private buffer, beside its payload
 
@@ -41,6 +42,29 @@ absl::Status CheckDuration(const char* name, absl::Duration value) {
                    std::string(name) + " must be longer than 0; InfiniteDuration is for ever");
 }
 
+absl::Status CheckSendMode(uint64_t mode) {
+  if (mode <= static_cast<uint64_t>(DeliveryMode::kPipelined)) return absl::OkStatus();
+  return MakeError(ErrorKind::kInvalidArgument,
+                   "send_mode is " + std::to_string(mode) + ": it must be a DeliveryMode");
+}
+
+absl::Status CheckReceiveMode(uint64_t mode) {
+  if (mode <= static_cast<uint64_t>(DeliveryMode::kBuffered)) return absl::OkStatus();
+  return MakeError(ErrorKind::kInvalidArgument,
+                   "receive_mode must be kAutomatic or kBuffered: between the others the sender "
+                   "chooses, by its send_mode");
+}
+
+bool IsMode(OptionName name) {
+  return name == OptionName::kSendMode || name == OptionName::kReceiveMode;
+}
+
+provider::ModeWish ToProvider(std::optional<DeliveryMode> mode) {
+  return static_cast<provider::ModeWish>(mode.value_or(DeliveryMode::kAutomatic));
+}
+static_assert(static_cast<int>(provider::ModeWish::kPipelined) ==
+              static_cast<int>(DeliveryMode::kPipelined));
+
 bool IsDuration(OptionName name) {
   return name == OptionName::kLinger || name == OptionName::kKeepAliveIdle;
 }
@@ -53,6 +77,15 @@ absl::Status Apply(const Option& option, SocketOptions& options) {
     case OptionName::kZcopySendMin:
     case OptionName::kZcopyRecvMin:
       return absl::OkStatus();
+    case OptionName::kSendMode:
+      options.send_mode = static_cast<DeliveryMode>(number());
+      return CheckSendMode(number());
+    case OptionName::kReceiveMode:
+      options.receive_mode = static_cast<DeliveryMode>(number());
+      return CheckReceiveMode(number());
+    case OptionName::kAsDeployed:
+      options.as_deployed = number() == 1;
+      return Check(kAsDeployedBounds, number());
     case OptionName::kReceiveBuffers:
       options.receive_buffers = static_cast<uint16_t>(number());
       return Check(kReceiveBuffersBounds, number());
@@ -98,8 +131,38 @@ absl::Status SocketState::CheckOptions(const SocketOptions& options) {
        }) {
     if (absl::Status status = Check(bounds, value); !status.ok()) return status;
   }
+  if (absl::Status status = CheckModes(options.send_mode.value_or(DeliveryMode::kAutomatic),
+                                       options.receive_mode.value_or(DeliveryMode::kAutomatic));
+      !status.ok()) {
+    return status;
+  }
   if (absl::Status status = CheckDuration("linger", options.linger); !status.ok()) return status;
   return CheckDuration("keep_alive_idle", options.keep_alive_idle);
+}
+
+absl::Status SocketState::CheckModes(DeliveryMode send, DeliveryMode receive) {
+  if (absl::Status status = CheckSendMode(static_cast<uint64_t>(send)); !status.ok()) return status;
+  return CheckReceiveMode(static_cast<uint64_t>(receive));
+}
+
+absl::Status SocketState::SetMode(const Option& option) {
+  const std::lock_guard order(modes_mutex_);
+  provider::Request request{.kind = provider::Request::Kind::kModes};
+  {
+    const std::lock_guard lock(mutex_);
+    SocketOptions changed = options_;
+    if (absl::Status status = Apply(option, changed); !status.ok()) return status;
+    if (phase_ != Phase::kNew && phase_ != Phase::kConnected) {
+      return MakeError(ErrorKind::kWrongState,
+                       "a delivery mode is set before Connect or Listen, or while connected");
+    }
+    options_ = changed;
+    if (phase_ == Phase::kNew) return absl::OkStatus();
+    request.send_mode = ToProvider(options_.send_mode);
+    request.receive_mode = ToProvider(options_.receive_mode);
+  }
+  SubmitToConnection(request);
+  return absl::OkStatus();
 }
 
 absl::Status SocketState::SetOption(const Option& option) {
@@ -110,6 +173,7 @@ absl::Status SocketState::SetOption(const Option& option) {
                                                       ? "this option takes an absl::Duration"
                                                       : "this option takes a uint64_t");
   }
+  if (IsMode(option.name)) return SetMode(option);
   if (option.name == OptionName::kZcopySendMin) zcopy_send_min_ = std::get<uint64_t>(option.value);
   if (option.name == OptionName::kZcopyRecvMin) zcopy_recv_min_ = std::get<uint64_t>(option.value);
   const std::lock_guard lock(mutex_);
@@ -131,6 +195,12 @@ absl::StatusOr<Option> SocketState::GetOption(OptionName name) const {
       return Option{name, zcopy_send_min_.load()};
     case OptionName::kZcopyRecvMin:
       return Option{name, zcopy_recv_min_.load()};
+    case OptionName::kSendMode:
+      return Option{name, static_cast<uint64_t>(*options_.send_mode)};
+    case OptionName::kReceiveMode:
+      return Option{name, static_cast<uint64_t>(*options_.receive_mode)};
+    case OptionName::kAsDeployed:
+      return Option{name, uint64_t{*options_.as_deployed}};
     case OptionName::kReceiveBuffers:
       return Option{name, uint64_t{options_.receive_buffers}};
     case OptionName::kReceiveBufferBytes:
@@ -171,6 +241,9 @@ provider::ConnectionOptions SocketState::ToConnectionOptions() const {
     const uint32_t wish = std::max(options_.peer_receive_buffer_bytes, kPeerReceiveBufferBytesMin);
     options.peer_receive_buffer_bytes = wish + kHeaderBytes;
   }
+  options.send_mode = ToProvider(options_.send_mode);
+  options.receive_mode = ToProvider(options_.receive_mode);
+  options.as_deployed = options_.as_deployed.value_or(false);
   options.send_buffers = options_.send_buffers;
   options.coalesce_max = options_.coalesce_max;
   options.checksum = context_->options().checksum;
@@ -216,6 +289,8 @@ SocketStats SocketState::Stats() const {
   stats.sink_cancels_sent = from.sink_cancels_sent;
   stats.sink_cancels_received = from.sink_cancels_received;
   stats.stale_adverts = from.stale_adverts;
+  stats.mode_changes_sent = from.mode_changes_sent;
+  stats.mode_changes_received = from.mode_changes_received;
   stats.send_sm_sent = from.send_sm_sent;
   stats.send_sm_received = from.send_sm_received;
   stats.credit_stalls = from.credit_stalls;

@@ -20,7 +20,12 @@ SocketState::SocketState(std::shared_ptr<ContextState> context, Family family,
       zcopy_recv_min_(options.zcopy_recv_min.value_or(context_->options().zcopy_recv_min)),
       options_(options),
       local_(Address::Any(family, 0)),
-      peer_(Address::Any(family, 0)) {}
+      peer_(Address::Any(family, 0)) {
+  const ContextOptions& defaults = context_->options();
+  options_.send_mode = options.send_mode.value_or(defaults.send_mode);
+  options_.receive_mode = options.receive_mode.value_or(defaults.receive_mode);
+  options_.as_deployed = options.as_deployed.value_or(defaults.as_deployed);
+}
 
 void SocketState::BecomeAccepted(provider::ConnectionId connection, const Address& local,
                                  const Address& peer) {

@@ -44,6 +44,7 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
  public:
   SocketState(std::shared_ptr<ContextState> context, Family family, const SocketOptions& options);
   static absl::Status CheckOptions(const SocketOptions& options);
+  static absl::Status CheckModes(DeliveryMode send, DeliveryMode receive);
 
   SocketId id() const { return id_; }
   void set_id(SocketId id) { id_ = id; }
@@ -104,6 +105,7 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
  private:
   enum class Phase : uint8_t { kNew, kListening, kConnecting, kConnected, kEnded };
 
+  absl::Status SetMode(const Option& option);
   provider::ConnectionOptions ToConnectionOptions() const;
   absl::Status CanTransfer(bool is_send) const;
   bool AtEndOfStream(bool is_send) const;
@@ -136,6 +138,9 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   std::atomic<uint64_t> bounce_copy_bytes_{0};
   std::atomic<provider::ConnectionId> connection_{provider::ConnectionId::kNone};
 
+  // From the change of a delivery mode until the shard has been told, so that it hears the last one
+  // last. Taken before mutex_.
+  std::mutex modes_mutex_;
   mutable std::mutex mutex_;
   SocketOptions options_;
   provider::ListenerId listener_ = provider::ListenerId::kNone;
