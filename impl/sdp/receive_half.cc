@@ -206,7 +206,7 @@ void ReceiveHalf::FinishReady(bool more_comes, bool end_of_stream, Counters& cou
     if (!operation.finished) {
       if (!IsReady(operation, more_comes, at_end)) return;
       if (operation.assigned < operation.length) DropPieces(first_number_);
-      Finish(operation, operation.outcome, at_end, actions);
+      Finish(operation, operation.outcome, at_end && NoBytesBehind(), actions);
       const bool mostly_read = 2 * operation.zero_copy > operation.assigned;
       if (operation.assigned > 0) {
         ++(mostly_read ? counters.receives_zero_copy : counters.receives_copied);
@@ -215,6 +215,14 @@ void ReceiveHalf::FinishReady(bool more_comes, bool end_of_stream, Counters& cou
     operations_.PopFront();
     ++first_number_;
   }
+}
+
+// Those behind it may have got the last bytes while it waited for its keys to die.
+bool ReceiveHalf::NoBytesBehind() const {
+  for (size_t i = 1; i < operations_.size(); ++i) {
+    if (operations_[i].assigned > 0) return false;
+  }
+  return true;
 }
 
 void ReceiveHalf::FinishAll(Outcome outcome, Actions& actions) {

@@ -130,6 +130,7 @@ class ReceiveHalf {
   void FinishEarly(Operation& operation, Actions& actions);
   void AfterFill(uint64_t number);
   bool IsReady(const Operation& operation, bool more_comes, bool at_end) const;
+  bool NoBytesBehind() const;  // behind the oldest operation
   void Finish(const Operation& operation, Outcome outcome, bool at_end, Actions& actions);
 
   GrowingRing<Operation> operations_;

@@ -32,8 +32,8 @@ class ReceiveHalfAdvertsTest : public ::testing::Test {
   }
   void Written(uint32_t bytes) { half_.OnWritten(bytes, counters_); }
   // What finishes now.
-  std::vector<FinishOperation> Finished() {
-    half_.FinishReady(false, false, counters_, actions_);
+  std::vector<FinishOperation> Finished(bool end_of_stream = false) {
+    half_.FinishReady(false, end_of_stream, counters_, actions_);
     return Take();
   }
   std::vector<FinishOperation> Take() {
@@ -148,6 +148,26 @@ TEST_F(ReceiveHalfAdvertsTest, PayloadThatTookTheAdvertsPlaceIsCopiedThereAndEnd
   ASSERT_EQ(finished.size(), 1u) << "the other one is still shown";
   EXPECT_EQ(finished[0].bytes, 100u);
   EXPECT_EQ(finished[0].bytes_zero_copy, 0u);
+}
+
+TEST_F(ReceiveHalfAdvertsTest, OnlyTheLastWithBytesTellsOfTheEndOfTheStream) {
+  Ask();
+  Ask();
+  ShowAll();
+  half_.CopyInstead(ReceiveBuffer{3}, 16, 100, actions_, counters_);
+  half_.CopyInstead(ReceiveBuffer{4}, 16, 35, actions_, counters_);
+  Take();
+  // The peer's DisConn has come before the keys were dead.
+  EXPECT_TRUE(Finished(/*end_of_stream=*/true).empty());
+  WithdrawnKey(0);
+  WithdrawnKey(1);
+
+  const auto finished = Finished(/*end_of_stream=*/true);
+  ASSERT_EQ(finished.size(), 2u);
+  EXPECT_EQ(finished[0].bytes, 100u);
+  EXPECT_FALSE(finished[0].end_of_stream);
+  EXPECT_EQ(finished[1].bytes, 35u);
+  EXPECT_TRUE(finished[1].end_of_stream);
 }
 
 TEST_F(ReceiveHalfAdvertsTest, AShownReceiveThatIsCancelledEndsOnlyWhenTheAdvertsAreGone) {
