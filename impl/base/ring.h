@@ -13,9 +13,9 @@
 // allocating.
 //
 // T must be default-constructible and movable. A slot that is left is set to T{}, so that what it
-// held is released at once. Indices count from the head. Both are values: copyable when T is, equal
-// when their elements are. Not thread-safe. As with the standard containers, an element that is not
-// there must not be asked for.
+// held is released at once, if it can hold anything. Indices count from the head. Both are values:
+// copyable when T is, equal when their elements are. Not thread-safe. As with the standard
+// containers, an element that is not there must not be asked for.
 
 namespace esdp {
 
@@ -76,7 +76,7 @@ class RingSlots {
   const_iterator end() const { return const_iterator(this, size_); }
 
   void PopFront() {
-    front() = T{};
+    Release(front());
     head_ = Place(1);
     --size_;
   }
@@ -91,13 +91,15 @@ class RingSlots {
   // Takes the tail out and returns it.
   T TakeBack() {
     --size_;
-    return std::exchange(slots_[Place(size_)], T{});
+    T taken = std::move(slots_[Place(size_)]);
+    Release(slots_[Place(size_)]);
+    return taken;
   }
 
   // Takes out the element at `index`; those behind it move up by one.
   void EraseAt(size_t index) {
     for (size_t i = index; i + 1 < size_; ++i) (*this)[i] = std::move((*this)[i + 1]);
-    back() = T{};
+    Release(back());
     --size_;
   }
 
@@ -128,12 +130,12 @@ class RingSlots {
     return *this;
   }
 
-  void Append(T value) {
+  void Append(T&& value) {
     slots_[Place(size_)] = std::move(value);
     ++size_;
   }
 
-  void Prepend(T value) {
+  void Prepend(T&& value) {
     head_ = head_ == 0 ? slots_.size() - 1 : head_ - 1;
     slots_[head_] = std::move(value);
     ++size_;
@@ -147,6 +149,10 @@ class RingSlots {
   }
 
  private:
+  static void Release(T& slot) {
+    if constexpr (!std::is_trivially_destructible_v<T>) slot = T{};
+  }
+
   size_t Place(size_t index) const {
     const size_t place = head_ + index;
     return place < slots_.size() ? place : place - slots_.size();

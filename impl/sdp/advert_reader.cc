@@ -155,14 +155,9 @@ const char* AdvertReader::OnData(uint32_t length) {  // [R17.4]
   return nullptr;
 }
 
-bool AdvertReader::brings_more() const {
-  return remainder_ > 0 || (refused_ && !cancelled_) || left() > 0;
-}
-
 // --- the whole ---
 
-bool AdvertReader::Holds() const {
-  if (fresh_ && adverts_.empty()) return false;
+bool AdvertReader::AdvertsHold() const {
   for (const Advert& advert : adverts_) {
     const bool ordered = advert.obtained <= advert.started && advert.started <= advert.length;
     if (!ordered || advert.inline_bytes >= advert.length) return false;

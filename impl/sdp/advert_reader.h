@@ -83,9 +83,11 @@ class AdvertReader {
   const char* OnData(uint32_t length);
 
   // Bytes will come without the application's doing.
-  bool brings_more() const;
+  bool brings_more() const {
+    return remainder_ > 0 || (refused_ && !cancelled_) || (held() > 0 && left() > 0);
+  }
 
-  bool Holds() const;
+  bool Holds() const { return adverts_.empty() ? !fresh_ : AdvertsHold(); }
   void AddTo(Digest& digest) const;
 
  private:
@@ -100,6 +102,7 @@ class AdvertReader {
   };
   // The first advert with bytes that no read was started for; held() if there is none.
   size_t Current() const;
+  bool AdvertsHold() const;
 
   GrowingRing<Advert> adverts_;  // not Processed
   bool fresh_ = false;

@@ -101,11 +101,11 @@ void AdvertWriter::DropAll() {
   cancelled_ = ack_owed_ = false;
 }
 
-bool AdvertWriter::Holds() const {
+bool AdvertWriter::LiveHold() const {
   for (size_t i = 1; i < live_.size(); ++i) {
     if (live_[i].written > 0) return false;
   }
-  return live_.empty() || live_.front().written <= live_.front().length;
+  return live_.front().written <= live_.front().length;
 }
 
 void AdvertWriter::AddTo(Digest& digest) const {

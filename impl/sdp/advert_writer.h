@@ -37,7 +37,8 @@ class AdvertWriter {
   Arrival OnSinkAvail(const wire::SinkAvail& advert, Legality legality, uint32_t length_min,
                       size_t adverts_max);
   size_t live() const { return live_.size(); }
-  uint64_t stale() const { return stale_; }  // discarded, from the start
+  bool idle() const { return live_.empty() && !ack_owed(); }  // nothing comes before payload
+  uint64_t stale() const { return stale_; }                   // discarded, from the start
 
   // A message with payload went out. Not while in process: RdmaWrCompl comes first.
   void OnPayloadPosted();
@@ -79,7 +80,7 @@ class AdvertWriter {
   void DropAll();
 
   uint32_t potential_non_discards() const { return potential_non_discards_; }
-  bool Holds() const;
+  bool Holds() const { return live_.empty() || LiveHold(); }
   void AddTo(Digest& digest) const;
 
  private:
@@ -88,6 +89,8 @@ class AdvertWriter {
     uint32_t written = 0;
     RemoteRange remote;
   };
+
+  bool LiveHold() const;
 
   GrowingRing<Advert> live_;
   size_t writes_in_flight_ = 0;

@@ -16,7 +16,7 @@ void Connection::Step(const Input& input, Time now, Actions& actions) {
   std::visit([&](const auto& it) { On(it, actions); }, input);
   Advance(actions);
   if (!ESDP_CHECK(Holds())) Fail(Outcome::kInternal, "an invariant does not hold", actions);
-  ArmTimers(actions);
+  if (!TimersStand()) ArmTimers(actions);
 }
 
 bool Connection::Move(PhaseCue cue) {

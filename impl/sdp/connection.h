@@ -80,12 +80,19 @@ class Connection : private ConnectionState {
   void RequeueAdverts(Actions& actions);
   // Adverts of either kind that we may still have outstanding at the peer [5].
   size_t AdvertRoom() const;
-  bool MayUseModes() const;
+  // [R19.1, R19.2, R19.3] Towards a deployed peer, or as one: Combined for ever. Both sides decide
+  // it from what both have declared.
+  bool MayUseModes() const {
+    return !config_.as_deployed && config_.max_adverts > 1 && !peer_.deployed();
+  }
   bool MayAdvertise() const;  // the front piece may go that way, perhaps later
   bool MayOffer() const;      // now
   void OfferAdvert(Actions& actions);
   bool HintsPipelined() const;
   void SendSourceCancel(Actions& actions);
+  bool ModesRest() const {
+    return mode_policy_.Rests(modes_.send(), modes_.receive(), send_.waiting());
+  }
   void SendModeChanges(Actions& actions);
   void PostModeChange(const wire::ModeChange& change, Actions& actions);
 
@@ -96,7 +103,10 @@ class Connection : private ConnectionState {
   void SendUrgentNotice(Actions& actions);
 
   // --- writing.cc: SinkAvails and RDMA Writes of both sides ---
-  bool MayOfferSink() const;
+  bool MayOfferSink() const {
+    return modes_.permits().sink_adverts == AdvertAllowance::kMany && MayOfferSinkNow();
+  }
+  bool MayOfferSinkNow() const;
   void OfferSink(Actions& actions);
   void OnSinkExposed(const Exposed& exposed, Actions& actions);
   bool MayRideAlong() const;
@@ -106,6 +116,9 @@ class Connection : private ConnectionState {
   void DropSinkAdverts(Actions& actions);
   AdvertWriter::Legality LegalityOfSinkAvail() const;
   bool OnSinkAvail(const wire::SinkAvail& advert, const MessageArrived& arrived, Actions& actions);
+  bool OwesSinkAnswers() const {
+    return writer_.cancelled() || writer_.ack_owed() || sink_.cancel_owed();
+  }
   void SendSinkAnswers(Actions& actions);
   bool WritesHavePrecedence(Actions& actions);
   void SendWrites(Actions& actions);
@@ -147,12 +160,20 @@ class Connection : private ConnectionState {
   void SendDisConn(Actions& actions);
   void SendUpdate(Actions& actions);
   void FinishSends(Actions& actions);
+  // Open, and neither timer has to be set anew.
+  bool TimersStand() const {
+    return IsOpen(phase_) && teardown_.NextDeadline() == close_armed_ &&
+           (!acknowledge_at_ || acknowledge_armed_ || acknowledgement_due_);
+  }
   void ArmTimers(Actions& actions);
-  bool HasSlot(uint32_t reserved) const;
-  bool MaySendControl() const;
+  size_t WorkPosted() const {
+    return posted_sends_.size() + reader_.reads_in_flight() + writer_.writes_in_flight();
+  }
+  bool HasSlot(uint32_t reserved) const { return WorkPosted() + reserved < config_.send_work_max; }
+  bool MaySendControl() const { return HasSlot(0) && credits_.MaySendControl(); }
   Send& NewSend(const wire::Body& body, Actions& actions);
   void Stamp(Send& send, SendKind kind, bool bare);
-  void SendBare(Actions& actions);
+  [[gnu::noinline]] void SendBare(Actions& actions);  // rare: its frame is no other's burden
 };
 
 }  // namespace esdp::sdp

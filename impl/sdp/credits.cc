@@ -35,23 +35,6 @@ const char* Credits::OnHeader(const wire::BaseHeader& header, bool bare) {
   return nullptr;
 }
 
-// [R4.2.1]
-int32_t Credits::available() const {
-  const int32_t credits =
-      int32_t{peer_buffers_} - static_cast<int32_t>(last_sent_ - peer_credit_base_);
-  return std::max(credits, 0);
-}
-
-// [R4.3.3, R4.3.4]
-bool Credits::MaySendPayload() const { return available() >= kCreditsForPayload; }
-
-// [R4.3.1, R4.3.2, R4.3.3]
-bool Credits::MaySendControl() const {
-  const int32_t credits = available();
-  if (credits >= kCreditsForControl) return true;
-  return credits >= kCreditsForUpdate && GivesCredits();
-}
-
 void Credits::Stamp(wire::BaseHeader& header, bool payload, bool bare) {
   const bool gives_more = PeerWouldKnow() > PeerKnows() + static_cast<int32_t>(bare_received_);
   restores_ = bare && !gives_more ? restores_ + 1 : 0;
@@ -67,14 +50,6 @@ void Credits::Stamp(wire::BaseHeader& header, bool payload, bool bare) {
     last_bare_sent_ = last_sent_;
     bare_unacknowledged_ = true;
   }
-}
-
-int32_t Credits::PeerKnows() const {
-  return int32_t{posted_told_} - static_cast<int32_t>(last_received_ - acknowledged_told_);
-}
-
-int32_t Credits::PeerWouldKnow() const {
-  return int32_t{posted_} - static_cast<int32_t>(last_received_ - AcknowledgementNow());
 }
 
 // [R4.4.1, R4.4.2, R4.4.3, R4.4.4]
@@ -104,11 +79,6 @@ Credits::Update Credits::EscapeDue() const {
   // By the same rule an esdp peer that heard a bare Data of ours may rest while it knows us at two.
   if (available() != kCreditsForPayload - 1 || !bare_unacknowledged_) return Update::kNone;
   return escaped_ ? Update::kLater : Update::kNow;
-}
-
-bool Credits::Holds() const {
-  return PeerWouldKnow() <= int32_t{posted_} && AtOrAfter(last_sent_, peer_acknowledged_) &&
-         AtOrAfter(last_received_, acknowledged_told_);
 }
 
 void Credits::AddTo(Digest& digest) const {

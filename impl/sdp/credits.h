@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "impl/base/digest.h"
+#include "impl/sdp/limits.h"
 #include "impl/sdp/wire/messages.h"
 
 namespace esdp::sdp {
@@ -28,9 +29,16 @@ class Credits {
   const char* OnHeader(const wire::BaseHeader& header, bool bare);
 
   // --- what may be sent now ---
-  int32_t available() const;
-  bool MaySendPayload() const;
-  bool MaySendControl() const;
+  int32_t available() const {  // [R4.2.1]
+    const int32_t credits =
+        int32_t{peer_buffers_} - static_cast<int32_t>(last_sent_ - peer_credit_base_);
+    return credits > 0 ? credits : 0;
+  }
+  bool MaySendPayload() const { return available() >= kCreditsForPayload; }  // [R4.3.4]
+  bool MaySendControl() const {  // [R4.3.1, R4.3.2, R4.3.3]
+    const int32_t credits = available();
+    return credits >= kCreditsForControl || (credits >= kCreditsForUpdate && GivesCredits());
+  }
 
   // Fills Bufs, MSeq and MSeqAck of a message that goes out now, and spends its credit.
   void Stamp(wire::BaseHeader& header, bool payload, bool bare);
@@ -41,6 +49,8 @@ class Credits {
   // bare Data for ever, so after the first few it is done at leisure: not before `LaterBy` delays.
   Update UpdateDue() const;
   uint32_t LaterBy() const;
+  // A message that left now would tell the peer of credits; without, no update is due.
+  bool GivesCredits() const { return PeerWouldKnow() > PeerKnows(); }
   // For a sender whose payload waits. Due when there are exactly two credits and the peer may
   // believe that it owes us nothing; later, when one was sent already that may have crossed.
   Update EscapeDue() const;
@@ -55,16 +65,22 @@ class Credits {
   uint32_t last_received() const { return last_received_; }
   uint32_t acknowledged_by_peer() const { return peer_acknowledged_; }
 
-  bool Holds() const;  // the invariants
+  bool Holds() const {  // the invariants
+    return PeerWouldKnow() <= int32_t{posted_} && AtOrAfter(last_sent_, peer_acknowledged_) &&
+           AtOrAfter(last_received_, acknowledged_told_);
+  }
   void AddTo(Digest& digest) const;
 
  private:
   // [R4.1.5]
   uint32_t AcknowledgementNow() const { return held_at_ ? *held_at_ : last_received_; }
   // Credits that the peer has left by our last header, and by the header we could send now.
-  int32_t PeerKnows() const;
-  int32_t PeerWouldKnow() const;
-  bool GivesCredits() const { return PeerWouldKnow() > PeerKnows(); }
+  int32_t PeerKnows() const {
+    return int32_t{posted_told_} - static_cast<int32_t>(last_received_ - acknowledged_told_);
+  }
+  int32_t PeerWouldKnow() const {
+    return int32_t{posted_} - static_cast<int32_t>(last_received_ - AcknowledgementNow());
+  }
 
   uint16_t posted_ = 0;
   uint16_t posted_told_ = 0;        // Bufs of our last header

@@ -12,12 +12,6 @@ namespace esdp::sdp {
 
 // --- what may be advertised ---
 
-// [R19.1, R19.2, R19.3] Towards a deployed peer, or as one: Combined for ever. Both sides decide it
-// from what both have declared.
-bool Connection::MayUseModes() const {
-  return !config_.as_deployed && config_.max_adverts > 1 && !peer_.deployed();
-}
-
 // [R5.13]
 size_t Connection::AdvertRoom() const {
   return peer_.max_adverts -

@@ -11,7 +11,7 @@ namespace esdp::sdp {
 
 void Connection::Advance(Actions& actions) {
   if (IsOpen(phase_)) {  // [R2.7.3]
-    Deliver(actions);
+    if (receive_.may_copy() || reader_.active() || !receive_.empty()) Deliver(actions);
     SendOut(actions);
   } else if (phase_ == Phase::kTimeWait) {
     Deliver(actions);
@@ -20,7 +20,7 @@ void Connection::Advance(Actions& actions) {
     MaybeReportClosed(actions);
     return;
   }
-  FinishSends(actions);
+  if (!send_.empty() || teardown_.disconn_left()) FinishSends(actions);
   // [R13.2.5] Not before our own DisConn has left, or what is behind it on the queue is lost.
   if (phase_ == Phase::kTimeWait && teardown_.disconn_left() && !disconnect_asked_) {
     disconnect_asked_ = true;
@@ -90,13 +90,6 @@ void Connection::RefuseAdvert() {
 
 // --- outbound ---
 
-bool Connection::HasSlot(uint32_t reserved) const {
-  return posted_sends_.size() + reader_.reads_in_flight() + writer_.writes_in_flight() + reserved <
-         config_.send_work_max;
-}
-
-bool Connection::MaySendControl() const { return HasSlot(0) && credits_.MaySendControl(); }
-
 Send& Connection::NewSend(const wire::Body& body, Actions& actions) {
   Send& send = std::get<Send>(actions.emplace_back(std::in_place_type<Send>));
   send.message.body = body;
@@ -132,18 +125,20 @@ void Connection::SendOut(Actions& actions) {
   // Behind both DisConns nobody needs to hear of us any more.
   if (waits_for_first_ || phase_ == Phase::kLastAck) return;
   if (reader_.active()) SendAnswers(actions);
-  SendResize(actions);
+  if (resize_in_.due() || !resize_out_.settled()) SendResize(actions);
   if (source_.cancel_owed()) SendSourceCancel(actions);
-  SendSinkAnswers(actions);
-  if (MayUseModes()) SendModeChanges(actions);
-  if (MayOfferSink()) OfferSink(actions);
-  if (sink_.offering()) return;
-  send_.LetAdvertise(MayAdvertise());
+  if (OwesSinkAnswers()) SendSinkAnswers(actions);
+  if (!ModesRest() && MayUseModes()) SendModeChanges(actions);
+  if (MayOfferSink()) {
+    OfferSink(actions);
+    if (sink_.offering()) return;
+  }
+  if (send_.has_pieces()) send_.LetAdvertise(MayAdvertise());
   if (!send_.drained() || writer_.in_process()) SendPayload(actions);
   if (source_.offering()) return;
   if (send_.has_urgent()) SendUrgentNotice(actions);
   if (teardown_.shut()) SendDisConn(actions);
-  SendUpdate(actions);
+  if (acknowledgement_due_ || stalled_ || credits_.GivesCredits()) SendUpdate(actions);
 }
 
 // [R15.2, R16.2] They wait for no receive.
@@ -172,7 +167,7 @@ void Connection::SendPayload(Actions& actions) {
   bool waits_for_credit = false;
   // [R5.9, R5.11] No payload while SrcAvails are outstanding, but the remainder of one that was
   // refused.
-  while (!WritesHavePrecedence(actions)) {
+  while (writer_.idle() || !WritesHavePrecedence(actions)) {
     const SendHalf::Next next = send_.NextPayload(teardown_.shut());
     if (next == SendHalf::Next::kNothing || !HasSlot(kWorkSlotsForControl)) break;
     if (next == SendHalf::Next::kAdvert && !MayOffer()) break;

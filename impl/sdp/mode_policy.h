@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_SDP_MODE_POLICY_H_
 #define ESDP_IMPL_SDP_MODE_POLICY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -32,6 +33,12 @@ class ModePolicy {
 
   // Whether to advertise at all where the mode allows it.
   bool wants_adverts() const { return send_ != ModeWish::kBuffered; }
+  // The common case, cheap to tell: neither NextSend nor NextReceive has a change, with `sends_max`
+  // sends waiting or under way, large or not.
+  bool Rests(Mode send, Mode receive, size_t sends_max) const {
+    return send == Mode::kCombined && receive != Mode::kBuffered && send_ == ModeWish::kAutomatic &&
+           refusals_ == 0 && !hinted_ && sends_max < 2;
+  }
   // The mode to change to now, if any. `large_sends`: waiting or under way.
   std::optional<Mode> NextSend(Mode now, uint32_t large_sends) const;
   // Of the half in which we are the sink. `large_receives`: posted and waiting.

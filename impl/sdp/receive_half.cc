@@ -237,13 +237,6 @@ void ReceiveHalf::FinishAll(Outcome outcome, Actions& actions) {
   advertised_ = 0;
 }
 
-bool ReceiveHalf::Holds() const {
-  if (advertised_ > pieces_.size() || (advertised_ > 0 && !unread_.empty())) return false;
-  if (operations_.empty()) return pieces_.empty();
-  const Operation& front = operations_.front();
-  return front.assigned <= front.length && front.in_flight <= front.assigned;
-}
-
 void ReceiveHalf::AddTo(Digest& digest) const {
   digest.Add(assigned_).Add(first_number_).Add(operations_.size()).Add(pieces_.size());
   digest.Add(advertised_);

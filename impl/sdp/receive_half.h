@@ -87,7 +87,12 @@ class ReceiveHalf {
   size_t buffers_held() const { return unread_.size(); }
   void DropUnread() { unread_.clear(); }
 
-  bool Holds() const;
+  bool Holds() const {
+    if (advertised_ > pieces_.size() || (advertised_ > 0 && !unread_.empty())) return false;
+    if (operations_.empty()) return pieces_.empty();
+    const Operation& front = operations_.front();
+    return front.assigned <= front.length && front.in_flight <= front.assigned;
+  }
   void AddTo(Digest& digest) const;
 
  private:

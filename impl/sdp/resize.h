@@ -18,6 +18,7 @@ class ResizeRequest {
   void Start(uint32_t size, uint32_t wish);
   uint32_t size() const { return size_; }
   bool outstanding() const { return outstanding_; }
+  bool settled() const { return wish_ == 0 && rises_to_ == 0; }  // never Due, and nothing Rises
 
   // To be asked once so much has been sent in messages that their size matters.
   bool Due(uint64_t bytes_sent) const;

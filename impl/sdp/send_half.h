@@ -100,10 +100,10 @@ class SendHalf {
   bool CarriesNextUrgent(OperationId operation) const;
   void FinishReady(Counters& counters, Actions& actions);  // what is done, in order
   void FinishAll(Outcome outcome, Actions& actions);       // the end: everything left
-
   // No byte is waiting to be emitted.
   bool drained() const { return pieces_.empty() && filled_.empty() && remainders_.empty(); }
   bool has_pieces() const { return !pieces_.empty(); }
+  size_t waiting() const { return pieces_.size() + advertised_.size(); }  // not below LargeSends
   uint32_t LargeSends() const;  // waiting or advertised, counted up to a few
   bool empty() const { return operations_.empty(); }
   bool Holds() const;

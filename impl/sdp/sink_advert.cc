@@ -147,8 +147,6 @@ std::optional<uint64_t> SinkAdvert::OnWithdrawn(AdvertId id) {
   return std::nullopt;
 }
 
-bool SinkAdvert::Holds() const { return cancel_ == Cancel::kNone || !outstanding_.empty(); }
-
 void SinkAdvert::AddTo(Digest& digest) const {
   const auto add = [&digest](const Advert& advert) {
     digest.Add(static_cast<uint32_t>(advert.id)).Add(advert.operation_number);

@@ -74,7 +74,7 @@ class SinkAdvert {
   std::optional<uint64_t> OnWithdrawn(AdvertId id);
 
   uint32_t non_discards() const { return non_discards_; }
-  bool Holds() const;
+  bool Holds() const { return cancel_ == Cancel::kNone || !outstanding_.empty(); }
   void AddTo(Digest& digest) const;
 
  private:

@@ -127,8 +127,7 @@ std::optional<uint64_t> SourceAdvert::OnWithdrawn(AdvertId id) {
 
 // --- the whole ---
 
-bool SourceAdvert::Holds() const {
-  if (cancelling() && !outstanding()) return false;
+bool SourceAdvert::AdvertsHold() const {
   for (const Advert& advert : adverts_) {
     if (uint64_t{advert.acknowledged} + advert.inline_bytes >= advert.range.length) return false;
   }

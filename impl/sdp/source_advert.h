@@ -68,7 +68,7 @@ class SourceAdvert {
   // The number of the operation that the advert was of, if it was one of ours.
   std::optional<uint64_t> OnWithdrawn(AdvertId id);
 
-  bool Holds() const;
+  bool Holds() const { return outstanding() ? AdvertsHold() : !cancelling(); }
   void AddTo(Digest& digest) const;
 
  private:
@@ -89,6 +89,7 @@ class SourceAdvert {
     uint64_t operation_number = 0;
   };
 
+  bool AdvertsHold() const;
   const char* CheckCompletion(uint32_t bytes, std::optional<uint32_t> invalidated_key) const;
   // The oldest is Processed.
   void WithdrawOldest(bool already_invalidated, Actions& actions);

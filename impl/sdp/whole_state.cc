@@ -6,8 +6,7 @@ namespace esdp::sdp {
 
 bool Connection::Holds() const {
   if (credits_.posted() > config_.receive_buffers) return false;
-  const size_t work = posted_sends_.size() + reader_.reads_in_flight() + writer_.writes_in_flight();
-  if (work > config_.send_work_max) return false;
+  if (WorkPosted() > config_.send_work_max) return false;
   if (sink_.outstanding() != receive_.advertised()) return false;
   if (source_.count() + sink_.outstanding() > peer_.max_adverts) return false;
   return sink_.Holds() && writer_.Holds() && credits_.Holds() && send_.Holds() && source_.Holds() &&

@@ -11,10 +11,10 @@ namespace esdp::sdp {
 
 // --- our SinkAvails ---
 
-bool Connection::MayOfferSink() const {
+bool Connection::MayOfferSinkNow() const {
   if (!shows_sinks_ || !config_.can_expose || !MayUseModes()) return false;
   // [R5.12]
-  if (modes_.permits().sink_adverts != AdvertAllowance::kMany || !sink_.may_offer()) return false;
+  if (!sink_.may_offer()) return false;
   // [R13.1.2] No advert behind our DisConn, and none for a stream that has ended.
   if (teardown_.disconn_sent() || teardown_.peer_shut() || teardown_.closing()) return false;
   // [R8.1.1, R8.3.3] Not over a SrcAvail; nor where bytes wait that come first.
