@@ -23,7 +23,6 @@ namespace esdp {
 template <typename T>
 class RingSlots {
   static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no elements to refer to");
-
   template <typename Slots, typename Value>
   class Cursor {
    public:
@@ -76,7 +75,7 @@ class RingSlots {
   const_iterator end() const { return const_iterator(this, size_); }
 
   void PopFront() {
-    Release(front());
+    if constexpr (kHolds) front() = T{};
     head_ = Place(1);
     --size_;
   }
@@ -90,16 +89,15 @@ class RingSlots {
 
   // Takes the tail out and returns it.
   T TakeBack() {
-    --size_;
-    T taken = std::move(slots_[Place(size_)]);
-    Release(slots_[Place(size_)]);
+    T taken = std::move(back());
+    EraseAt(size_ - 1);
     return taken;
   }
 
   // Takes out the element at `index`; those behind it move up by one.
   void EraseAt(size_t index) {
     for (size_t i = index; i + 1 < size_; ++i) (*this)[i] = std::move((*this)[i + 1]);
-    Release(back());
+    if constexpr (kHolds) back() = T{};
     --size_;
   }
 
@@ -149,15 +147,12 @@ class RingSlots {
   }
 
  private:
-  static void Release(T& slot) {
-    if constexpr (!std::is_trivially_destructible_v<T>) slot = T{};
-  }
-
   size_t Place(size_t index) const {
     const size_t place = head_ + index;
     return place < slots_.size() ? place : place - slots_.size();
   }
 
+  static constexpr bool kHolds = !std::is_trivially_destructible_v<T>;
   std::vector<T> slots_;
   size_t head_ = 0;
   size_t size_ = 0;
@@ -197,7 +192,6 @@ class GrowingRing : public RingSlots<T> {
   void MakeRoom() {
     if (this->full()) this->Grow(this->empty() ? kFirstCapacity : 2 * this->capacity());
   }
-
   static constexpr size_t kFirstCapacity = 4;
 };
 

@@ -50,7 +50,7 @@ class AdvertReader {
   size_t held() const { return adverts_.size(); }
   bool fresh() const { return fresh_; }
   // Bytes of the advert being read that no read has been started for, and that may be read now.
-  uint32_t left() const;
+  uint32_t left() const { return adverts_.empty() ? 0 : LeftOfCurrent(); }
   // A fresh advert's inline bytes are used: they belong to the caller now.
   Inline UseInline();
   // They are read again: their buffer belongs to the caller now.
@@ -83,9 +83,7 @@ class AdvertReader {
   const char* OnData(uint32_t length);
 
   // Bytes will come without the application's doing.
-  bool brings_more() const {
-    return remainder_ > 0 || (refused_ && !cancelled_) || (held() > 0 && left() > 0);
-  }
+  bool brings_more() const { return remainder_ > 0 || (refused_ && !cancelled_) || left() > 0; }
 
   bool Holds() const { return adverts_.empty() ? !fresh_ : AdvertsHold(); }
   void AddTo(Digest& digest) const;
@@ -102,6 +100,7 @@ class AdvertReader {
   };
   // The first advert with bytes that no read was started for; held() if there is none.
   size_t Current() const;
+  uint32_t LeftOfCurrent() const;
   bool AdvertsHold() const;
 
   GrowingRing<Advert> adverts_;  // not Processed

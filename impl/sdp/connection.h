@@ -149,6 +149,7 @@ class Connection : private ConnectionState {
 
   // --- departure.cc: what follows from it ---
   void Advance(Actions& actions);
+  [[gnu::noinline]] void MaybeDisconnect(Actions& actions);
   void Deliver(Actions& actions);
   bool ReadAdvert(Actions& actions);
   bool SettleInlineBytes(uint32_t first_read_bytes, Actions& actions);

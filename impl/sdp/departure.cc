@@ -21,11 +21,14 @@ void Connection::Advance(Actions& actions) {
     return;
   }
   if (!send_.empty() || teardown_.disconn_left()) FinishSends(actions);
-  // [R13.2.5] Not before our own DisConn has left, or what is behind it on the queue is lost.
-  if (phase_ == Phase::kTimeWait && teardown_.disconn_left() && !disconnect_asked_) {
-    disconnect_asked_ = true;
-    actions.emplace_back(Disconnect{true, Outcome::kDone, ""});
-  }
+  if (phase_ == Phase::kTimeWait) MaybeDisconnect(actions);
+}
+
+// [R13.2.5] Not before our own DisConn has left, or what is behind it on the queue is lost.
+void Connection::MaybeDisconnect(Actions& actions) {
+  if (!teardown_.disconn_left() || disconnect_asked_) return;
+  disconnect_asked_ = true;
+  actions.emplace_back(Disconnect{true, Outcome::kDone, ""});
 }
 
 // --- inbound ---

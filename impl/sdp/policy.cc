@@ -1,19 +1,8 @@
 #include "impl/sdp/policy.h"
 
 #include "impl/sdp/config.h"
-#include "impl/sdp/limits.h"
 
 namespace esdp::sdp {
-
-SendRoute ChooseSendRoute(const SendTraits& piece, const SendLimits& limits) {
-  const bool wanted = piece.path == Path::kZeroCopy ||
-                      (piece.path == Path::kByThreshold && piece.zcopy_min != Config::kNever &&
-                       piece.length >= piece.zcopy_min);
-  if (wanted && piece.exposable && limits.may_advertise && piece.length >= kSourceAdvertBytesMin) {
-    return SendRoute::kAdvertise;
-  }
-  return piece.length <= limits.coalesce_max ? SendRoute::kCopy : SendRoute::kGather;
-}
 
 bool ReadsIntoRoom(const ReceiveRoom& room, uint64_t advert_left, bool reads_possible) {
   if (!reads_possible || !room.placeable || room.path == Path::kCopy) return false;

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
+#include "impl/sdp/config.h"
 #include "impl/sdp/ids.h"
+#include "impl/sdp/limits.h"
 
 // Which path bytes take. Decisions only, from numbers that are handed in: the mechanism is
 // elsewhere.
@@ -29,7 +31,15 @@ struct SendLimits {
   bool may_advertise = false;  // the fabric can expose and the peer may read
 };
 
-SendRoute ChooseSendRoute(const SendTraits& piece, const SendLimits& limits);
+inline SendRoute ChooseSendRoute(const SendTraits& piece, const SendLimits& limits) {
+  const bool wanted = piece.path == Path::kZeroCopy ||
+                      (piece.path == Path::kByThreshold && piece.zcopy_min != Config::kNever &&
+                       piece.length >= piece.zcopy_min);
+  if (wanted && piece.exposable && limits.may_advertise && piece.length >= kSourceAdvertBytesMin) {
+    return SendRoute::kAdvertise;
+  }
+  return piece.length <= limits.coalesce_max ? SendRoute::kCopy : SendRoute::kGather;
+}
 
 // What a receive piece looks like to the policy: the place where the next byte goes.
 struct ReceiveRoom {
