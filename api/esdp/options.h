@@ -48,6 +48,10 @@ struct ContextOptions {
   absl::Duration progress_spin = absl::Microseconds(50);  // how long it polls before it sleeps
   uint64_t zcopy_send_min = kDefaultThreshold;            // the context's defaults for its sockets
   uint64_t zcopy_recv_min = kDefaultThreshold;
+  // Learn from what sends cost, in time, from which size on they go zero-copy, for each connection:
+  // zcopy_send_min is where it starts. What a socket's own zcopy_send_min says, 0, kNever, and the
+  // path of an operation are held to. About one send in 32 goes the other way, to compare.
+  bool adaptive_threshold = false;
   DeliveryMode send_mode = DeliveryMode::kAutomatic;
   DeliveryMode receive_mode = DeliveryMode::kAutomatic;
   bool as_deployed = false;
@@ -104,6 +108,7 @@ enum class DeadlinePolicy : uint8_t {
 struct SocketOptions {
   std::optional<uint64_t> zcopy_send_min = {};  // 0: always, kNever: never
   std::optional<uint64_t> zcopy_recv_min = {};
+  std::optional<bool> adaptive_threshold = {};
   // Wishes: the standard gives each change of mode to one of the two ends, and the peer may want
   // another one. For what is received: kAutomatic, or kBuffered, which leaves a peer that sends in
   // messages alone.
@@ -132,8 +137,9 @@ struct SocketOptions {
 
 // One option of a socket by name, for SetOption and GetOption.
 enum class OptionName : uint8_t {
-  kZcopySendMin,  // uint64_t; any time, for operations posted later
-  kZcopyRecvMin,  // uint64_t; any time
+  kZcopySendMin,       // uint64_t; any time, for operations posted later
+  kZcopyRecvMin,       // uint64_t; any time
+  kAdaptiveThreshold,  // uint64_t: 0 or 1; any time, for operations posted later
   // uint64_t: a DeliveryMode; before Connect or Listen, and while connected. Sends and receives
   // that wait follow.
   kSendMode,

@@ -113,6 +113,7 @@ ConnectionCounters CountersOf(const sdp::Connection& core) {
   to.send_sm_received = from.send_sm_received;
   to.payload_copies = from.payload_copies;
   to.payload_copy_bytes = from.payload_copy_bytes;
+  to.adaptive_threshold = from.adaptive_threshold;
   to.credit_stalls = from.credit_stalls;
   to.credit_updates_sent = from.credit_updates_sent;
   to.expose_failures = from.expose_failures;

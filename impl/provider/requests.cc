@@ -122,6 +122,7 @@ void Requests::AskPiece(Endpoint& endpoint, const Transfer& transfer, const Memo
                                         .path = ToCore(transfer.path),
                                         .complete_at = ToCore(transfer.complete_at),
                                         .zcopy_min = transfer.zcopy_min,
+                                        .adaptive = transfer.adaptive,
                                         .urgent = transfer.urgent});
   } else {
     driver_.Feed(endpoint, sdp::AskReceive{.piece = piece,

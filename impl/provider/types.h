@@ -78,6 +78,7 @@ struct Transfer {
   CompleteAt complete_at = CompleteAt::kReusable;
   CancelMode at_deadline = CancelMode::kIfNotStarted;
   std::span<const Piece> pieces;  // one at least; its length may be 0
+  bool adaptive = false;          // send: the threshold is learned, from zcopy_min on
   uint64_t zcopy_min = 0;         // the threshold in force; ~0 is never
   Time deadline = kTimeInfinite;
 
@@ -125,6 +126,7 @@ struct ConnectionCounters {
   uint64_t send_sm_sent = 0, send_sm_received = 0;
   uint64_t payload_copies = 0, payload_copy_bytes = 0;  // memcpy of payload by us, both directions
   uint64_t credit_stalls = 0, credit_updates_sent = 0, expose_failures = 0;
+  uint64_t adaptive_threshold = 0;  // in force; 0: none is learned
   uint64_t receive_resizes = 0, peer_resizes = 0;
   uint64_t urgent_sent = 0, urgent_received = 0;
 };

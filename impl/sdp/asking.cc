@@ -22,6 +22,8 @@ void Connection::On(const AskSend& ask, Actions& actions) {
     if (!ask.more) FinishNow(ask.piece.operation, OutcomeAfterEnd(), actions);
   } else if (teardown_.shut()) {
     send_.AskRefused(ask, Outcome::kShutDown);
+  } else if (ask.adaptive) {
+    AskAdaptiveSend(ask);
   } else {
     send_.Ask(ask);
   }

@@ -9,6 +9,7 @@ namespace esdp::sdp {
 
 void Connection::Step(const Input& input, Time now, Actions& actions) {
   now_ = now;
+  const size_t first = actions.size();
   const bool answered = !(source_.offering() || sink_.offering()) ||
                         std::holds_alternative<Exposed>(input) ||
                         std::holds_alternative<ExposeFailed>(input);
@@ -17,6 +18,7 @@ void Connection::Step(const Input& input, Time now, Actions& actions) {
   Advance(actions);
   if (!ESDP_CHECK(Holds())) Fail(Outcome::kInternal, "an invariant does not hold", actions);
   if (!TimersStand()) ArmTimers(actions);
+  if (threshold_.waits()) LearnFromEnds(actions, first);
 }
 
 bool Connection::Move(PhaseCue cue) {

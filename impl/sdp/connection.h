@@ -68,6 +68,10 @@ class Connection : private ConnectionState {
   void On(const AskClose& ask, Actions& actions);
   void On(const TimerFired& fired, Actions& actions);
 
+  // --- adaptive_routes.cc ---
+  void AskAdaptiveSend(AskSend ask);
+  void LearnFromEnds(const Actions& actions, size_t first);
+
   // --- delivery.cc: our adverts, and the modes of both halves ---
   void On(const Exposed& exposed, Actions& actions);
   void On(const ExposeFailed& failed, Actions& actions);

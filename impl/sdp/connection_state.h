@@ -6,6 +6,7 @@
 
 #include "impl/base/ring.h"
 #include "impl/base/time.h"
+#include "impl/sdp/adaptive_threshold.h"
 #include "impl/sdp/advert_reader.h"
 #include "impl/sdp/advert_writer.h"
 #include "impl/sdp/config.h"
@@ -55,6 +56,7 @@ class ConnectionState {
   AdvertWriter writer_;
   Modes modes_;
   ModePolicy mode_policy_;
+  AdaptiveThreshold threshold_;  // of sends that ask for it
   Teardown teardown_;
   UrgentOut urgent_out_;
   UrgentIn urgent_in_;

@@ -22,6 +22,7 @@ struct Counters {
   uint64_t mode_changes_sent = 0, mode_changes_received = 0;
   uint64_t send_sm_sent = 0, send_sm_received = 0;
   uint64_t payload_copies = 0, payload_copy_bytes = 0;  // CopyIn and CopyOut
+  uint64_t adaptive_threshold = 0;                      // in force; 0: none is learned
   uint64_t credit_stalls = 0, credit_updates_sent = 0;
   uint64_t expose_failures = 0;
   uint64_t receive_resizes = 0, peer_resizes = 0;  // ours by the peer's wish; the peer's by ours

@@ -69,6 +69,7 @@ struct AskSend {
   Path path = Path::kByThreshold;
   CompleteAt complete_at = CompleteAt::kReusable;
   uint64_t zcopy_min = 0;  // the threshold in force for this operation
+  bool adaptive = false;   // that one is only where learning starts; one piece by threshold teaches
   bool urgent = false;     // the operation's last byte is urgent; no piece of it is empty
 };
 

@@ -27,6 +27,7 @@ uint64_t Connection::digest() const {
   writer_.AddTo(digest);
   modes_.AddTo(digest);
   mode_policy_.AddTo(digest);
+  threshold_.AddTo(digest);
   teardown_.AddTo(digest);
   urgent_out_.AddTo(digest);
   urgent_in_.AddTo(digest);

@@ -25,6 +25,7 @@ constexpr Bounds kPeerReceiveBufferBytesBounds{"peer_receive_buffer_bytes", 0, 1
 constexpr Bounds kSendBuffersBounds{"send_buffers", 1, 64};
 constexpr Bounds kCoalesceMaxBounds{"coalesce_max", 0, 1u << 20};
 constexpr Bounds kDeadlinePolicyBounds{"deadline_policy", 0, 1};
+constexpr Bounds kAdaptiveThresholdBounds{"adaptive_threshold", 0, 1};
 constexpr Bounds kAsDeployedBounds{"as_deployed", 0, 1};
 constexpr uint32_t kPeerReceiveBufferBytesMin = 1024;
 constexpr uint32_t kHeaderBytes = 16;  // of the message in a private buffer, beside its payload
@@ -83,6 +84,8 @@ absl::Status Apply(const Option& option, SocketOptions& options) {
     case OptionName::kReceiveMode:
       options.receive_mode = static_cast<DeliveryMode>(number());
       return CheckReceiveMode(number());
+    case OptionName::kAdaptiveThreshold:
+      return Check(kAdaptiveThresholdBounds, number());
     case OptionName::kAsDeployed:
       options.as_deployed = number() == 1;
       return Check(kAsDeployedBounds, number());
@@ -179,8 +182,13 @@ absl::Status SocketState::SetOption(const Option& option) {
   const std::lock_guard lock(mutex_);
   SocketOptions changed = options_;
   if (absl::Status status = Apply(option, changed); !status.ok()) return status;
-  const bool any_time =
-      option.name == OptionName::kZcopySendMin || option.name == OptionName::kZcopyRecvMin;
+  if (option.name == OptionName::kZcopySendMin) own_threshold_ = true;
+  if (option.name == OptionName::kAdaptiveThreshold) {
+    adaptive_threshold_ = std::get<uint64_t>(option.value) == 1;
+  }
+  const bool any_time = option.name == OptionName::kZcopySendMin ||
+                        option.name == OptionName::kZcopyRecvMin ||
+                        option.name == OptionName::kAdaptiveThreshold;
   if (!any_time && phase_ != Phase::kNew) {
     return MakeError(ErrorKind::kWrongState, "this option is fixed by Connect and Listen");
   }
@@ -199,6 +207,8 @@ absl::StatusOr<Option> SocketState::GetOption(OptionName name) const {
       return Option{name, static_cast<uint64_t>(*options_.send_mode)};
     case OptionName::kReceiveMode:
       return Option{name, static_cast<uint64_t>(*options_.receive_mode)};
+    case OptionName::kAdaptiveThreshold:
+      return Option{name, uint64_t{adaptive_threshold_.load()}};
     case OptionName::kAsDeployed:
       return Option{name, uint64_t{*options_.as_deployed}};
     case OptionName::kReceiveBuffers:
@@ -226,7 +236,8 @@ absl::StatusOr<Option> SocketState::GetOption(OptionName name) const {
 SocketOptions SocketState::OptionsInForce() const {
   const std::lock_guard lock(mutex_);
   SocketOptions options = options_;
-  options.zcopy_send_min = zcopy_send_min_.load();
+  if (own_threshold_) options.zcopy_send_min = zcopy_send_min_.load();
+  options.adaptive_threshold = adaptive_threshold_.load();
   options.zcopy_recv_min = zcopy_recv_min_.load();
   return options;
 }
@@ -293,6 +304,7 @@ SocketStats SocketState::Stats() const {
   stats.mode_changes_received = from.mode_changes_received;
   stats.send_sm_sent = from.send_sm_sent;
   stats.send_sm_received = from.send_sm_received;
+  stats.adaptive_threshold = from.adaptive_threshold;
   stats.credit_stalls = from.credit_stalls;
   stats.credit_updates_sent = from.credit_updates_sent;
   stats.receive_resizes = from.receive_resizes;

@@ -18,6 +18,9 @@ SocketState::SocketState(std::shared_ptr<ContextState> context, Family family,
       family_(family),
       zcopy_send_min_(options.zcopy_send_min.value_or(context_->options().zcopy_send_min)),
       zcopy_recv_min_(options.zcopy_recv_min.value_or(context_->options().zcopy_recv_min)),
+      own_threshold_(options.zcopy_send_min.has_value()),
+      adaptive_threshold_(
+          options.adaptive_threshold.value_or(context_->options().adaptive_threshold)),
       options_(options),
       local_(Address::Any(family, 0)),
       peer_(Address::Any(family, 0)) {

@@ -133,6 +133,8 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   std::atomic<uint32_t> transfers_{0};
   std::atomic<uint64_t> zcopy_send_min_;
   std::atomic<uint64_t> zcopy_recv_min_;
+  std::atomic<bool> own_threshold_;  // zcopy_send_min was told for this socket
+  std::atomic<bool> adaptive_threshold_;
   // Copies between the application's memory and the bounce pool.
   std::atomic<uint64_t> bounce_copies_{0};
   std::atomic<uint64_t> bounce_copy_bytes_{0};

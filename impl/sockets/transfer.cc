@@ -102,6 +102,8 @@ absl::StatusOr<Operation*> SocketState::NewTransfer(EventType type, const Wishes
                               : provider::CancelMode::kIfNotStarted;
   operation.zcopy_min =
       (is_send ? zcopy_send_min_ : zcopy_recv_min_).load(std::memory_order_relaxed);
+  operation.adaptive = is_send && adaptive_threshold_.load(std::memory_order_relaxed) &&
+                       !own_threshold_ && operation.zcopy_min != 0 && operation.zcopy_min != kNever;
   operation.deadline = context_->ToShardTime(args.deadline);
   return made;
 }
