@@ -52,6 +52,25 @@ class Connections {
     return last_ = found->second;
   }
 
+  // The connection that waits for its peer at this listener. Few ever do.
+  Endpoint* FindReturning(fabric::ListenerId listener) {
+    Endpoint* returning = nullptr;
+    ForEach([&](Endpoint& endpoint) {
+      if (endpoint.return_listener == listener) returning = &endpoint;
+    });
+    return returning;
+  }
+
+  // The endpoint has another queue pair.
+  void Rename(Endpoint& endpoint, fabric::QueuePairId queue_pair) {
+    if (last_ == &endpoint) last_ = nullptr;
+    by_queue_pair_.erase(static_cast<uint64_t>(endpoint.queue_pair));
+    endpoint.queue_pair = queue_pair;
+    if (queue_pair != fabric::QueuePairId::kNone) {
+      by_queue_pair_[static_cast<uint64_t>(queue_pair)] = &endpoint;
+    }
+  }
+
   const Epitaph* FindEnded(ConnectionId id) const {
     for (const Epitaph& epitaph : ended_) {
       if (epitaph.id == id) return &epitaph;

@@ -159,10 +159,22 @@ void Driver::Act(Endpoint& endpoint, const sdp::FinishOperation& action) {
     if (operation.transfer->deadline != kTimeInfinite) timers_.ClearDeadline(action.operation);
     return FinishTransfer(endpoint, operation, action);
   }
+  if (operation.kind == Operation::Kind::kSuspend) return FinishSuspend(endpoint, action.outcome);
   if (operation.kind != Operation::Kind::kShutdown) return;
   const bool of_connection = IsOfConnection(action.outcome);
   const Failure own{EndingOfOperation(action.outcome), ""};
   observer_.OnShutDown(endpoint.id, of_connection ? RootCause(endpoint, action.outcome) : own);
+}
+
+void Driver::FinishSuspend(Endpoint& endpoint, sdp::Outcome outcome) {
+  // It rejects what waits there.
+  (void)fabric_.StopListening(std::exchange(endpoint.return_listener, fabric::ListenerId::kNone));
+  endpoint.early_return.reset();
+  if (IsOfConnection(outcome)) {
+    observer_.OnResumed(endpoint.id, RootCause(endpoint, outcome));
+  } else {
+    observer_.OnResumed(endpoint.id, ExplainSuspend(outcome, endpoint.peer));
+  }
 }
 
 void Driver::FinishTransfer(Endpoint& endpoint, const Operation& operation,

@@ -7,6 +7,7 @@
 
 #include "impl/base/ring.h"
 #include "impl/fabric/port.h"
+#include "impl/provider/connections.h"
 #include "impl/provider/endpoint.h"
 #include "impl/provider/observer.h"
 #include "impl/provider/operations.h"
@@ -29,8 +30,9 @@ class Driver {
  public:
   using Log = std::function<void(const std::string&)>;
 
-  Driver(fabric::Fabric& fabric, Observer& observer, const Log& log)
-      : fabric_(fabric), observer_(observer), log_(log) {}
+  // Of `connections` it needs only their names.
+  Driver(fabric::Fabric& fabric, Observer& observer, const Log& log, Connections& connections)
+      : fabric_(fabric), observer_(observer), log_(log), connections_(connections) {}
 
   // The instant that the following steps happen at.
   void SetNow(Time now) { now_ = now; }
@@ -67,6 +69,8 @@ class Driver {
   void Act(Endpoint& endpoint, const sdp::StartConnect& action);
   void Act(Endpoint& endpoint, const sdp::AcceptConnection& action);
   void Act(Endpoint& endpoint, const sdp::RejectConnection& action);
+  void Act(Endpoint& endpoint, const sdp::ReplaceQueuePair& action);
+  void Act(Endpoint& endpoint, const sdp::AwaitHello& action);
   void Act(Endpoint& endpoint, const sdp::ReportConnected& action);
   void Act(Endpoint& endpoint, const sdp::Disconnect& action);
   void Act(Endpoint& endpoint, const sdp::ReportClosed& action);
@@ -90,6 +94,7 @@ class Driver {
   void StageSend(Endpoint& endpoint, const fabric::SendWork& work,
                  std::span<const fabric::ScatterEntry> entries);
   void PostInvalidate(Endpoint& endpoint, sdp::AdvertId advert, uint32_t key);
+  void FinishSuspend(Endpoint& endpoint, sdp::Outcome outcome);
   void FinishTransfer(Endpoint& endpoint, const Operation& operation,
                       const sdp::FinishOperation& action);
   void Receive(Endpoint& endpoint, const fabric::Completion& completion);
@@ -98,6 +103,7 @@ class Driver {
   fabric::Fabric& fabric_;
   Observer& observer_;
   const Log& log_;
+  Connections& connections_;
   Time now_{};
   OperationTable operations_;
   Timers timers_;

@@ -18,14 +18,22 @@ sdp::RemoteRange ToCore(const fabric::RemoteRange& range) { return {range.key, r
 
 void Driver::Act(Endpoint& endpoint, const sdp::StartConnect& action) {
   Flush();
+  endpoint.connecting = true;
   std::array<std::byte, sdp::wire::kHelloBytes> hello{};
   size_t bytes = sdp::wire::Encode(action.hello, 0, hello);
   // [R25.1] Whole where it fits. A Hello's compact form is its beginning [R2.6.2].
   if (fabric_.limits().private_data_max < bytes) bytes = sdp::wire::kCompactHelloBytes;
   if (!endpoint.broken) {
+    Address local = endpoint.local;
+    Address peer = endpoint.peer;
+    if (action.port) {
+      // The old port may still be in use, perhaps by a listener: the Hello alone has it.
+      local.port = 0;
+      peer.port = *action.port;
+    }
     const absl::Status status =
-        fabric_.Connect(endpoint.queue_pair, endpoint.local, endpoint.peer,
-                        ConstBytes(hello).first(bytes), endpoint.connect_deadline);
+        fabric_.Connect(endpoint.queue_pair, local, peer, ConstBytes(hello).first(bytes),
+                        endpoint.connect_deadline);
     if (status.ok()) return;
     endpoint.evidence.NoteRefusal(status);
   }
@@ -50,8 +58,36 @@ void Driver::Act(Endpoint& endpoint, const sdp::AcceptConnection& action) {
 }
 
 void Driver::Act(Endpoint& endpoint, const sdp::RejectConnection& action) {
-  if (*endpoint.reason == '\0') endpoint.reason = action.reason;
+  if (endpoint.awaits_hello) {
+    Say("the return of " + fabric::ToString(endpoint.peer) + " is rejected: " + action.reason);
+  } else if (*endpoint.reason == '\0') {
+    endpoint.reason = action.reason;
+  }
   (void)fabric_.Reject(std::exchange(endpoint.request, fabric::RequestId::kNone), {});
+}
+
+void Driver::Act(Endpoint& endpoint, const sdp::ReplaceQueuePair&) {
+  Flush();  // whatever is collected is the old one's
+  (void)fabric_.DestroyQueuePair(endpoint.queue_pair);
+  endpoint.evidence = {};
+  endpoint.moved = true;
+  endpoint.awaits_hello = endpoint.ready = endpoint.disconnecting = endpoint.lost = false;
+  endpoint.connect_deadline = kTimeInfinite;  // the core has a bound of its own
+  const auto queue_pair = fabric_.CreateQueuePair(endpoint.options);
+  endpoint.broken = !queue_pair.ok();
+  if (endpoint.broken) endpoint.evidence.NoteRefusal(queue_pair.status());
+  connections_.Rename(endpoint, queue_pair.value_or(fabric::QueuePairId::kNone));
+  endpoint.exposures.Move(endpoint.queue_pair);
+}
+
+void Driver::Act(Endpoint& endpoint, const sdp::AwaitHello&) {
+  endpoint.awaits_hello = true;
+  endpoint.connecting = false;
+  endpoint.evidence = {};
+  if (!endpoint.early_return) return;
+  endpoint.request = endpoint.early_return->request;
+  answers_.PushBack(sdp::HelloArrived{endpoint.early_return->hello});
+  endpoint.early_return.reset();
 }
 
 void Driver::Act(Endpoint& endpoint, const sdp::ReportConnected&) {
@@ -73,7 +109,11 @@ void Driver::Act(Endpoint& endpoint, const sdp::Disconnect& action) {
   if (*endpoint.reason == '\0') endpoint.reason = action.reason;
   Flush();
   endpoint.disconnecting = true;
-  if (endpoint.lost || fabric_.Disconnect(endpoint.queue_pair, action.orderly).ok()) return;
+  if (endpoint.lost) {  // without a queue pair nothing would be heard of it
+    answers_.PushBack(sdp::ConnectionLost{.clean = true});
+    return;
+  }
+  if (fabric_.Disconnect(endpoint.queue_pair, action.orderly).ok()) return;
   if (endpoint.ready) return;  // the end has begun already, and its kDisconnected is on the way
   // It was never connected, so that nothing will be heard of it.
   if (endpoint.request != fabric::RequestId::kNone) (void)fabric_.Reject(endpoint.request, {});

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "impl/sdp/action.h"
+#include "impl/sdp/limits.h"
 
 namespace esdp::provider {
 namespace {
@@ -81,7 +82,7 @@ Plan MakePlan(const ConnectionOptions& options, const fabric::Limits& limits, bo
   plan.queue_pair.keep_alive_idle = options.keep_alive_idle;
   plan.pool = {.header_slots = plan.queue_pair.send_work,
                .send_buffers = core.send_buffers,
-               .receive_buffers = core.receive_buffers,
+               .receive_buffers = uint32_t{core.receive_buffers} + sdp::kSpareReceiveBuffers,
                .receive_buffer_bytes = core.receive_buffer_bytes};
   return plan;
 }
@@ -121,6 +122,7 @@ ConnectionCounters CountersOf(const sdp::Connection& core) {
   to.peer_resizes = from.peer_resizes;
   to.urgent_sent = from.urgent_sent;
   to.urgent_received = from.urgent_received;
+  to.resumptions = from.resumptions;
   return to;
 }
 

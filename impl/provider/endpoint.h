@@ -21,7 +21,7 @@ struct Endpoint {
   explicit Endpoint(const sdp::Config& config) : core(config) {}
 
   ConnectionId id = ConnectionId::kNone;
-  bool connecting = true;  // false: accepting
+  bool connecting = true;  // false: accepting; of the queue pair it has now
   Address local;
   Address peer;
 
@@ -38,6 +38,17 @@ struct Endpoint {
   bool ready = false;          // kEstablished was polled
   bool disconnecting = false;  // the core has asked for the end
   bool lost = false;           // no work is accepted and none is out
+
+  // On its way from one queue pair to the next (sdp wire protocol, section 12).
+  struct Return {  // the peer's request, which came before the old queue pair was gone
+    fabric::RequestId request = fabric::RequestId::kNone;
+    sdp::wire::Message hello;
+  };
+  fabric::QueuePairOptions options;                                // of every queue pair it gets
+  fabric::ListenerId return_listener = fabric::ListenerId::kNone;  // where the peer comes back
+  std::optional<Return> early_return;
+  bool awaits_hello = false;  // without a queue pair
+  bool moved = false;         // not on its first queue pair
 
   // The front end.
   ListenerId listener = ListenerId::kNone;

@@ -12,7 +12,7 @@ namespace esdp::provider {
 Engine::Engine(std::unique_ptr<fabric::Fabric> fabric, Observer& observer, Driver::Log log)
     : fabric_(std::move(fabric)),
       log_(std::move(log)),
-      driver_(*fabric_, observer, log_),
+      driver_(*fabric_, observer, log_, connections_),
       rendezvous_(*fabric_, driver_, connections_),
       requests_(driver_, connections_, rendezvous_, observer) {}
 

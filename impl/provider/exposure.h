@@ -33,6 +33,9 @@ class Exposures {
     remote_invalidate_ = remote_invalidate;
   }
 
+  // To another queue pair; nothing is shown on the old one any more.
+  void Move(fabric::QueuePairId queue_pair) { queue_pair_ = queue_pair; }
+
   std::optional<fabric::RemoteRange> Expose(fabric::Fabric& fabric, sdp::AdvertId advert,
                                             const ResolvedRange& range, sdp::Right right);
 

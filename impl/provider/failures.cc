@@ -104,6 +104,14 @@ Failure Loss(const Evidence& evidence, const std::string& begin) {
   return LossByCause(evidence, begin);
 }
 
+Failure ResumeFailure(const Evidence& evidence, const std::string& begin) {
+  const bool silent = evidence.cause == Cause::kNone || evidence.cause == Cause::kTimedOut ||
+                      evidence.cause == Cause::kPeerSilent;
+  const std::string cause =
+      evidence.cause == Cause::kNone ? "" : std::string(": ") + fabric::ToString(evidence.cause);
+  return {silent ? Ending::kPeerSilent : Ending::kPeerReset, begin + cause + Details(evidence)};
+}
+
 }  // namespace
 
 Failure Explain(Outcome outcome, const char* reason, const Evidence& evidence,
@@ -135,10 +143,32 @@ Failure Explain(Outcome outcome, const char* reason, const Evidence& evidence,
       return Loss(evidence, begin);
     case Outcome::kPeerProtocol:
       return {Ending::kPeerProtocol, begin + "the peer broke SDP: " + field + rule};
+    case Outcome::kResumeFailed:
+      return ResumeFailure(evidence, begin + "suspended and not resumed: " + rule);
+    case Outcome::kUnsupported:
     case Outcome::kInternal:
       break;
   }
   return {Ending::kInternal, begin + "a fault of this library: " + rule};
+}
+
+Failure ExplainSuspend(Outcome outcome, const Address& peer) {
+  const std::string begin = "moving the connection with " + fabric::ToString(peer) + ": ";
+  const Ending ending = EndingOfOperation(outcome);
+  switch (outcome) {
+    case Outcome::kUnsupported:
+      return {ending, begin +
+                          "the peer holds one advert at a time (MaxAdverts 1), as peers do that "
+                          "ignore SuspComm; or another move is under way"};
+    case Outcome::kDeadlineExceeded:
+      return {ending, begin +
+                          "it could not begin in time: the application must receive what has "
+                          "arrived, or transfers in process have not ended"};
+    case Outcome::kShutDown:
+      return {ending, begin + "the connection is being closed"};
+    default:
+      return {ending, ""};
+  }
 }
 
 Ending EndingOfOperation(Outcome outcome) {
@@ -149,6 +179,8 @@ Ending EndingOfOperation(Outcome outcome) {
       return Ending::kDeadlineExceeded;
     case Outcome::kShutDown:
       return Ending::kShutDown;
+    case Outcome::kUnsupported:
+      return Ending::kUnsupported;
     default:
       return Ending::kOk;
   }

@@ -31,6 +31,9 @@ struct Evidence {
 Failure Explain(sdp::Outcome outcome, const char* reason, const Evidence& evidence,
                 const Address& peer);
 
+// Why a connection was not moved to a new queue pair, where `outcome` did not end it.
+Failure ExplainSuspend(sdp::Outcome outcome, const Address& peer);
+
 // How one operation ended, apart from the connection; kOk also for outcomes that only the
 // connection can explain.
 Ending EndingOfOperation(sdp::Outcome outcome);

@@ -27,6 +27,12 @@ class Observer {
                                   const TransferResult& result) = 0;
   // DisConn has left, or the connection is gone.
   virtual void OnShutDown(ConnectionId connection, const Failure& failure) = 0;
+  // An attempt to move the connection to a new queue pair is over: kOk, or why it is where it was,
+  // or why it has ended.
+  virtual void OnResumed(ConnectionId connection, const Failure& failure) {
+    (void)connection;
+    (void)failure;
+  }
   // Last word on a connection: every transfer has been finished. kOk for a clean end.
   virtual void OnClosed(ConnectionId connection, const Failure& cause) = 0;
   // The time of a kAlarm has come.
@@ -49,6 +55,7 @@ struct Request {
     kTransfer,
     kCancel,
     kShutdown,
+    kSuspend,
     kClose,
     kAbort,
     kTaken,
@@ -65,7 +72,7 @@ struct Request {
   Transfer* transfer = nullptr;
   CancelMode cancel_mode = CancelMode::kIfNotStarted;
   uint64_t tag = 0;  // kCancel: of the transfer; kAlarm: the key
-  Time at{};         // kAlarm
+  Time at{};         // kAlarm; kSuspend: when it must be over
   ModeWish send_mode = ModeWish::kAutomatic;
   ModeWish receive_mode = ModeWish::kAutomatic;
 };

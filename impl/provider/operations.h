@@ -14,7 +14,7 @@ namespace esdp::provider {
 
 // What the core calls an operation.
 struct Operation {
-  enum class Kind : uint8_t { kTransfer, kShutdown, kClose };
+  enum class Kind : uint8_t { kTransfer, kShutdown, kClose, kSuspend };
 
   Kind kind = Kind::kTransfer;
   ConnectionId connection = ConnectionId::kNone;

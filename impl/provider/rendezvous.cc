@@ -13,12 +13,12 @@ namespace {
 
 absl::Status NoSuchListener() { return absl::NotFoundError("no such listener, or it was stopped"); }
 
-ConstBytes PrivateData(const fabric::RendezvousEvent& event) {
+}  // namespace
+
+ConstBytes PrivateDataOf(const fabric::RendezvousEvent& event) {
   return ConstBytes(event.private_data)
       .first(std::min<size_t>(event.private_data_bytes, event.private_data.size()));
 }
-
-}  // namespace
 
 // --- listeners -----------------------------------------------------------------------------------
 
@@ -83,6 +83,7 @@ absl::StatusOr<Endpoint*> Rendezvous::Create(const ConnectionOptions& options, b
   const bool remote_invalidate = remote_invalidate_ && limits.windows && limits.remote_invalidate;
   const Plan plan = MakePlan(options, limits, connecting, local, peer, remote_invalidate);
   auto endpoint = std::make_unique<Endpoint>(plan.core);
+  endpoint->options = plan.queue_pair;
   endpoint->connecting = connecting;
   endpoint->local = local;
   endpoint->peer = peer;
@@ -117,14 +118,18 @@ void Rendezvous::OnEvent(const fabric::RendezvousEvent& event) {
 
 void Rendezvous::OnRequest(const fabric::RendezvousEvent& event) {
   const auto known = by_fabric_listener_.find(static_cast<uint64_t>(event.listener));
-  if (known == by_fabric_listener_.end()) return Reject(event, "nobody listens any more");
+  if (known == by_fabric_listener_.end()) {
+    Endpoint* returning = connections_.FindReturning(event.listener);
+    if (returning != nullptr) return OnReturn(*returning, event);
+    return Reject(event, "nobody listens any more");
+  }
   Listener& listener = *listeners_.Find(static_cast<uint64_t>(known->second));
   if (listener.waiting >= listener.backlog) return Reject(event, "the listener's backlog is full");
   sdp::HelloArrived arrived;
   const sdp::wire::TransportAddresses addresses{static_cast<uint8_t>(event.peer.family),
                                                 event.peer.port, event.peer.bytes,
                                                 event.local.bytes};
-  if (const auto error = sdp::wire::DecodeHello(PrivateData(event), addresses, arrived.hello)) {
+  if (const auto error = sdp::wire::DecodeHello(PrivateDataOf(event), addresses, arrived.hello)) {
     return Reject(event, std::string("no Hello: ") + error->field + ": " + error->reason);
   }
   const absl::StatusOr<Endpoint*> created =
@@ -146,15 +151,19 @@ void Rendezvous::Reject(const fabric::RendezvousEvent& event, const std::string&
 
 void Rendezvous::OnEstablished(Endpoint& endpoint, const fabric::RendezvousEvent& event) {
   endpoint.ready = true;
-  endpoint.local = event.local;
-  endpoint.peer = event.peer;
+  if (!endpoint.moved) {  // afterwards it keeps the names that its application knows
+    endpoint.local = event.local;
+    endpoint.peer = event.peer;
+  }
   if (endpoint.disconnecting) return;  // its kDisconnected follows
   sdp::Established established;
   established.reads_out_max = event.initiator_depth;
   established.reads_in_max = event.responder_resources;
+  established.addresses = {endpoint.local.port, endpoint.peer.port, endpoint.local.bytes,
+                           endpoint.peer.bytes};
   if (endpoint.connecting) {
     sdp::wire::Message& hello_ack = established.hello_ack.emplace();
-    if (const auto error = sdp::wire::DecodeHelloAck(PrivateData(event), hello_ack)) {
+    if (const auto error = sdp::wire::DecodeHelloAck(PrivateDataOf(event), hello_ack)) {
       endpoint.evidence.message_field = error->field;
       return driver_.Feed(endpoint, sdp::HelloRefused{error->reason});
     }

@@ -16,6 +16,8 @@
 
 namespace esdp::provider {
 
+ConstBytes PrivateDataOf(const fabric::RendezvousEvent& event);
+
 // Brings connections about: listeners, attempts to connect, and what the fabric reports of both.
 //
 //   Owns:     the listeners.
@@ -39,6 +41,11 @@ class Rendezvous {
                                        const ConnectionOptions& options, Time deadline,
                                        const std::function<void(ConnectionId)>& named);
 
+  // resumption.cc: a port of ours where the peer of this connection may come back, until the
+  // connection has been moved.
+  absl::StatusOr<uint16_t> ListenForReturn(Endpoint& endpoint);
+  void StopReturn(Endpoint& endpoint);
+
   void OnEvent(const fabric::RendezvousEvent& event);
 
   // The connection no longer counts against its listener's backlog.
@@ -58,6 +65,8 @@ class Rendezvous {
   absl::StatusOr<Endpoint*> Create(const ConnectionOptions& options, bool connecting,
                                    const Address& local, const Address& peer);
   void OnRequest(const fabric::RendezvousEvent& event);
+  // resumption.cc
+  void OnReturn(Endpoint& endpoint, const fabric::RendezvousEvent& event);
   void OnEstablished(Endpoint& endpoint, const fabric::RendezvousEvent& event);
   void OnConnectFailed(Endpoint& endpoint, const fabric::RendezvousEvent& event);
   void OnDisconnected(Endpoint& endpoint, const fabric::RendezvousEvent& event);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "impl/base/status.h"
 #include "impl/provider/regions.h"
 
 namespace esdp::provider {
@@ -57,6 +58,8 @@ void Requests::Execute(const Request& request) {
                           sdp::AskMode{ToCore(request.send_mode), ToCore(request.receive_mode)});
     case Request::Kind::kShutdown:
       return Shutdown(*endpoint);
+    case Request::Kind::kSuspend:
+      return Suspend(*endpoint, request.at);
     case Request::Kind::kClose:
       return Close(*endpoint, false);
     case Request::Kind::kAbort:
@@ -156,6 +159,19 @@ void Requests::Expire(sdp::OperationId operation) {
 void Requests::Shutdown(Endpoint& endpoint) {
   const auto operation = driver_.operations().Insert({Operation::Kind::kShutdown, endpoint.id});
   if (operation) driver_.Feed(endpoint, sdp::AskShutdown{*operation});
+}
+
+void Requests::Suspend(Endpoint& endpoint, Time until) {
+  const absl::StatusOr<uint16_t> port = rendezvous_.ListenForReturn(endpoint);
+  if (!port.ok()) {
+    return observer_.OnResumed(
+        endpoint.id, {Ending::kFabricFailed, "no port for the peer to come back to: " +
+                                                 std::string(FromAbsl(port.status().message()))});
+  }
+  const auto operation = driver_.operations().Insert({Operation::Kind::kSuspend, endpoint.id});
+  if (operation) return driver_.Feed(endpoint, sdp::AskSuspend{*operation, *port, until});
+  rendezvous_.StopReturn(endpoint);
+  observer_.OnResumed(endpoint.id, {Ending::kInternal, "too many operations at once"});
 }
 
 void Requests::Close(Endpoint& endpoint, bool abort) {

@@ -34,6 +34,7 @@ class Requests {
                 const sdp::OperationRange& piece, bool more);
   void Cancel(const Request& request, Endpoint& endpoint);
   void Shutdown(Endpoint& endpoint);
+  void Suspend(Endpoint& endpoint, Time until);
   void Refuse(ConnectionId connection, Transfer& transfer, const Failure& failure);
 
   Driver& driver_;

@@ -47,7 +47,8 @@ enum class Ending : uint8_t {
   kPeerProtocol,      // the peer broke SDP or its fabric's protocol
   kRemoteAccess,      // a key, range or right was refused: by the peer to us, or by us to the peer
   kFabricFailed,
-  kInternal,  // a fault of ours
+  kUnsupported,  // the peer cannot do what was asked for; the connection is as before
+  kInternal,     // a fault of ours
 };
 
 // The root cause with its text. `text` is for people and names the rule, the limit or the system's
@@ -129,6 +130,7 @@ struct ConnectionCounters {
   uint64_t adaptive_threshold = 0;  // in force; 0: none is learned
   uint64_t receive_resizes = 0, peer_resizes = 0;
   uint64_t urgent_sent = 0, urgent_received = 0;
+  uint64_t resumptions = 0;
 };
 
 struct RegionDetails {

@@ -20,6 +20,7 @@ namespace esdp::sdp {
 
 struct StartConnect {  // connecting side: the rendezvous request, with this Hello
   wire::Message hello;
+  std::optional<uint16_t> port = {};  // of the peer's, instead of the one it was first reached at
 };
 struct AcceptConnection {  // accepting side: the positive answer, with this HelloAck
   wire::Message hello_ack;
@@ -27,6 +28,11 @@ struct AcceptConnection {  // accepting side: the positive answer, with this Hel
 struct RejectConnection {
   const char* reason = "";
 };
+// The old queue pair is gone: what follows happens on a new one [12].
+struct ReplaceQueuePair {};
+// The old queue pair is gone: hand in the Hello that arrives for this connection. Answered by
+// AcceptConnection or, as often as need be, by RejectConnection.
+struct AwaitHello {};
 struct ReportConnected {};  // the connection carries data from now on; once
 // Take the queue pair out of the ready state. `orderly`: posted Sends leave first. Answered by
 // ConnectionLost. At most one of each kind; one that is not orderly may follow an orderly one that
@@ -126,10 +132,10 @@ struct ClearTimer {
   Timer timer{};
 };
 
-using Action =
-    std::variant<StartConnect, AcceptConnection, RejectConnection, ReportConnected, Disconnect,
-                 ReportClosed, PostReceive, PrepareReceives, Send, Read, Write, CopyIn, CopyOut,
-                 Expose, Withdraw, FinishOperation, SetTimer, ClearTimer>;
+using Action = std::variant<StartConnect, AcceptConnection, RejectConnection, ReplaceQueuePair,
+                            AwaitHello, ReportConnected, Disconnect, ReportClosed, PostReceive,
+                            PrepareReceives, Send, Read, Write, CopyIn, CopyOut, Expose, Withdraw,
+                            FinishOperation, SetTimer, ClearTimer>;
 
 // The caller keeps one and clears it between steps, so that a steady state allocates nothing.
 using Actions = std::vector<Action>;

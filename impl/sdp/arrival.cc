@@ -21,6 +21,7 @@ void Connection::Receive(const MessageArrived& arrived, Actions& actions) {
   const bool bare = std::holds_alternative<wire::Data>(message.body) && arrived.payload_length == 0;
   const char* violation = credits_.OnHeader(message.base, bare);
   if (violation == nullptr) violation = CheckArrival(arrived);
+  if (violation == nullptr) violation = CheckSilence(arrived);
   if (violation == nullptr && message.base.flags != 0) {
     const bool carries = std::holds_alternative<wire::Data>(message.body) && !bare;
     violation = urgent_in_.OnMessage(message.base.flags, carries, actions);
@@ -174,7 +175,10 @@ void Connection::OnDisConn(Actions& actions) {
     Fail(Outcome::kPeerProtocol, "DisConn: an advert is not processed", actions);  // [R17.8]
     return;
   }
-  if (!Move(PhaseCue::kDisConnArrived)) {
+  const bool suspending = phase_ == Phase::kSuspending && !teardown_.peer_shut();
+  if (suspending && teardown_.disconn_sent()) {
+    Move(PhaseCue::kBothShut);  // there is nothing left to move
+  } else if (!suspending && !Move(PhaseCue::kDisConnArrived)) {
     Fail(Outcome::kPeerProtocol, "DisConn: a second one", actions);
     return;
   }
@@ -184,6 +188,9 @@ void Connection::OnDisConn(Actions& actions) {
 }
 
 void Connection::OnOther(const wire::Body& body, Actions& actions) {
+  if (const auto* suspend = std::get_if<wire::SuspComm>(&body))
+    return OnSuspComm(*suspend, actions);
+  if (std::holds_alternative<wire::SuspCommAck>(body)) return OnSuspCommAck();
   const OtherAnswer answer = AnswerOther(body);
   if (answer.failure != Outcome::kDone) Fail(answer.failure, answer.reason, actions);
 }

@@ -52,6 +52,7 @@ void Connection::On(const AskCancel& ask, Actions& actions) {
     Fail(Outcome::kLocalAbort, "a send that had begun was cancelled", actions);
   }
   if (sending != Answer::kUnknown) return;
+  if (suspend_.Cancel(ask.operation, ask.outcome, actions)) return;
   const auto receiving = receive_.Cancel(ask.operation, ask.outcome, actions);
   if (receiving == ReceiveHalf::CancelAnswer::kAdvertised) sink_.AskCancel();
   if (receiving == ReceiveHalf::CancelAnswer::kFull && abort) {
@@ -81,7 +82,7 @@ void Connection::On(const AskClose& ask, Actions& actions) {
     Fail(Outcome::kLocalAbort, "the application aborted the connection", actions);
   } else if (phase_ < Phase::kEstablished) {
     Fail(Outcome::kLocalAbort, "closed before it was connected", actions);
-  } else if (IsOpen(phase_) && (receive_.has_unread() || reader_.active())) {
+  } else if (IsAlive(phase_) && (receive_.has_unread() || reader_.active())) {
     Fail(Outcome::kLocalAbort, "closed with unread data", actions);  // [R13.2.7]
   } else if (phase_ != Phase::kAborting) {
     urgent_in_.FinishAll(Outcome::kShutDown, actions);
@@ -98,6 +99,7 @@ void Connection::On(const TimerFired& fired, Actions& actions) {
     acknowledgement_due_ = acknowledge_at_ && *acknowledge_at_ <= now_;
     return;
   }
+  if (fired.timer == Timer::kSuspend) return OnSuspendTimer(actions);
   close_armed_ = kTimeInfinite;
   if (teardown_.LingerEnded(now_)) {  // [R13.2.10]
     Fail(Outcome::kLocalAbort, "the time to close in order ran out", actions);

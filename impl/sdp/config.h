@@ -51,9 +51,13 @@ struct Config {
   Duration linger =
       std::chrono::seconds(60);  // graceful close: how long for our data and the peer's DisConn
 
+  Duration suspend_wait =
+      std::chrono::seconds(30);  // suspended: how long at most until it is resumed
+
   // For our Hello.
   uint8_t ip_version = 4;
   uint16_t local_port = 0;
+  uint16_t peer_port = 0;  // not in the Hello: of a peer that connects anew [12]
   wire::AddressBytes local_address{};
   wire::AddressBytes peer_address{};
 };

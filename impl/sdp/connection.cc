@@ -30,12 +30,16 @@ bool Connection::Move(PhaseCue cue) {
 // --- set-up ---
 
 void Connection::PostAllReceives(Actions& actions) {
-  for (uint32_t i = 0; i < config_.receive_buffers; ++i) {
+  for (uint32_t i = 0; i < uint32_t{config_.receive_buffers} + kSpareReceiveBuffers; ++i) {
     PostAgain(ReceiveBuffer{static_cast<uint16_t>(i)}, actions);
   }
 }
 
 void Connection::PostAgain(ReceiveBuffer buffer, Actions& actions) {
+  if (credits_.posted() == config_.receive_buffers || !MayPostReceives()) {
+    spare_receives_.PushBack(buffer);
+    return;
+  }
   credits_.OnReceivePosted();
   actions.emplace_back(PostReceive{buffer, resize_in_.size()});
 }
@@ -47,6 +51,7 @@ void Connection::On(const AskConnect&, Actions& actions) {
 }
 
 void Connection::On(const HelloArrived& arrived, Actions& actions) {
+  if (phase_ == Phase::kResuming) return OnResumptionHello(arrived.hello, actions);
   if (phase_ != Phase::kIdle) return;
   if (const char* refusal = CheckHello(arrived.hello, peer_); refusal != nullptr) {
     On(HelloRefused{refusal}, actions);
@@ -71,6 +76,7 @@ void Connection::On(const HelloRefused& refused, Actions& actions) {
 }
 
 void Connection::On(const Established& established, Actions& actions) {
+  if (phase_ == Phase::kResuming) return Resume(established, actions);
   if (!Next(phase_, PhaseCue::kEstablished)) return;
   if (phase_ == Phase::kHelloSent) {
     const char* refusal =
@@ -81,8 +87,13 @@ void Connection::On(const Established& established, Actions& actions) {
     }
   }
   Move(PhaseCue::kEstablished);
+  if (established.addresses) NoteAddresses(*established.addresses);
   StartCarrying(established);
   actions.emplace_back(ReportConnected{});
+  ReceiveEarly(actions);
+}
+
+void Connection::ReceiveEarly(Actions& actions) {
   while (!early_.empty()) {
     const MessageArrived arrived = early_.TakeFront();
     On(arrived, actions);
@@ -108,10 +119,11 @@ void Connection::StartCarrying(const Established& established) {
 }
 
 void Connection::On(const ConnectFailed&, Actions& actions) {
+  const bool resuming = phase_ == Phase::kResuming;
   if (!Move(PhaseCue::kConnectFailed)) return;
   if (cause_ == Outcome::kDone) {
-    cause_ = Outcome::kConnectFailed;
-    reason_ = "no connection was made";
+    cause_ = resuming ? Outcome::kResumeFailed : Outcome::kConnectFailed;
+    reason_ = resuming ? "no new connection was made" : "no connection was made";
   }
   End(actions);
 }
@@ -119,8 +131,10 @@ void Connection::On(const ConnectFailed&, Actions& actions) {
 // --- the wire ---
 
 void Connection::On(const MessageArrived& arrived, Actions& actions) {
-  if (phase_ == Phase::kHelloSent || phase_ == Phase::kHelloAckSent) {
-    early_.PushBack(arrived);  // [R2.7.4]
+  if (phase_ == Phase::kHelloSent || phase_ == Phase::kHelloAckSent || phase_ == Phase::kResuming) {
+    early_.PushBack(arrived);
+  } else if (phase_ == Phase::kSuspended) {
+    OnMessageWhileSuspended(arrived, actions);
   } else if (IsOpen(phase_)) {
     Receive(arrived, actions);
   }
@@ -187,13 +201,15 @@ void Connection::Fail(Outcome cause, const char* reason, Actions& actions) {
 void Connection::On(const ConnectionLost& lost, Actions& actions) {
   const Phase before = phase_;
   if (!Move(PhaseCue::kLost)) return;
+  if (before == Phase::kSuspended) return LeaveQueuePair(actions);
   const bool in_order =
       before == Phase::kTimeWait || (before == Phase::kLastAck && lost.clean && !lost.fabric_error);
   if (cause_ == Outcome::kDone && !in_order) {
     const bool set_up = before != Phase::kHelloSent && before != Phase::kHelloAckSent;
-    cause_ = lost.fabric_error ? Outcome::kFabricError
-             : set_up          ? Outcome::kPeerReset
-                               : Outcome::kConnectFailed;
+    cause_ = lost.fabric_error            ? Outcome::kFabricError
+             : before == Phase::kResuming ? Outcome::kResumeFailed
+             : set_up                     ? Outcome::kPeerReset
+                                          : Outcome::kConnectFailed;
     reason_ = lost.fabric_error ? "the queue pair failed" : "the connection ended without DisConn";
   }
   End(actions);
@@ -221,6 +237,7 @@ void Connection::End(Actions& actions) {
   }
   urgent_in_.FinishAll(OutcomeAfterEnd(), actions);
   teardown_.FinishShutdowns(cause_, actions);
+  suspend_.Finish(OutcomeAfterEnd(), actions);
   MaybeReportClosed(actions);
 }
 

@@ -33,6 +33,9 @@ class Connection : private ConnectionState {
   bool closed() const { return reported_closed_; }
   Phase phase() const { return phase_; }
   const Counters& counters() const { return counters_; }
+  // Why this Hello is not that of the peer whose return a suspended connection waits for [12], or
+  // nullptr. To be asked also before AwaitHello.
+  const char* CheckResumption(const wire::Message& hello) const;
   uint64_t digest() const;
 
  private:
@@ -52,7 +55,9 @@ class Connection : private ConnectionState {
   bool Move(PhaseCue cue);
   void PostAllReceives(Actions& actions);
   void PostAgain(ReceiveBuffer buffer, Actions& actions);
+  bool MayPostReceives() const;
   void StartCarrying(const Established& established);
+  void ReceiveEarly(Actions& actions);
   // The root cause is given once; later ones change nothing.
   void Fail(Outcome cause, const char* reason, Actions& actions);
   void End(Actions& actions);
@@ -136,6 +141,25 @@ class Connection : private ConnectionState {
 
   // --- whole_state.cc ---
   bool Holds() const;
+
+  // --- resumption.cc: to a new queue pair [12] ---
+  void On(const AskSuspend& ask, Actions& actions);
+  void OnSuspComm(const wire::SuspComm& message, Actions& actions);
+  void OnSuspCommAck();
+  const char* CheckSilence(const MessageArrived& arrived) const;
+  void OnMessageWhileSuspended(const MessageArrived& arrived, Actions& actions);
+  void SuspendOut(Actions& actions);
+  bool TransfersInProcess() const;
+  uint32_t FreeReceives() const;
+  void AdvanceSuspended(Actions& actions);
+  void LeaveQueuePair(Actions& actions);
+  void ForgetQueuePair(Actions& actions);
+  void NoteAddresses(const PathAddresses& addresses);
+  void OnResumptionHello(const wire::Message& hello, Actions& actions);
+  void Resume(const Established& established, Actions& actions);
+  void PostFreeReceives(Actions& actions);
+  void OnSuspendTimer(Actions& actions);
+  void ArmSuspendTimer(Actions& actions);
 
   // --- arrival.cc: what the peer says ---
   void Receive(const MessageArrived& arrived, Actions& actions);

@@ -22,6 +22,7 @@
 #include "impl/sdp/send_half.h"
 #include "impl/sdp/sink_advert.h"
 #include "impl/sdp/source_advert.h"
+#include "impl/sdp/suspend.h"
 #include "impl/sdp/teardown.h"
 #include "impl/sdp/urgent.h"
 
@@ -46,7 +47,7 @@ class ConnectionState {
   const char* reason_ = "";
   Time now_{};
 
-  // The parts. Suspending joins them here.
+  // The parts.
   Credits credits_;
   SendHalf send_;
   SourceAdvert source_;
@@ -62,20 +63,23 @@ class ConnectionState {
   UrgentIn urgent_in_;
   ResizeRequest resize_out_;
   ResizeAnswer resize_in_;
+  Suspend suspend_;
 
-  GrowingRing<SendKind> posted_sends_;  // not finished, in order
-  GrowingRing<MessageArrived> early_;   // arrived before the queue pair was reported ready
-  bool speaks_first_ = false;           // a bare Data is owed before anything else [R2.7.5]
-  bool waits_for_first_ = false;        // nothing may leave before a message has arrived [R2.7.6]
-  bool clashed_ = false;                // adverts of both sides have met with no receive posted
-  bool shows_sinks_ = true;             // the peer writes to what it is shown
-  bool stalled_ = false;                // payload waits for credits
+  GrowingRing<SendKind> posted_sends_;         // not finished, in order
+  GrowingRing<ReceiveBuffer> spare_receives_;  // free and not posted
+  GrowingRing<MessageArrived> early_;          // arrived before the queue pair was reported ready
+  bool speaks_first_ = false;                  // a bare Data is owed before anything else [R2.7.5]
+  bool waits_for_first_ = false;  // nothing may leave before a message has arrived [R2.7.6]
+  bool clashed_ = false;          // adverts of both sides have met with no receive posted
+  bool shows_sinks_ = true;       // the peer writes to what it is shown
+  bool stalled_ = false;          // payload waits for credits
   bool acknowledgement_due_ = false;
   bool disconnect_asked_ = false;
   bool reported_closed_ = false;
   std::optional<Time> acknowledge_at_;  // for payload that no message of ours has acknowledged
   bool acknowledge_armed_ = false;
   Time close_armed_ = kTimeInfinite;
+  Time suspend_armed_ = kTimeInfinite;
   Counters counters_;
 };
 

@@ -27,6 +27,7 @@ struct Counters {
   uint64_t expose_failures = 0;
   uint64_t receive_resizes = 0, peer_resizes = 0;  // ours by the peer's wish; the peer's by ours
   uint64_t urgent_sent = 0, urgent_received = 0;   // bytes
+  uint64_t resumptions = 0;                        // on a new queue pair after SuspComm
 };
 
 }  // namespace esdp::sdp

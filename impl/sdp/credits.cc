@@ -68,6 +68,10 @@ Credits::Update Credits::UpdateDue() const {
   return restores_ < kPromptRestores ? Update::kNow : Update::kLater;
 }
 
+bool Credits::MustUpdate() const {
+  return PeerKnows() <= kMustUpdateAt && GivesCredits() && available() >= kCreditsForUpdate;
+}
+
 // [R4.4.4]
 uint32_t Credits::LaterBy() const {
   const uint32_t doublings = restores_ - std::min(restores_, kPromptRestores);

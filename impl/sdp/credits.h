@@ -51,6 +51,8 @@ class Credits {
   uint32_t LaterBy() const;
   // A message that left now would tell the peer of credits; without, no update is due.
   bool GivesCredits() const { return PeerWouldKnow() > PeerKnows(); }
+  // [4.4] The peer may be unable to send anything, and we have what it needs.
+  bool MustUpdate() const;
   // For a sender whose payload waits. Due when there are exactly two credits and the peer may
   // believe that it owes us nothing; later, when one was sent already that may have crossed.
   Update EscapeDue() const;

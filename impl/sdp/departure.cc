@@ -15,6 +15,8 @@ void Connection::Advance(Actions& actions) {
     SendOut(actions);
   } else if (phase_ == Phase::kTimeWait) {
     Deliver(actions);
+  } else if (phase_ == Phase::kSuspended || phase_ == Phase::kResuming) {
+    AdvanceSuspended(actions);
   } else if (phase_ == Phase::kClosed) {
     if (!reported_closed_ || cause_ == Outcome::kDone) Deliver(actions);
     MaybeReportClosed(actions);
@@ -37,9 +39,9 @@ void Connection::Deliver(Actions& actions) {
   do {
     std::optional<ReceiveBuffer> emptied;
     while (receive_.may_copy() && receive_.CopyNext(emptied, actions, counters_)) {
-      if (emptied && IsOpen(phase_)) PostAgain(*emptied, actions);
+      if (emptied) PostAgain(*emptied, actions);
     }
-  } while (reader_.active() && IsOpen(phase_) && ReadAdvert(actions));
+  } while (reader_.active() && IsOpen(phase_) && !suspend_.freezes() && ReadAdvert(actions));
   if (receive_.empty()) return;
   receive_.FinishReady(reader_.brings_more(), teardown_.peer_shut(), counters_, actions);
 }
@@ -127,6 +129,7 @@ void Connection::SendOut(Actions& actions) {
   }
   // Behind both DisConns nobody needs to hear of us any more.
   if (waits_for_first_ || phase_ == Phase::kLastAck) return;
+  if (suspend_.freezes()) return SuspendOut(actions);
   if (reader_.active()) SendAnswers(actions);
   if (resize_in_.due() || !resize_out_.settled()) SendResize(actions);
   if (source_.cancel_owed()) SendSourceCancel(actions);
@@ -252,6 +255,7 @@ void Connection::FinishSends(Actions& actions) {
 
 void Connection::ArmTimers(Actions& actions) {
   const bool over = phase_ == Phase::kClosed || phase_ == Phase::kAborting;
+  ArmSuspendTimer(actions);
   // Set lazily: a deadline that has moved away is looked at again when the earlier one fires.
   if (!over && acknowledge_at_ && !acknowledge_armed_ && !acknowledgement_due_) {
     acknowledge_armed_ = true;

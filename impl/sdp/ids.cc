@@ -24,6 +24,10 @@ const char* ToString(Outcome outcome) {
       return "peer broke the protocol";
     case Outcome::kFabricError:
       return "fabric error";
+    case Outcome::kResumeFailed:
+      return "resume failed";
+    case Outcome::kUnsupported:
+      return "unsupported by the peer";
     case Outcome::kInternal:
       return "internal error";
   }

@@ -10,7 +10,8 @@ namespace esdp::sdp {
 
 enum class OperationId : uint32_t {
 };  // chosen by the provider; unique among the live ones of a connection
-enum class ReceiveBuffer : uint16_t {};  // 0 .. Config::receive_buffers - 1
+// 0 .. Config::receive_buffers - 1, and kSpareReceiveBuffers more
+enum class ReceiveBuffer : uint16_t {};
 enum class SendBuffer : uint16_t {
 };  // 0 .. Config::send_buffers - 1: room for one message of coalesced payload
 enum class AdvertId : uint32_t {};  // chosen by the core; never reused on a connection
@@ -37,8 +38,8 @@ enum class CancelMode : uint8_t { kIfNotStarted, kAbortConnection };
 enum class ModeWish : uint8_t { kAutomatic, kBuffered, kCombined, kPipelined };
 enum class Right : uint8_t { kRemoteRead, kRemoteWrite };
 
-enum class Timer : uint8_t { kAcknowledge, kClose };
-inline constexpr int kTimerCount = 2;
+enum class Timer : uint8_t { kAcknowledge, kClose, kSuspend };
+inline constexpr int kTimerCount = 3;
 
 // How an operation or a connection ended. The first that is not kDone is the root cause and stays
 // it.
@@ -47,6 +48,7 @@ enum class Outcome : uint8_t {
   kCancelled,         // the application asked
   kDeadlineExceeded,  // its deadline passed
   kShutDown,          // posted after Shutdown or Close, or pending at a graceful Close (receives)
+  kUnsupported,       // the peer is of a kind that is never asked for this
   kLocalAbort,        // the application asked for an abort, or dropped its socket
   kConnectFailed,  // never connected: refused, rejected, unreachable, timed out; the provider knows
                    // which
@@ -54,6 +56,7 @@ enum class Outcome : uint8_t {
   kPeerReset,         // AbortConn, or the connection ended without DisConn
   kPeerProtocol,      // the peer broke SDP; the reason names the rule
   kFabricError,       // the queue pair failed
+  kResumeFailed,      // suspended, and never resumed; the reason says what was waited for
   kInternal,          // an invariant of ours did not hold
 };
 const char* ToString(Outcome outcome);

@@ -16,18 +16,28 @@ namespace esdp::sdp {
 // -----------------------------------------------------------------------------------------------------------
 
 struct AskConnect {};  // connecting side, first input
-struct HelloArrived {  // accepting side, first input: a Hello that decoded
+// A Hello that decoded. Accepting side, first input; or the answer to AwaitHello.
+struct HelloArrived {
   wire::Message hello;
 };
 struct HelloRefused {       // either side: the peer's Hello or HelloAck did not decode
   const char* reason = "";  // a static text
 };
+// What the transport calls the two ends: known when the queue pair is ready.
+struct PathAddresses {
+  uint16_t local_port = 0;
+  uint16_t peer_port = 0;
+  wire::AddressBytes local{};
+  wire::AddressBytes peer{};
+};
+
 // The queue pair is ready. Connecting side: with the HelloAck that decoded; accepting side:
 // without.
 struct Established {
   std::optional<wire::Message> hello_ack;
-  uint32_t reads_out_max = 1;  // RDMA reads we may have in flight
-  uint32_t reads_in_max = 1;   // RDMA reads the peer may have in flight
+  uint32_t reads_out_max = 1;                   // RDMA reads we may have in flight
+  uint32_t reads_in_max = 1;                    // RDMA reads the peer may have in flight
+  std::optional<PathAddresses> addresses = {};  // absent: those of the configuration
 };
 struct ConnectFailed {};  // no connection; the provider keeps the cause
 
@@ -116,6 +126,16 @@ struct AskClose {
   bool abort = false;
 };
 
+// Moves the connection to a new queue pair [12]: the peer connects to `port` of ours, where the
+// provider listens. Finishes with kDone when it carries data again; not begun by `until`, it ends
+// with kDeadlineExceeded and nothing has changed; begun and not over by then, the connection ends.
+// kUnsupported towards a peer that may not know SuspComm.
+struct AskSuspend {
+  OperationId operation{};
+  uint16_t port = 0;
+  Time until = kTimeInfinite;
+};
+
 // --- answers
 // ----------------------------------------------------------------------------------------------------------
 
@@ -145,8 +165,8 @@ struct TimerFired {
 using Input =
     std::variant<AskConnect, HelloArrived, HelloRefused, Established, ConnectFailed, MessageArrived,
                  MessageRefused, SendFinished, ReadFinished, WriteFinished, ConnectionLost, AskSend,
-                 AskReceive, AskUrgent, AskCancel, AskMode, AskShutdown, AskClose, ReceivesPrepared,
-                 Exposed, ExposeFailed, Withdrawn, TimerFired>;
+                 AskReceive, AskUrgent, AskCancel, AskMode, AskShutdown, AskClose, AskSuspend,
+                 ReceivesPrepared, Exposed, ExposeFailed, Withdrawn, TimerFired>;
 
 }  // namespace esdp::sdp
 

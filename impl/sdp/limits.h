@@ -36,6 +36,10 @@ inline constexpr uint32_t kSendBufferBytes = 16 * 1024;  // coalesced payload of
 inline constexpr uint32_t kDataBytesMax =
     1u << 20;  // payload of one message, however large the peer's buffers
 
+// Receive buffers beside those that are announced: a resumed connection announces three at least,
+// though unread data of the old queue pair may leave only two of the others free [4.3, 4.5, 12].
+inline constexpr uint16_t kSpareReceiveBuffers = 1;
+
 // [R4.4.4] Bare Data that only restores what the peer's bare Data took: so many at once, the next
 // after one acknowledge_delay, then twice as long each time, up to 2^3.
 inline constexpr uint32_t kPromptRestores = 4;

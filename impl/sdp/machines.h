@@ -57,7 +57,12 @@ constexpr std::optional<Phase> Next(Phase from, PhaseCue cue) {
 
 // The queue pair carries messages both ways.
 constexpr bool IsOpen(Phase phase) {
-  return phase >= Phase::kEstablished && phase <= Phase::kLastAck;
+  return phase >= Phase::kEstablished && phase <= Phase::kSuspending;
+}
+
+// The connection is there, whether or not it has a queue pair at the moment.
+constexpr bool IsAlive(Phase phase) {
+  return phase >= Phase::kEstablished && phase <= Phase::kResuming;
 }
 
 static_assert(Next(Phase::kFinWait1, PhaseCue::kDisConnArrived) == Phase::kTimeWait);

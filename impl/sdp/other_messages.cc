@@ -8,10 +8,6 @@ namespace {
 OtherAnswer Violation(const char* reason) { return {Outcome::kPeerProtocol, reason}; }
 
 struct Answerer {
-  OtherAnswer operator()(const wire::SuspComm&) const {
-    return {Outcome::kPeerReset, "SuspComm: the peer leaves the connection"};
-  }
-  // [R17.2]
   OtherAnswer operator()(const wire::Hello&) const {
     return Violation("Hello: the connection is established");
   }

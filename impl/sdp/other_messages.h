@@ -4,8 +4,7 @@
 #include "impl/sdp/ids.h"
 #include "impl/sdp/wire/messages.h"
 
-// Messages of features that this end does not use: Write ZCopy, suspending. Each is
-// answered as section 17 allows. A feature that comes to life takes its rows out of here.
+// Messages that have no place of their own: each is answered as section 17 allows.
 
 namespace esdp::sdp {
 

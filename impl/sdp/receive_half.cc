@@ -87,6 +87,13 @@ void ReceiveHalf::OnPayload(ReceiveBuffer buffer, uint32_t offset, uint32_t leng
   unread_.PushBack({buffer, offset, length, false});
 }
 
+bool ReceiveHalf::Holds(ReceiveBuffer buffer) const {
+  for (const Unread& unread : unread_) {
+    if (unread.buffer == buffer) return true;
+  }
+  return false;
+}
+
 void ReceiveHalf::Assign(uint32_t length) {
   Piece& piece = pieces_.front();
   Operation& operation = At(piece.number);

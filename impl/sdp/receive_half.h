@@ -85,6 +85,7 @@ class ReceiveHalf {
   bool empty() const { return operations_.empty(); }
   uint64_t position() const { return assigned_; }
   size_t buffers_held() const { return unread_.size(); }
+  bool Holds(ReceiveBuffer buffer) const;
   void DropUnread() { unread_.clear(); }
 
   bool Holds() const {

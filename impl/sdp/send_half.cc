@@ -200,6 +200,11 @@ void SendHalf::OnAllDelivered() {
   for (Operation& operation : operations_) operation.exposures = 0;
 }
 
+void SendHalf::OnQueuePairLeft() {
+  while (!unfinished_.empty()) OnPayloadFinished();
+  unacknowledged_.clear();
+}
+
 // --- completion ---
 
 uint64_t SendHalf::Released() const {

@@ -91,6 +91,7 @@ class SendHalf {
   void OnPayloadFinished();                // the oldest unfinished payload message has left
   void OnAcknowledged(uint32_t sequence);  // MSeqAck
   void OnAllDelivered();                   // the connection ended in order
+  void OnQueuePairLeft();  // for another one: what was posted has left and arrived [12]
   uint64_t emitted() const { return emitted_; }
 
   // --- urgent bytes: send_half_urgent.cc. A Take that ends with one sets OOB_PRES. ---

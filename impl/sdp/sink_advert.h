@@ -69,6 +69,15 @@ class SinkAdvert {
   void DropAll(Actions& actions);
   // The connection is over: nothing is exposed any more.
   void OnLost();
+  // [R8.5.1, R12.6] The queue pair is left with every key on it: all is as at the start.
+  void OnQueuePairLeft() {
+    OnLost();
+    outstanding_.clear();
+    leaving_.clear();
+    non_discards_ = 0;
+    cancel_ = Cancel::kNone;
+    cancelled_ = false;
+  }
 
   // The operation whose memory this gives back.
   std::optional<uint64_t> OnWithdrawn(AdvertId id);

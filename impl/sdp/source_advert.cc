@@ -87,6 +87,14 @@ SourceAdvert::Progress SourceAdvert::OnSendSm(uint32_t acknowledged, Actions& ac
   return progress;
 }
 
+std::optional<uint64_t> SourceAdvert::OnQueuePairLeft() {
+  cancel_ = Cancel::kNone;
+  revoked_last_ = false;
+  if (!leaving_.empty()) return leaving_.TakeFront().operation_number;
+  if (!adverts_.empty()) return adverts_.TakeFront().operation_number;
+  return std::nullopt;
+}
+
 // [R7.1.9, R7.4.9]
 void SourceAdvert::WithdrawOldest(bool already_invalidated, Actions& actions) {
   const Advert oldest = adverts_.TakeFront();

@@ -62,6 +62,10 @@ class SourceAdvert {
   // No new SrcAvail may leave before the cancel is Processed.
   bool cancelling() const { return cancel_ != Cancel::kNone; }
 
+  // [12] The queue pair is left with every key on it, and every advert is void. One of them, by the
+  // number of its operation; nothing when that was the last.
+  std::optional<uint64_t> OnQueuePairLeft();
+
   // [8.3, 5] Revokes everything outstanding: a live SinkAvail overrides it.
   void Override(Actions& actions) { RevokeAll(actions); }
 

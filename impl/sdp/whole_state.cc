@@ -33,6 +33,10 @@ uint64_t Connection::digest() const {
   urgent_in_.AddTo(digest);
   resize_out_.AddTo(digest);
   resize_in_.AddTo(digest);
+  suspend_.AddTo(digest);
+  digest.Add(config_.connecting).Add(spare_receives_.size());
+  for (const ReceiveBuffer buffer : spare_receives_) digest.Add(static_cast<uint16_t>(buffer));
+  digest.Add(static_cast<uint64_t>(suspend_armed_.time_since_epoch().count()));
   digest.Add(posted_sends_.size()).Add(early_.size());
   for (const SendKind kind : posted_sends_) digest.Add(static_cast<uint8_t>(kind));
   for (const MessageArrived& arrived : early_) digest.Add(arrived.message.base.sequence);

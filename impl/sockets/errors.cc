@@ -155,6 +155,8 @@ ErrorKind KindOfEnding(provider::Ending ending) {
       return ErrorKind::kPeerProtocol;
     case provider::Ending::kRemoteAccess:
       return ErrorKind::kRemoteAccess;
+    case provider::Ending::kUnsupported:
+      return ErrorKind::kUnsupported;
     case provider::Ending::kFabricFailed:
       return ErrorKind::kFabric;
     case provider::Ending::kInternal:

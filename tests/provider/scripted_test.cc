@@ -157,10 +157,10 @@ TEST_F(ScriptedTest, TheLossTakesTheWindowsBackBeforeTheSendsEnd) {
 }
 
 TEST_F(ScriptedTest, AChunkCrossingMakesOneAdvertForEachChunk) {
-  fabric_->mutable_limits().region_bytes_max = 100 * 4096;  // before any region of the test
+  fabric_->mutable_limits().region_bytes_max = 120 * 4096;  // before any region of the test
   const ConnectionId connection = Establish();
   Memory& memory = NewMemory(200 * 4096);
-  Job& send = NewJob(memory, true, 50 * 4096, 100 * 4096);
+  Job& send = NewJob(memory, true, 70 * 4096, 100 * 4096);
   Submit(side_, connection, send);
   EXPECT_EQ(std::get<wire::SrcAvail>(Sent(0).body).length, 50u * 4096);
   EXPECT_EQ(fabric_->windows().begin()->second.length, 50u * 4096);

@@ -9,16 +9,19 @@ namespace {
 
 // Every phase under every cue. A dot is an illegal move.
 constexpr const char* kListing = R"(
-Idle: AskConnect>HelloSent HelloAccepted>HelloAckSent HelloRejected>Closed Established. ConnectFailed>Closed DisConnSent. DisConnArrived. WaitEnded. Failed>Closed Lost.
-HelloSent: AskConnect. HelloAccepted. HelloRejected. Established>Established ConnectFailed>Closed DisConnSent. DisConnArrived. WaitEnded. Failed>Aborting Lost>Closed
-HelloAckSent: AskConnect. HelloAccepted. HelloRejected. Established>Established ConnectFailed>Closed DisConnSent. DisConnArrived. WaitEnded. Failed>Aborting Lost>Closed
-Established: AskConnect. HelloAccepted. HelloRejected. Established. ConnectFailed. DisConnSent>FinWait1 DisConnArrived>CloseWait WaitEnded. Failed>Aborting Lost>Closed
-FinWait1: AskConnect. HelloAccepted. HelloRejected. Established. ConnectFailed. DisConnSent. DisConnArrived>TimeWait WaitEnded. Failed>Aborting Lost>Closed
-CloseWait: AskConnect. HelloAccepted. HelloRejected. Established. ConnectFailed. DisConnSent>LastAck DisConnArrived. WaitEnded. Failed>Aborting Lost>Closed
-LastAck: AskConnect. HelloAccepted. HelloRejected. Established. ConnectFailed. DisConnSent. DisConnArrived. WaitEnded>TimeWait Failed>Aborting Lost>Closed
-TimeWait: AskConnect. HelloAccepted. HelloRejected. Established. ConnectFailed. DisConnSent. DisConnArrived. WaitEnded. Failed>Aborting Lost>Closed
-Aborting: AskConnect. HelloAccepted. HelloRejected. Established. ConnectFailed>Closed DisConnSent. DisConnArrived. WaitEnded. Failed. Lost>Closed
-Closed: AskConnect. HelloAccepted. HelloRejected. Established. ConnectFailed. DisConnSent. DisConnArrived. WaitEnded. Failed. Lost.
+Idle: AskConnect>HelloSent HelloAccepted>HelloAckSent HelloRejected>Closed Established. ConnectFailed>Closed DisConnSent. DisConnArrived. WaitEnded. SuspCommSent. SuspCommArrived. SuspCommAckSent. SuspCommAckArrived. BothShut. Resumed. ResumedShut. ResumedPeerShut. Failed>Closed Lost.
+HelloSent: AskConnect. HelloAccepted. HelloRejected. Established>Established ConnectFailed>Closed DisConnSent. DisConnArrived. WaitEnded. SuspCommSent. SuspCommArrived. SuspCommAckSent. SuspCommAckArrived. BothShut. Resumed. ResumedShut. ResumedPeerShut. Failed>Aborting Lost>Closed
+HelloAckSent: AskConnect. HelloAccepted. HelloRejected. Established>Established ConnectFailed>Closed DisConnSent. DisConnArrived. WaitEnded. SuspCommSent. SuspCommArrived. SuspCommAckSent. SuspCommAckArrived. BothShut. Resumed. ResumedShut. ResumedPeerShut. Failed>Aborting Lost>Closed
+Established: AskConnect. HelloAccepted. HelloRejected. Established. ConnectFailed. DisConnSent>FinWait1 DisConnArrived>CloseWait WaitEnded. SuspCommSent>Suspending SuspCommArrived>Suspending SuspCommAckSent. SuspCommAckArrived. BothShut. Resumed. ResumedShut. ResumedPeerShut. Failed>Aborting Lost>Closed
+FinWait1: AskConnect. HelloAccepted. HelloRejected. Established. ConnectFailed. DisConnSent. DisConnArrived>TimeWait WaitEnded. SuspCommSent>Suspending SuspCommArrived>Suspending SuspCommAckSent. SuspCommAckArrived. BothShut. Resumed. ResumedShut. ResumedPeerShut. Failed>Aborting Lost>Closed
+CloseWait: AskConnect. HelloAccepted. HelloRejected. Established. ConnectFailed. DisConnSent>LastAck DisConnArrived. WaitEnded. SuspCommSent>Suspending SuspCommArrived>Suspending SuspCommAckSent. SuspCommAckArrived. BothShut. Resumed. ResumedShut. ResumedPeerShut. Failed>Aborting Lost>Closed
+LastAck: AskConnect. HelloAccepted. HelloRejected. Established. ConnectFailed. DisConnSent. DisConnArrived. WaitEnded>TimeWait SuspCommSent. SuspCommArrived. SuspCommAckSent. SuspCommAckArrived. BothShut. Resumed. ResumedShut. ResumedPeerShut. Failed>Aborting Lost>Closed
+Suspending: AskConnect. HelloAccepted. HelloRejected. Established. ConnectFailed. DisConnSent. DisConnArrived. WaitEnded. SuspCommSent. SuspCommArrived. SuspCommAckSent>Suspended SuspCommAckArrived>Suspended BothShut>TimeWait Resumed. ResumedShut. ResumedPeerShut. Failed>Aborting Lost>Closed
+Suspended: AskConnect. HelloAccepted. HelloRejected. Established. ConnectFailed. DisConnSent. DisConnArrived. WaitEnded. SuspCommSent. SuspCommArrived. SuspCommAckSent. SuspCommAckArrived. BothShut. Resumed. ResumedShut. ResumedPeerShut. Failed>Aborting Lost>Resuming
+Resuming: AskConnect. HelloAccepted. HelloRejected. Established. ConnectFailed>Closed DisConnSent. DisConnArrived. WaitEnded. SuspCommSent. SuspCommArrived. SuspCommAckSent. SuspCommAckArrived. BothShut. Resumed>Established ResumedShut>FinWait1 ResumedPeerShut>CloseWait Failed>Aborting Lost>Closed
+TimeWait: AskConnect. HelloAccepted. HelloRejected. Established. ConnectFailed. DisConnSent. DisConnArrived. WaitEnded. SuspCommSent. SuspCommArrived. SuspCommAckSent. SuspCommAckArrived. BothShut. Resumed. ResumedShut. ResumedPeerShut. Failed>Aborting Lost>Closed
+Aborting: AskConnect. HelloAccepted. HelloRejected. Established. ConnectFailed>Closed DisConnSent. DisConnArrived. WaitEnded. SuspCommSent. SuspCommArrived. SuspCommAckSent. SuspCommAckArrived. BothShut. Resumed. ResumedShut. ResumedPeerShut. Failed. Lost>Closed
+Closed: AskConnect. HelloAccepted. HelloRejected. Established. ConnectFailed. DisConnSent. DisConnArrived. WaitEnded. SuspCommSent. SuspCommArrived. SuspCommAckSent. SuspCommAckArrived. BothShut. Resumed. ResumedShut. ResumedPeerShut. Failed. Lost.
 )";
 
 // R13.2.1

@@ -22,6 +22,18 @@ enum What {
   kLose,
 };
 
+// What the transport calls the ends: a is at port 1000, b at port 2000.
+PathAddresses AddressesOf(const Side& side) {
+  PathAddresses addresses{1000, 2000, {}, {}};
+  addresses.local[15] = 1;
+  addresses.peer[15] = 2;
+  if (!side.connects_first()) {
+    std::swap(addresses.local_port, addresses.peer_port);
+    std::swap(addresses.local, addresses.peer);
+  }
+  return addresses;
+}
+
 }  // namespace
 
 Config SmallConfig(bool connecting) {
@@ -52,11 +64,17 @@ void Pair::Connect() {
 
 void Pair::Collect(Side& side, Side& peer, std::vector<Possible>& possible) const {
   const auto add = [&](int what) { possible.push_back({&side, what}); };
-  if (side.lost_) return;
-  if (!side.config_.connecting && peer.hello_ && !side.hello_ack_ && !side.rejected_) {
-    add(kHelloArrives);
+  for (const auto& [timer, at] : side.timers_) {
+    if (at <= now_ && (!side.lost_ || side.awaits_hello_)) add(kDueTimer);
   }
-  const bool accepted = side.hello_ack_ || peer.hello_ack_;
+  const bool first = !side.connecting_ && !side.lost_ && !side.hello_ack_;
+  const bool again = side.awaits_hello_ && peer.queue_pair_ == side.queue_pair_ + 1;
+  if (peer.hello_ && (first || again) && !side.rejected_) add(kHelloArrives);
+  const bool gives_up = side.disconnect_ && !side.disconnect_->orderly;
+  if (side.lost_ && gives_up && side.core().phase() == Phase::kAborting) add(kLose);
+  if (side.lost_) return;
+  const bool accepted = side.connecting_ ? peer.hello_ack_ && peer.queue_pair_ == side.queue_pair_
+                                         : side.hello_ack_.has_value();
   if (accepted && !side.established_) add(kEstablish);
   const bool ending = (side.disconnect_ && !side.disconnect_->orderly) || broken_;
   if (!side.work_.empty() && !ending) {
@@ -64,22 +82,25 @@ void Pair::Collect(Side& side, Side& peer, std::vector<Possible>& possible) cons
     // [2.7] The accepting side's queue pair is not ready to send before Established.
     if (read == nullptr || side.established_) add(kStartWork);
   }
-  const bool may_arrive = side.established_ || !side.config_.connecting;
-  if (!peer.outgoing_.empty() && may_arrive && !broken_) add(kDeliver);
+  const bool may_arrive = side.established_ || !side.connecting_;
+  if (HasMail(side, peer) && may_arrive && !broken_) add(kDeliver);
   if (!side.sent_.empty()) add(kFinishSend);
   if (!side.reading_.empty() && !peer.lost_ && !broken_) add(kFinishRead);
   if (!side.writing_.empty()) add(kFinishWrite);
   if (!side.withdrawing_.empty()) add(kWithdrawn);
-  for (const auto& [timer, at] : side.timers_) {
-    if (at <= now_) add(kDueTimer);
-  }
   if (MayEnd(side, peer)) add(kLose);
+}
+
+bool Pair::HasMail(const Side& side, const Side& peer) {
+  return !peer.outgoing_.empty() && peer.outgoing_.front().queue_pair == side.queue_pair_;
 }
 
 bool Pair::MayEnd(const Side& side, const Side& peer) const {
   // A connection ends when one side ends it; what was sent in order arrives before that.
   const bool own_end = side.disconnect_ && (!side.disconnect_->orderly || side.work_.empty());
-  const bool peer_end = peer.lost_ && peer.outgoing_.empty();
+  const bool peer_left =
+      peer.lost_ ? peer.queue_pair_ >= side.queue_pair_ : peer.queue_pair_ > side.queue_pair_;
+  const bool peer_end = peer_left && !HasMail(side, peer);
   return own_end || peer_end || broken_;
 }
 
@@ -87,11 +108,15 @@ void Pair::Do(Side& side, Side& peer, int what) {
   side.now_ = peer.now_ = now_;
   switch (what) {
     case kHelloArrives:
+      if (side.awaits_hello_) {
+        EXPECT_EQ(peer.resume_port_, side.suspend_port_);
+      }
       side.Feed(HelloArrived{*peer.hello_});
       break;
     case kEstablish: {
       Established established;
-      if (side.config_.connecting) established.hello_ack = peer.hello_ack_;
+      if (side.connecting_) established.hello_ack = peer.hello_ack_;
+      established.addresses = AddressesOf(side);
       established.reads_out_max = &side == &a ? options_.reads_a : options_.reads_b;
       established.reads_in_max = &side == &a ? options_.reads_b : options_.reads_a;
       side.established_ = true;
@@ -99,7 +124,7 @@ void Pair::Do(Side& side, Side& peer, int what) {
       break;
     }
     case kStartWork:
-      StartWork(side);
+      StartWork(side, peer);
       break;
     case kDeliver:
       Deliver(side, peer);
@@ -143,7 +168,7 @@ void Pair::Do(Side& side, Side& peer, int what) {
   }
 }
 
-void Pair::StartWork(Side& side) {
+void Pair::StartWork(Side& side, const Side& peer) {
   const Side::Work work = side.work_.front();
   side.work_.pop_front();
   if (const auto* read = std::get_if<Read>(&work)) {
@@ -153,6 +178,7 @@ void Pair::StartWork(Side& side) {
   if (const auto* write = std::get_if<Write>(&work)) {
     const std::byte* from = side.At(write->source);
     Side::WireMessage wire;
+    wire.queue_pair = side.queue_pair_;
     wire.payload.assign(from, from + write->source.length);
     wire.written_to = write->target;
     side.outgoing_.push_back(std::move(wire));
@@ -161,7 +187,11 @@ void Pair::StartWork(Side& side) {
   }
   const sdp::Send& send = std::get<sdp::Send>(work);
   if (send.send_buffer) side.send_buffer_busy_[*send.send_buffer] = true;
-  side.outgoing_.push_back(side.Assemble(send));
+  // To a queue pair that is gone it leaves and is lost.
+  const bool heard =
+      peer.queue_pair_ <= side.queue_pair_ && !(peer.lost_ && peer.queue_pair_ == side.queue_pair_);
+  Side::WireMessage message = side.Assemble(send);
+  if (heard) side.outgoing_.push_back(std::move(message));
   side.sent_.push_back(send);
 }
 
@@ -216,16 +246,28 @@ void Pair::FinishWrite(Side& side) {
 
 // The provider lets go of everything, then tells.
 void Pair::Lose(Side& side) {
+  for (auto& [advert, exposure] : side.exposures_) {
+    exposure.live = false;
+    exposure.withdrawn = true;
+  }
+  while (!side.withdrawing_.empty()) {
+    const AdvertId advert = side.withdrawing_.front();
+    side.withdrawing_.pop_front();
+    side.Feed(Withdrawn{advert});
+  }
   side.lost_ = true;
+  while (HasMail(side, PeerOf(side))) PeerOf(side).outgoing_.pop_front();
   // What an abort left on the wire is gone; what was sent in order still arrives.
   if ((side.disconnect_ && !side.disconnect_->orderly) || broken_) side.outgoing_.clear();
   side.work_.clear();
   side.sent_.clear();
   side.reading_.clear();
   side.writing_.clear();
-  side.withdrawing_.clear();
   side.posted_.clear();
-  for (auto& [advert, exposure] : side.exposures_) exposure.live = false;
+  side.send_buffer_busy_.clear();
+  for (auto& [id, operation] : side.operations_) {
+    operation.gathers = operation.reads = operation.writes = operation.exposures = 0;
+  }
   side.Feed(ConnectionLost{!broken_.has_value(), broken_.value_or(false)});
 }
 
@@ -245,7 +287,7 @@ bool Pair::Happen() {
 Time Pair::EarliestTimer() const {
   Time earliest = kTimeInfinite;
   for (const Side* side : {&a, &b}) {
-    if (side->lost_) continue;
+    if (side->lost_ && !side->awaits_hello_) continue;
     for (const auto& [timer, at] : side->timers_) earliest = std::min(earliest, at);
   }
   return earliest;

@@ -41,9 +41,10 @@ class Pair {
     int what;
   };
   void Collect(Side& side, Side& peer, std::vector<Possible>& possible) const;
+  static bool HasMail(const Side& side, const Side& peer);
   bool MayEnd(const Side& side, const Side& peer) const;
   void Do(Side& side, Side& peer, int what);
-  void StartWork(Side& side);
+  void StartWork(Side& side, const Side& peer);
   void Deliver(Side& side, Side& peer);
   void FinishRead(Side& side, Side& peer);
   void FinishWrite(Side& side);

@@ -5,10 +5,12 @@
 #include <algorithm>
 
 #include "impl/base/bytes.h"
+#include "impl/sdp/limits.h"
 
 namespace esdp::sdp::testing {
 
-Side::Side(const Config& config, const char* name) : name_(name), config_(config), core_(config) {}
+Side::Side(const Config& config, const char* name)
+    : name_(name), config_(config), core_(config), connecting_(config.connecting) {}
 
 // --- the application ---
 
@@ -81,6 +83,13 @@ OperationId Side::AskToShutdown() {
 OperationId Side::AskToClose(bool abort) {
   const OperationId id = NewOperation(SimOperation::Kind::kClose, {});
   Feed(AskClose{id, abort});
+  return id;
+}
+
+OperationId Side::AskToSuspend(Time until) {
+  const OperationId id = NewOperation(SimOperation::Kind::kSuspend, {});
+  suspend_port_ = static_cast<uint16_t>(5000 + static_cast<uint32_t>(id));
+  Feed(AskSuspend{id, suspend_port_, until});
   return id;
 }
 
@@ -162,9 +171,31 @@ void Side::Run(const Action& action) {
   std::visit([this](const auto& it) { Act(it); }, action);
 }
 
-void Side::Act(const StartConnect& action) { hello_ = action.hello; }
-void Side::Act(const AcceptConnection& action) { hello_ack_ = action.hello_ack; }
+void Side::Act(const StartConnect& action) {
+  EXPECT_EQ(action.port.has_value(), queue_pair_ > 0) << name_;
+  hello_ = action.hello;
+  resume_port_ = action.port;
+  connecting_ = true;
+}
+void Side::Act(const AcceptConnection& action) {
+  hello_ack_ = action.hello_ack;
+  awaits_hello_ = connecting_ = false;
+}
 void Side::Act(const RejectConnection&) { rejected_ = true; }
+void Side::Act(const ReplaceQueuePair&) {
+  mode_watch_ = ModeWatch{};  // R12.7
+  EXPECT_TRUE(lost_) << name_ << ": the old queue pair is still there";
+  ++queue_pair_;
+  lost_ = established_ = rejected_ = false;
+  disconnect_.reset();
+  last_sequence_ = 0;
+  hello_.reset();
+  hello_ack_.reset();
+}
+void Side::Act(const AwaitHello&) {
+  EXPECT_TRUE(lost_) << name_ << ": the old queue pair is still there";
+  awaits_hello_ = true;
+}
 void Side::Act(const ReportConnected&) {
   EXPECT_FALSE(connected_) << name_;
   connected_ = true;
@@ -182,7 +213,8 @@ void Side::Act(const ReportClosed&) {
 }
 
 void Side::Act(const PostReceive& action) {
-  EXPECT_LT(static_cast<uint32_t>(action.buffer), config_.receive_buffers);
+  EXPECT_LT(static_cast<uint32_t>(action.buffer), config_.receive_buffers + kSpareReceiveBuffers);
+  EXPECT_LT(posted_.size(), config_.receive_buffers) << name_;
   for (const ReceiveBuffer buffer : posted_) EXPECT_NE(buffer, action.buffer) << name_;
   EXPECT_FALSE(lost_) << name_ << ": a receive posted on a lost queue pair";
   posted_.push_back(action.buffer);
@@ -345,7 +377,7 @@ void Side::Act(const SetTimer& action) { timers_[action.timer] = action.at; }
 void Side::Act(const ClearTimer& action) { timers_.erase(action.timer); }
 
 Side::WireMessage Side::Assemble(const sdp::Send& send) {
-  WireMessage message{send.message, {}, send.invalidate_key, {}};
+  WireMessage message{queue_pair_, send.message, {}, send.invalidate_key, {}};
   for (uint32_t i = 0; i < send.gather_count; ++i) {
     const std::byte* from = At(send.gather[i]);
     message.payload.insert(message.payload.end(), from, from + send.gather[i].length);

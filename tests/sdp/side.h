@@ -19,7 +19,7 @@
 namespace esdp::sdp::testing {
 
 struct SimOperation {
-  enum class Kind : uint8_t { kSend, kReceive, kShutdown, kClose, kUrgent };
+  enum class Kind : uint8_t { kSend, kReceive, kShutdown, kClose, kUrgent, kSuspend };
   Kind kind = Kind::kSend;
   std::vector<std::byte> memory;
   bool cancel_asked = false;
@@ -61,7 +61,9 @@ class Side {
   OperationId AskToAwaitUrgent();
   OperationId AskToShutdown();
   OperationId AskToClose(bool abort);
+  OperationId AskToSuspend(Time until = kTimeInfinite);
   void AskToCancel(OperationId operation, CancelMode mode);
+  bool connects_first() const { return config_.connecting; }
   const SimOperation& operation(OperationId id) const { return operations_.at(id); }
   bool finished(OperationId id) const { return operation(id).result.has_value(); }
   size_t pending() const { return pending_; }
@@ -103,6 +105,7 @@ class Side {
  private:
   friend class Pair;
   struct WireMessage {
+    int queue_pair = 0;
     wire::Message message;
     std::vector<std::byte> payload;
     std::optional<uint32_t> invalidate;
@@ -121,6 +124,8 @@ class Side {
   void Act(const StartConnect& action);
   void Act(const AcceptConnection& action);
   void Act(const RejectConnection& action);
+  void Act(const ReplaceQueuePair& action);
+  void Act(const AwaitHello& action);
   void Act(const ReportConnected& action);
   void Act(const Disconnect& action);
   void Act(const ReportClosed& action);
@@ -166,6 +171,11 @@ class Side {
   bool rejected_ = false, connected_ = false, reported_closed_ = false;
   std::optional<Disconnect> disconnect_;
   bool lost_ = false;
+  int queue_pair_ = 0;  // how many there were before this one
+  bool connecting_ = false;
+  bool awaits_hello_ = false;
+  uint16_t suspend_port_ = 0;            // where it has asked the peer to connect anew
+  std::optional<uint16_t> resume_port_;  // where it was asked to
   bool established_ = false;
 
   std::map<ReceiveBuffer, std::vector<std::byte>> receive_memory_;

@@ -157,7 +157,7 @@ void AddSinkAdverts(std::vector<Scenario>& all) {
                 {{{Want(ModeWish::kPipelined), DirectSend(0, 44), Want(ModeWish::kCombined),
                    DirectSend(1, 10)}}},
                 {{{DirectReceive(4, 44), DirectReceive(5, 44)}}});
-  Expect(it, 2500, 19,
+  Expect(it, 1700, 13,
          MarksOf(Mark::kLeftPipelined, Mark::kLeftPipelinedShown, Mark::kSinkOverrode,
                  Mark::kWritten));
   all.push_back(it);

@@ -1,0 +1,327 @@
+#include "impl/sdp/suspend.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/sdp/solo.h"
+
+// One core against a peer that suspends, or is suspended, well or badly.
+
+namespace esdp::sdp::testing {
+namespace {
+
+constexpr OperationId kMove{900};
+constexpr uint16_t kPort = 4711;
+
+AskReceive Placeable() {
+  AskReceive receive;
+  receive.placeable = true;
+  receive.zcopy_min = 0;
+  return receive;
+}
+
+class SuspendTest : public ::testing::Test {
+ protected:
+  static Config ConfigOf(bool connecting) {
+    Config config;
+    config.connecting = connecting;
+    config.receive_buffers = 8;
+    config.receive_buffer_bytes = 1040;
+    return config;
+  }
+  static Solo::Peer Able() {
+    Solo::Peer peer;
+    peer.max_adverts = 16;
+    return peer;
+  }
+  void Establish(bool connecting = true) {
+    solo_.emplace(ConfigOf(connecting));
+    solo_->Establish(Able());
+  }
+  void Ask(Time until = kTimeInfinite) { solo_->Step(AskSuspend{kMove, kPort, until}); }
+  // Up to the phase in which the core waits for its peer's return.
+  void Suspend() {
+    Establish();
+    Ask();
+    solo_->Arrive(wire::SuspCommAck{});
+    solo_->Step(ConnectionLost{true, false});
+  }
+  wire::Message Return() { return solo_->PeerHello(Able()); }
+  Phase phase() { return solo_->core().phase(); }
+  Outcome Result() const {
+    const auto result = solo_->Result(kMove);
+    return result ? result->outcome : Outcome::kInternal;
+  }
+  void ExpectFailure(Outcome cause, const std::string& reason) {
+    const auto ends = Solo::Of<Disconnect>(solo_->all());
+    ASSERT_FALSE(ends.empty());
+    EXPECT_EQ(ends.back().cause, cause);
+    EXPECT_EQ(ends.back().reason, reason);
+  }
+  std::optional<Solo> solo_;
+};
+
+// R12.1, R12.2
+TEST_F(SuspendTest, SuspCommNamesThePortAndNothingFollowsIt) {
+  Establish();
+  Ask();
+  const auto sent = solo_->Sent<wire::SuspComm>();
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(std::get<wire::SuspComm>(sent[0].message.body).service_id, 0x10000u | kPort);
+  solo_->Send(100);
+  EXPECT_TRUE(solo_->Last<sdp::Send>().empty());
+  EXPECT_EQ(phase(), Phase::kSuspending);
+}
+
+TEST_F(SuspendTest, APeerThatHoldsOneAdvertIsNeverAsked) {
+  solo_.emplace(ConfigOf(true));
+  solo_->Establish();
+  Ask();
+  EXPECT_EQ(Result(), Outcome::kUnsupported);
+  EXPECT_TRUE(Solo::Of<sdp::Send>(solo_->all()).empty());
+  EXPECT_EQ(phase(), Phase::kEstablished);
+}
+
+TEST_F(SuspendTest, APeerThatHoldsOneAdvertIsAnswered) {
+  solo_.emplace(ConfigOf(true));
+  solo_->Establish();
+  solo_->Arrive(wire::SuspComm{0x10000u | kPort});
+  EXPECT_EQ(solo_->Sent<wire::SuspCommAck>().size(), 1u);
+}
+
+// R12.3, R12.4
+TEST_F(SuspendTest, TheResponderEndsTheQueuePairWhenItsAnswerHasLeft) {
+  Establish(false);
+  solo_->Arrive(wire::SuspComm{0x10000u | kPort});
+  EXPECT_TRUE(solo_->Last<Disconnect>().empty());
+  solo_->FinishSends();
+  ASSERT_EQ(solo_->Last<Disconnect>().size(), 1u);
+  EXPECT_TRUE(solo_->Last<Disconnect>()[0].orderly);
+  solo_->Step(ConnectionLost{true, false});
+  EXPECT_EQ(solo_->Last<ReplaceQueuePair>().size(), 1u);
+  EXPECT_EQ(solo_->Last<PostReceive>().size(), 8u);
+  ASSERT_EQ(solo_->Last<StartConnect>().size(), 1u);
+  EXPECT_EQ(solo_->Last<StartConnect>()[0].port, kPort);
+}
+
+// R12.3
+TEST_F(SuspendTest, AReadThatRunsIsReportedBeforeTheAnswer) {
+  Establish();
+  solo_->Receive(500, Placeable());
+  solo_->Arrive(wire::SrcAvail{500, 1, 0x1000}, 1);
+  ASSERT_EQ(solo_->Last<Read>().size(), 1u);
+  solo_->Arrive(wire::SuspComm{0x10000u | kPort});
+  EXPECT_TRUE(solo_->Sent<wire::SuspCommAck>().empty());
+  solo_->Step(ReadFinished{});
+  EXPECT_EQ(solo_->Sent<wire::RdmaRdCompl>().size(), 1u);
+  EXPECT_EQ(solo_->Sent<wire::SuspCommAck>().size(), 1u);
+}
+
+TEST_F(SuspendTest, AnAdvertBehindSuspCommGivesItsInlineBytesAlone) {
+  Establish();
+  const OperationId receive = solo_->Receive(500, Placeable());
+  Ask();
+  solo_->Arrive(wire::SrcAvail{500, 1, 0x1000}, 1);
+  EXPECT_TRUE(Solo::Of<Read>(solo_->all()).empty());
+  solo_->Arrive(wire::SuspCommAck{});
+  solo_->Step(ConnectionLost{true, false});
+  ASSERT_TRUE(solo_->Result(receive));
+  EXPECT_EQ(solo_->Result(receive)->bytes, 1u);
+}
+
+TEST_F(SuspendTest, ASecondSuspCommBreaksTheProtocol) {
+  Establish();
+  solo_->Receive(500, Placeable());
+  solo_->Arrive(wire::SrcAvail{500, 1, 0x1000}, 1);  // its read keeps the answer back
+  solo_->Arrive(wire::SuspComm{0x10000u | kPort});
+  solo_->Arrive(wire::SuspComm{0x10000u | kPort});
+  ExpectFailure(Outcome::kPeerProtocol, "SuspComm: a second one, or for port 0");
+}
+
+TEST_F(SuspendTest, SuspCommForPort0BreaksTheProtocol) {
+  Establish();
+  solo_->Arrive(wire::SuspComm{0x10000u});
+  ExpectFailure(Outcome::kPeerProtocol, "SuspComm: a second one, or for port 0");
+}
+
+// R12.2
+TEST_F(SuspendTest, UserBytesBehindSuspCommBreakTheProtocol) {
+  for (const bool answered : {false, true}) {
+    Establish();
+    if (!answered) {
+      solo_->Receive(500, Placeable());
+      solo_->Arrive(wire::SrcAvail{500, 1, 0x1000}, 1);
+    }
+    solo_->Arrive(wire::SuspComm{0x10000u | kPort});
+    EXPECT_EQ(phase(), answered ? Phase::kSuspended : Phase::kSuspending);
+    solo_->Arrive(wire::Data{}, 5);
+    ExpectFailure(Outcome::kPeerProtocol, "a message behind SuspComm");
+  }
+}
+
+// R12.9
+TEST_F(SuspendTest, SuspCommAckThatNobodyAskedForIsIgnored) {
+  Establish();
+  solo_->Arrive(wire::SuspCommAck{});
+  EXPECT_EQ(phase(), Phase::kEstablished);
+  solo_->Send(100);
+  EXPECT_EQ(solo_->Sent<wire::Data>().size(), 1u);
+}
+
+// R12.5
+TEST_F(SuspendTest, AHelloFromSomewhereElseIsRejectedAndTheRightOneStillTaken) {
+  solo_.emplace(ConfigOf(true));
+  solo_->Step(AskConnect{});
+  Established established;
+  established.hello_ack = solo_->PeerHelloAck(Able());
+  established.addresses = {.local_port = 77, .peer_port = 88, .local = {1}, .peer = {2}};
+  solo_->Step(established);
+  Ask();
+  solo_->Arrive(wire::SuspCommAck{});
+  solo_->Step(ConnectionLost{true, false});
+  ASSERT_EQ(solo_->Last<AwaitHello>().size(), 1u);
+  wire::Message right = Return();
+  auto& hello = std::get<wire::Hello>(right.body);
+  hello.local_port = 88;
+  hello.source_address = {2};
+  hello.destination_address = {1};
+  for (int fault = 0; fault < 4; ++fault) {
+    wire::Message wrong = right;
+    auto& bad = std::get<wire::Hello>(wrong.body);
+    if (fault == 0) bad.local_port = 77;
+    if (fault == 1) bad.source_address = {3};
+    if (fault == 2) bad.destination_address = {2};
+    if (fault == 3) bad.local_receive_size = 1000;
+    solo_->Step(HelloArrived{wrong});
+    EXPECT_EQ(solo_->Last<RejectConnection>().size(), 1u) << fault;
+    EXPECT_EQ(phase(), Phase::kResuming);
+  }
+  solo_->Step(HelloArrived{right});
+  EXPECT_EQ(solo_->Last<AcceptConnection>().size(), 1u);
+  solo_->Step(HelloArrived{right});
+  EXPECT_EQ(solo_->Last<RejectConnection>().size(), 1u);
+  solo_->Step(Established{});
+  EXPECT_EQ(Result(), Outcome::kDone);
+  EXPECT_EQ(phase(), Phase::kEstablished);
+}
+
+// R12.6
+TEST_F(SuspendTest, SequenceNumbersAndCreditsStartAnew) {
+  Establish();
+  solo_->Send(100);
+  Ask();
+  solo_->Arrive(wire::SuspCommAck{});
+  solo_->Step(ConnectionLost{true, false});
+  wire::Message hello = Return();
+  hello.base.buffers = 4;
+  solo_->Step(HelloArrived{hello});
+  solo_->Step(Established{});
+  solo_->Send(100);
+  solo_->Send(100);
+  ASSERT_FALSE(Solo::Of<sdp::Send>(solo_->all()).empty());
+  const wire::BaseHeader& last = Solo::Of<sdp::Send>(solo_->all()).back().message.base;
+  EXPECT_EQ(last.sequence, 1u);
+  EXPECT_EQ(last.acknowledged, 0u);
+}
+
+TEST_F(SuspendTest, AMoveThatCannotBeginInTimeLeavesTheConnectionAsItWas) {
+  Establish();
+  solo_->TellBuffers(1);
+  solo_->Arrive(wire::Data{}, 5);  // no credit for SuspComm
+  Ask(solo_->now + std::chrono::seconds(2));
+  ASSERT_TRUE(solo_->Sent<wire::SuspComm>().empty());
+  solo_->now += std::chrono::seconds(2);
+  solo_->Step(TimerFired{Timer::kSuspend});
+  EXPECT_EQ(Result(), Outcome::kDeadlineExceeded);
+  EXPECT_EQ(phase(), Phase::kEstablished);
+  EXPECT_TRUE(Solo::Of<Disconnect>(solo_->all()).empty());
+}
+
+TEST_F(SuspendTest, APeerThatNeverAnswersOrNeverComesBackEndsTheConnection) {
+  for (const bool answers : {false, true}) {
+    Establish();
+    Ask(solo_->now + std::chrono::seconds(5));
+    if (answers) {
+      solo_->Arrive(wire::SuspCommAck{});
+      solo_->Step(ConnectionLost{true, false});
+    }
+    solo_->now += std::chrono::seconds(5);
+    solo_->Step(TimerFired{Timer::kSuspend});
+    ExpectFailure(Outcome::kResumeFailed, answers ? "the peer did not come back in time"
+                                                  : "SuspComm was not answered in time");
+    solo_->Step(ConnectionLost{true, false});
+    EXPECT_EQ(Result(), Outcome::kResumeFailed);
+    EXPECT_EQ(phase(), Phase::kClosed);
+  }
+}
+
+TEST_F(SuspendTest, AMoveCanBeTakenBackOnlyBeforeThePeerIsTold) {
+  Establish();
+  solo_->TellBuffers(1);
+  solo_->Arrive(wire::Data{}, 5);
+  Ask();
+  solo_->Step(AskCancel{kMove, CancelMode::kIfNotStarted, Outcome::kCancelled});
+  EXPECT_EQ(Result(), Outcome::kCancelled);
+  Establish();
+  Ask();
+  solo_->Step(AskCancel{kMove, CancelMode::kIfNotStarted, Outcome::kCancelled});
+  EXPECT_FALSE(solo_->Result(kMove));
+}
+
+TEST_F(SuspendTest, ALossBeforeTheAnswerIsAResetAndNotAMove) {
+  Establish();
+  Ask();
+  solo_->Step(ConnectionLost{true, false});
+  EXPECT_EQ(Result(), Outcome::kPeerReset);
+  EXPECT_EQ(phase(), Phase::kClosed);
+}
+
+TEST_F(SuspendTest, APeerThatCannotBeReachedAnewEndsTheConnection) {
+  Establish();
+  const OperationId receive = solo_->Receive(10);
+  solo_->Arrive(wire::SuspComm{0x10000u | kPort});
+  solo_->FinishSends();
+  solo_->Step(ConnectionLost{true, false});
+  solo_->Step(ConnectFailed{});
+  EXPECT_EQ(solo_->Result(receive)->outcome, Outcome::kResumeFailed);
+  EXPECT_EQ(phase(), Phase::kClosed);
+}
+
+TEST_F(SuspendTest, AnAbortWhileThereIsNoQueuePairEndsEverything) {
+  Suspend();
+  const OperationId receive = solo_->Receive(10);
+  solo_->Step(AskClose{OperationId{901}, true});
+  ASSERT_EQ(solo_->Last<Disconnect>().size(), 1u);
+  solo_->Step(ConnectionLost{true, false});
+  EXPECT_EQ(solo_->Result(receive)->outcome, Outcome::kLocalAbort);
+  EXPECT_EQ(Result(), Outcome::kLocalAbort);
+  EXPECT_TRUE(solo_->core().closed());
+}
+
+TEST_F(SuspendTest, BothDisConnsAcrossSuspCommEndTheConnectionInOrder) {
+  Establish();
+  solo_->Step(AskShutdown{OperationId{902}});
+  solo_->FinishSends();
+  Ask();
+  ASSERT_EQ(phase(), Phase::kSuspending);
+  solo_->Arrive(wire::DisConn{});
+  EXPECT_EQ(phase(), Phase::kTimeWait);
+  solo_->Step(ConnectionLost{true, false});
+  EXPECT_EQ(Result(), Outcome::kShutDown);
+}
+
+TEST_F(SuspendTest, APeerWithoutCreditsIsGivenSomeBehindSuspComm) {
+  Establish();
+  Ask();
+  // Everything it may still send but the last two, all of it for a reader that does not read.
+  for (int i = 0; i < 6; ++i) solo_->Arrive(wire::Data{}, 5);
+  EXPECT_TRUE(solo_->Sent<wire::Data>().empty());
+  solo_->Arrive(wire::Data{});
+  solo_->Arrive(wire::Data{});
+  EXPECT_FALSE(Solo::Of<sdp::Send>(solo_->all()).empty());
+  const auto& last = Solo::Of<sdp::Send>(solo_->all()).back();
+  EXPECT_TRUE(std::holds_alternative<wire::Data>(last.message.body));
+  EXPECT_GE(last.message.base.buffers, 2u);
+}
+
+}  // namespace
+}  // namespace esdp::sdp::testing
