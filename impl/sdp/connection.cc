@@ -132,7 +132,7 @@ void Connection::On(const ConnectFailed&, Actions& actions) {
 
 void Connection::On(const MessageArrived& arrived, Actions& actions) {
   if (phase_ == Phase::kHelloSent || phase_ == Phase::kHelloAckSent || phase_ == Phase::kResuming) {
-    early_.PushBack(arrived);
+    early_.PushBack(arrived);  // [R2.7.4]
   } else if (phase_ == Phase::kSuspended) {
     OnMessageWhileSuspended(arrived, actions);
   } else if (IsOpen(phase_)) {

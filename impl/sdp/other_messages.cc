@@ -8,6 +8,7 @@ namespace {
 OtherAnswer Violation(const char* reason) { return {Outcome::kPeerProtocol, reason}; }
 
 struct Answerer {
+  // [R17.2]
   OtherAnswer operator()(const wire::Hello&) const {
     return Violation("Hello: the connection is established");
   }

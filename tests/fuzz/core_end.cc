@@ -288,6 +288,13 @@ uint8_t* CoreEnd::At(const OperationRange& range) {
   return found->second.memory.data() + range.offset;
 }
 
+void CoreEnd::Act(const ReplaceQueuePair&) {
+  Require(lost_);
+  lost_ = connected_ = false;
+  disconnect_.reset();
+  last_sequence_ = 0;
+}
+
 void CoreEnd::Act(const ReportConnected&) {
   Require(!connected_);
   connected_ = true;

@@ -104,6 +104,7 @@ class CoreEnd {
   void Act(const StartConnect& action) { hello = action.hello; }
   void Act(const AcceptConnection& action) { hello_ack = action.hello_ack; }
   void Act(const RejectConnection&) { rejected_ = true; }
+  void Act(const ReplaceQueuePair&);
   void Act(const ReportConnected&);
   void Act(const Disconnect& action);
   void Act(const ReportClosed& action);

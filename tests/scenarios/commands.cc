@@ -214,6 +214,11 @@ void Stage::Ask(End& end, const std::string& verb, Words& words) {
          AskCancel{operation, abort ? CancelMode::kAbortConnection : CancelMode::kIfNotStarted});
   } else if (verb == "wants") {
     Feed(end, AskMode{WishNamed(words.Take()), ModeWish::kAutomatic});
+  } else if (verb == "suspends") {
+    AskSuspend ask;
+    ask.operation = new_operation();
+    ask.port = static_cast<uint16_t>(words.TakeNumber());
+    Feed(end, ask);
   } else if (verb == "awaits") {
     Feed(end, AskUrgent{new_operation()});
   } else if (verb == "shuts") {
@@ -287,7 +292,7 @@ void Stage::Forge(End& end, Words& words) {
     SetWord(forgery, name, Words::ToNumber(text));
   }
   end.sequence = forgery.message.base.sequence;
-  end.outgoing.push_back({forgery.message, forgery.payload, {}});
+  end.outgoing.push_back({forgery.message, forgery.payload, {}, end.queue_pair});
 }
 
 void Stage::Wait(Words& words) {

@@ -85,6 +85,16 @@ void Stage::Act(End& end, const RejectConnection& action) {
   end.lost = true;
 }
 void Stage::Act(End& end, const ReportConnected&) { Say(end, "is connected"); }
+void Stage::Act(End& end, const ReplaceQueuePair&) {
+  Say(end, "makes a new queue pair");
+  ++end.queue_pair;
+  end.established = end.lost = false;
+  end.disconnect.reset();
+  end.hello.reset();
+  end.hello_ack.reset();
+  end.sequence = end.heard = 0;
+}
+void Stage::Act(End& end, const AwaitHello&) { end.awaits_hello = true; }
 void Stage::Act(End& end, const Disconnect& action) {
   end.disconnect = action;
   Say(end, action.orderly
@@ -149,20 +159,25 @@ void Stage::Settle() {
 
 // One thing, if any can happen at this end.
 bool Stage::HappenAt(End& end, End& peer) {
-  if (end.lost) return false;
+  if (end.lost) return end.awaits_hello && SetUp(end, peer);
   return SetUp(end, peer) || BeginWork(end, peer) || Finish(end, peer) || Deliver(end, peer) ||
          FinishRead(end, peer) || Lose(end, peer);
 }
 
 bool Stage::SetUp(End& end, End& peer) {
-  if (!end.config.connecting && peer.hello && !end.hello_ack) {
+  const bool awaits = end.queue_pair == 0 && peer.queue_pair == 0
+                          ? !end.config.connecting && !end.hello_ack
+                          : end.awaits_hello && peer.queue_pair > end.queue_pair;
+  if (awaits && peer.hello) {
+    end.awaits_hello = false;
     Feed(end, HelloArrived{*peer.hello});
     return true;
   }
-  if (end.established || !(end.hello_ack || peer.hello_ack)) return false;
+  if (end.established || end.queue_pair != peer.queue_pair) return false;
+  if (!end.hello_ack && !peer.hello_ack) return false;
   end.established = true;
   Established established;
-  if (end.config.connecting) established.hello_ack = peer.hello_ack;
+  if (end.hello) established.hello_ack = peer.hello_ack;
   established.reads_out_max = end.reads;
   established.reads_in_max = peer.reads;
   Feed(end, established);
@@ -194,7 +209,7 @@ bool Stage::BeginWork(End& end, End& peer) {
     const auto& send = std::get<sdp::Send>(work);
     uint32_t payload = send.copied_bytes;
     for (uint32_t i = 0; i < send.gather_count; ++i) payload += send.gather[i].length;
-    end.outgoing.push_back({send.message, payload, send.invalidate_key});
+    end.outgoing.push_back({send.message, payload, send.invalidate_key, end.queue_pair});
     end.sequence = send.message.base.sequence;
     ++end.sends_unfinished;
   }
@@ -226,9 +241,14 @@ bool Stage::Finish(End& end, End&) {
   return true;
 }
 
+// A message of this queue pair's is on its way to `end`.
+bool Stage::HasFlight(const End& peer, const End& end) const {
+  return !peer.outgoing.empty() && peer.outgoing.front().queue_pair == end.queue_pair;
+}
+
 bool Stage::Deliver(End& end, End& peer) {
-  if (peer.outgoing.empty() || peer.hold_messages) return false;
-  if (!end.established && end.config.connecting) return false;
+  if (!HasFlight(peer, end) || peer.hold_messages) return false;
+  if (!end.established && end.hello) return false;
   DeliverOne(end, peer);
   return true;
 }
@@ -275,7 +295,9 @@ bool Stage::FinishRead(End& end, End& peer) {
 bool Stage::Lose(End& end, End& peer) {
   const bool own =
       end.disconnect && (!end.disconnect->orderly || (end.work.empty() && !end.hold_work));
-  const bool told = peer.lost && peer.outgoing.empty();
+  const bool ended =
+      peer.queue_pair == end.queue_pair ? peer.lost : peer.queue_pair > end.queue_pair;
+  const bool told = ended && !HasFlight(peer, end);
   if (!own && !told) return false;
   end.lost = true;
   if (end.disconnect && !end.disconnect->orderly) end.outgoing.clear();

@@ -31,6 +31,7 @@ class Stage {
     wire::Message message;
     uint32_t payload = 0;
     std::optional<uint32_t> invalidate;
+    int queue_pair = 0;
   };
   struct Exposure {
     RemoteRange remote;
@@ -54,6 +55,8 @@ class Stage {
 
     std::optional<wire::Message> hello, hello_ack;
     bool established = false, lost = false;
+    bool awaits_hello = false;
+    int queue_pair = 0;  // the first, second, ... of the connection
     std::optional<Disconnect> disconnect;
     std::deque<ReceiveBuffer> posted;
     std::deque<Work> work;        // not begun
@@ -89,6 +92,7 @@ class Stage {
   bool HappenAt(End& end, End& peer);
   bool SetUp(End& end, End& peer);
   bool BeginWork(End& end, End& peer);
+  bool HasFlight(const End& peer, const End& end) const;
   bool Deliver(End& end, End& peer);
   void DeliverOne(End& end, End& peer);
   bool FinishRead(End& end, End& peer);
@@ -104,6 +108,8 @@ class Stage {
   void Act(End& end, const StartConnect& action);
   void Act(End& end, const AcceptConnection& action);
   void Act(End& end, const RejectConnection& action);
+  void Act(End& end, const ReplaceQueuePair& action);
+  void Act(End& end, const AwaitHello& action);
   void Act(End& end, const ReportConnected& action);
   void Act(End& end, const Disconnect& action);
   void Act(End& end, const ReportClosed& action);

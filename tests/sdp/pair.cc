@@ -250,6 +250,7 @@ void Pair::Lose(Side& side) {
     exposure.live = false;
     exposure.withdrawn = true;
   }
+  for (auto& [id, operation] : side.operations_) operation.exposures = 0;
   while (!side.withdrawing_.empty()) {
     const AdvertId advert = side.withdrawing_.front();
     side.withdrawing_.pop_front();
@@ -266,7 +267,7 @@ void Pair::Lose(Side& side) {
   side.posted_.clear();
   side.send_buffer_busy_.clear();
   for (auto& [id, operation] : side.operations_) {
-    operation.gathers = operation.reads = operation.writes = operation.exposures = 0;
+    operation.gathers = operation.reads = operation.writes = 0;
   }
   side.Feed(ConnectionLost{!broken_.has_value(), broken_.value_or(false)});
 }
