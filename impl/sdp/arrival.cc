@@ -21,7 +21,6 @@ void Connection::Receive(const MessageArrived& arrived, Actions& actions) {
   const bool bare = std::holds_alternative<wire::Data>(message.body) && arrived.payload_length == 0;
   const char* violation = credits_.OnHeader(message.base, bare);
   if (violation == nullptr) violation = CheckArrival(arrived);
-  if (violation == nullptr) violation = CheckSilence(arrived);
   if (violation == nullptr && message.base.flags != 0) {
     const bool carries = std::holds_alternative<wire::Data>(message.body) && !bare;
     violation = urgent_in_.OnMessage(message.base.flags, carries, actions);
@@ -84,7 +83,7 @@ const char* Connection::CheckArrival(const MessageArrived& arrived) const {
                                       !std::holds_alternative<wire::RdmaWrCompl>(body)))) {
     return "RKey: invalidated by a message that may not";
   }
-  return nullptr;
+  return CheckSilence(arrived);
 }
 
 // [R17.3] User bytes that may not come, in any message.

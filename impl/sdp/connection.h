@@ -125,9 +125,6 @@ class Connection : private ConnectionState {
   void DropSinkAdverts(Actions& actions);
   AdvertWriter::Legality LegalityOfSinkAvail() const;
   bool OnSinkAvail(const wire::SinkAvail& advert, const MessageArrived& arrived, Actions& actions);
-  bool OwesSinkAnswers() const {
-    return writer_.cancelled() || writer_.ack_owed() || sink_.cancel_owed();
-  }
   void SendSinkAnswers(Actions& actions);
   bool WritesHavePrecedence(Actions& actions);
   void SendWrites(Actions& actions);
@@ -189,15 +186,7 @@ class Connection : private ConnectionState {
   void SendDisConn(Actions& actions);
   void SendUpdate(Actions& actions);
   void FinishSends(Actions& actions);
-  // Open, and neither timer has to be set anew.
-  bool TimersStand() const {
-    return IsOpen(phase_) && teardown_.NextDeadline() == close_armed_ &&
-           (!acknowledge_at_ || acknowledge_armed_ || acknowledgement_due_);
-  }
   void ArmTimers(Actions& actions);
-  size_t WorkPosted() const {
-    return posted_sends_.size() + reader_.reads_in_flight() + writer_.writes_in_flight();
-  }
   bool HasSlot(uint32_t reserved) const { return WorkPosted() + reserved < config_.send_work_max; }
   bool MaySendControl() const { return HasSlot(0) && credits_.MaySendControl(); }
   Send& NewSend(const wire::Body& body, Actions& actions);

@@ -38,6 +38,20 @@ class ConnectionState {
     resize_in_.Start(config.receive_buffer_bytes, config.receive_buffer_bytes_max);
   }
 
+  // --- questions that concern more than one part ---
+  size_t WorkPosted() const {
+    return posted_sends_.size() + reader_.reads_in_flight() + writer_.writes_in_flight();
+  }
+  bool OwesSinkAnswers() const {
+    return writer_.cancelled() || writer_.ack_owed() || sink_.cancel_owed();
+  }
+  // Open, and no timer has to be set anew.
+  bool TimersStand() const {
+    return IsOpen(phase_) && teardown_.NextDeadline() == close_armed_ &&
+           suspend_.NextDeadline() == suspend_armed_ &&
+           (!acknowledge_at_ || acknowledge_armed_ || acknowledgement_due_);
+  }
+
   Config config_;
   PeerParameters peer_;
   uint32_t reads_out_max_ = 0;
