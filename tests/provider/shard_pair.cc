@@ -47,6 +47,11 @@ void Recorder::OnClosed(ConnectionId connection, const Failure& cause) {
   closed_.push_back({connection, cause});
 }
 
+void Recorder::OnResumed(ConnectionId connection, const Failure& failure) {
+  const Lock lock(mutex_);
+  resumed_.push_back({connection, failure});
+}
+
 std::vector<ConnectionId> Recorder::incoming() const {
   const Lock lock(mutex_);
   return incoming_;
@@ -66,6 +71,11 @@ std::vector<Recorder::Ended> Recorder::shut_down() const {
 std::vector<Recorder::Ended> Recorder::closed() const {
   const Lock lock(mutex_);
   return closed_;
+}
+
+std::vector<Recorder::Ended> Recorder::resumed() const {
+  const Lock lock(mutex_);
+  return resumed_;
 }
 
 std::optional<Recorder::Finished> Recorder::Find(const Transfer& transfer) const {

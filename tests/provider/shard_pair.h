@@ -39,12 +39,14 @@ class Recorder final : public Observer {
                           const TransferResult& result) override;
   void OnShutDown(ConnectionId connection, const Failure& failure) override;
   void OnClosed(ConnectionId connection, const Failure& cause) override;
+  void OnResumed(ConnectionId connection, const Failure& failure) override;
 
   std::vector<ConnectionId> incoming() const;
   std::vector<ConnectionId> connected() const;
   std::vector<Finished> finished() const;
   std::vector<Ended> shut_down() const;
   std::vector<Ended> closed() const;
+  std::vector<Ended> resumed() const;
   std::optional<Finished> Find(const Transfer& transfer) const;
   void Forget();
 
@@ -61,6 +63,7 @@ class Recorder final : public Observer {
   std::vector<Finished> finished_;
   std::vector<Ended> shut_down_;
   std::vector<Ended> closed_;
+  std::vector<Ended> resumed_;
 };
 
 enum class World { kSim, kQpipManual, kQpipThread };
