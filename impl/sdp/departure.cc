@@ -156,8 +156,9 @@ void Connection::SendAnswers(Actions& actions) {
       const AdvertReader::Completion completion = reader_.TakeRdmaRdCompl();
       Send& send = NewSend(completion.message, actions);
       if (HintsPipelined()) send.message.base.flags |= wire::kFlagReqPipe;
-      if (peer_.accepts_invalidate && !peer_.deployed())
-        send.invalidate_key = completion.finished_key;
+      // [R19.1] Neither towards a deployed peer nor as one.
+      const bool deployed = peer_.deployed() || config_.as_deployed;
+      if (peer_.accepts_invalidate && !deployed) send.invalidate_key = completion.finished_key;
       Stamp(send, SendKind::kControl, false);
     } else {
       credits_.ReleaseAcknowledgement();  // [R7.4.5]

@@ -280,5 +280,26 @@ TEST(AsDeployedTest, DeclaresOneAdvertAndNoCapabilityAndStaysCombined) {
   EXPECT_EQ(adverts, 1u);
 }
 
+// R19.1
+TEST(AsDeployedTest, ItNeverInvalidatesAKeyThoughThePeerAllowsIt) {
+  Config config = SmallConfig(true);
+  config.as_deployed = true;
+  Solo solo(config);
+  Solo::Peer peer;
+  peer.max_adverts = 16;
+  peer.capabilities = wire::kCapabilityInvalidate;
+  solo.Establish(peer);
+  AskReceive traits;
+  traits.placeable = true;
+  solo.Receive(5000, traits);
+  solo.Arrive(wire::SrcAvail{5000, 0x77, 0x4000}, 1);
+  solo.Step(ReadFinished{});
+
+  const auto completions = solo.Sent<wire::RdmaRdCompl>();
+  ASSERT_EQ(completions.size(), 1u);
+  EXPECT_EQ(std::get<wire::RdmaRdCompl>(completions[0].message.body).length, 4999u);
+  EXPECT_FALSE(completions[0].invalidate_key);
+}
+
 }  // namespace
 }  // namespace esdp::sdp::testing
