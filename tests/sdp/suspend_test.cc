@@ -218,7 +218,7 @@ TEST_F(SuspendTest, SequenceNumbersAndCreditsStartAnew) {
   solo_->Send(100);
   solo_->Send(100);
   ASSERT_FALSE(Solo::Of<sdp::Send>(solo_->all()).empty());
-  const wire::BaseHeader& last = Solo::Of<sdp::Send>(solo_->all()).back().message.base;
+  const wire::BaseHeader last = Solo::Of<sdp::Send>(solo_->all()).back().message.base;
   EXPECT_EQ(last.sequence, 1u);
   EXPECT_EQ(last.acknowledged, 0u);
 }
@@ -318,7 +318,7 @@ TEST_F(SuspendTest, APeerWithoutCreditsIsGivenSomeBehindSuspComm) {
   solo_->Arrive(wire::Data{});
   solo_->Arrive(wire::Data{});
   EXPECT_FALSE(Solo::Of<sdp::Send>(solo_->all()).empty());
-  const auto& last = Solo::Of<sdp::Send>(solo_->all()).back();
+  const sdp::Send last = Solo::Of<sdp::Send>(solo_->all()).back();
   EXPECT_TRUE(std::holds_alternative<wire::Data>(last.message.body));
   EXPECT_GE(last.message.base.buffers, 2u);
 }
