@@ -135,10 +135,8 @@ void Connection::SendOut(Actions& actions) {
   if (source_.cancel_owed()) SendSourceCancel(actions);
   if (OwesSinkAnswers()) SendSinkAnswers(actions);
   if (!ModesRest() && MayUseModes()) SendModeChanges(actions);
-  if (MayOfferSink()) {
-    OfferSink(actions);
-    if (sink_.offering()) return;
-  }
+  if (MayOfferSink()) OfferSink(actions);
+  if (sink_.offering()) return;
   if (send_.has_pieces()) send_.LetAdvertise(MayAdvertise());
   if (!send_.drained() || writer_.in_process()) SendPayload(actions);
   if (source_.offering()) return;

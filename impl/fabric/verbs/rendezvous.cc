@@ -88,7 +88,7 @@ absl::StatusOr<ListenerId> Rendezvous::Listen(const Address& address, int backlo
   }
   SocketAddress system = ToSystem(address);
   if (calls.bind_address(id, system.pointer()) != 0 || calls.listen(id, backlog) != 0) {
-    const absl::Status status = FromErrno("cannot listen there");
+    absl::Status status = FromErrno("cannot listen there");
     calls.destroy_id(id);
     return status;
   }
@@ -159,7 +159,7 @@ absl::Status Rendezvous::Accept(RequestId id, QueuePairId queue_pair, ConstBytes
   attempt.initiator_depth = std::min(target.options().initiator_depth, request->initiator_depth);
   attempt.responder_resources =
       std::min(target.options().responder_resources, request->responder_resources);
-  if (const absl::Status status = target.Adopt(request->id); !status.ok()) {
+  if (absl::Status status = target.Adopt(request->id); !status.ok()) {
     if (!absl::IsNotFound(status)) return status;
     rdma_cm_id* const gone = request->id;
     requests_.Erase(static_cast<uint64_t>(id));
@@ -227,7 +227,7 @@ absl::Status Rendezvous::Connect(QueuePairId id, const Address& local, const Add
   SocketAddress to = ToSystem(peer);
   sockaddr* const source = IsAny(local) ? nullptr : from.pointer();
   if (calls.resolve_address(attempt.id, source, to.pointer(), Milliseconds(deadline)) != 0) {
-    const absl::Status status = FromErrno("the address cannot be resolved");
+    absl::Status status = FromErrno("the address cannot be resolved");
     calls.destroy_id(attempt.id);
     return status;
   }
