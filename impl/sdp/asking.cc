@@ -60,7 +60,12 @@ void Connection::On(const AskCancel& ask, Actions& actions) {
   }
 }
 
-void Connection::On(const AskMode& ask, Actions&) { mode_policy_.Want(ask.send, ask.receive); }
+// A queue pair, the first or a later one, starts with what was wanted last.
+void Connection::On(const AskMode& ask, Actions&) {
+  config_.mode_send = ask.send;
+  config_.mode_receive = ask.receive;
+  mode_policy_.Want(ask.send, ask.receive);
+}
 
 void Connection::On(const AskShutdown& ask, Actions& actions) {
   if (phase_ == Phase::kClosed) {

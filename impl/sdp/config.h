@@ -10,8 +10,8 @@
 
 namespace esdp::sdp {
 
-// What a connection is told at construction and never again: what its fabric can do, how large its
-// buffers are, and the application's wishes. Sizes in bytes.
+// What a connection is told at construction and, but for the modes, never again: what its fabric
+// can do, how large its buffers are, and the application's wishes. Sizes in bytes.
 struct Config {
   bool connecting = true;  // false: the accepting side
 

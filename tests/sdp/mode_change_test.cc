@@ -28,6 +28,15 @@ TEST_F(DeliveryTest, BackInCombinedTheAdvertsStayValidAndTheNextWaitsForAllOfThe
   EXPECT_EQ(AllSent<wire::SrcAvail>()[2].gather_count, 1u) << "with an inline byte again";
 }
 
+TEST_F(DeliveryTest, AWishMadeBeforeTheConnectionCarriesDataIsKept) {
+  Want(ModeWish::kPipelined);
+  Establish();
+
+  ASSERT_EQ(AllSent<wire::ModeChange>().size(), 1u);
+  EXPECT_EQ(std::get<wire::ModeChange>(AllSent<wire::ModeChange>()[0].message.body),
+            (wire::ModeChange{false, wire::Mode::kPipelined}));
+}
+
 TEST_F(DeliveryTest, NothingChangesAgainBeforeLeavingPipelinedIsAcknowledged) {
   Establish();
   Want(ModeWish::kPipelined);

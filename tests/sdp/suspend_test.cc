@@ -223,6 +223,19 @@ TEST_F(SuspendTest, SequenceNumbersAndCreditsStartAnew) {
   EXPECT_EQ(last.acknowledged, 0u);
 }
 
+TEST_F(SuspendTest, AModeThatWasWantedIsWantedOnTheNewQueuePairToo) {
+  Establish();
+  solo_->Step(AskMode{ModeWish::kPipelined, ModeWish::kAutomatic});
+  ASSERT_EQ(solo_->Sent<wire::ModeChange>().size(), 1u);
+  Ask();
+  solo_->Arrive(wire::SuspCommAck{});
+  solo_->Step(ConnectionLost{true, false});
+  solo_->Step(HelloArrived{Return()});
+  solo_->Step(Established{});
+
+  EXPECT_EQ(solo_->Sent<wire::ModeChange>().size(), 1u);
+}
+
 TEST_F(SuspendTest, AMoveThatCannotBeginInTimeLeavesTheConnectionAsItWas) {
   Establish();
   solo_->TellBuffers(1);
