@@ -22,8 +22,11 @@ esdp_test_packages=(
   clang-14
   clang-format-14
   clang-tidy-14
+  cmake
   iperf3
   libclang-rt-14-dev
+  man-db
+  pkg-config
   universal-ctags
   valgrind
 )

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""./install, and programs outside of the tree that use what it has put under a prefix."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+RUNFILES = pathlib.Path(os.environ["TEST_SRCDIR"]) / os.environ["TEST_WORKSPACE"]
+TOOLS = sorted(page.stem for page in (RUNFILES / "docs/man").glob("*.1"))
+CLASSES = r"esdp::(Address|Context|DiagnosticsReport|Event|EventQueue|Region|Slice|Socket)::"
+CMAKE = """cmake_minimum_required(VERSION 3.20)
+project(user CXX)
+find_package(esdp 0.1 REQUIRED)
+add_executable(shared hello.cc)
+target_link_libraries(shared PRIVATE esdp::esdp)
+add_executable(static hello.cc)
+target_link_libraries(static PRIVATE esdp::esdp_static)
+"""
+
+
+def run(*command, code=0, **arguments):
+    result = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, check=False, timeout=300, **arguments
+    )
+    if result.returncode != code:
+        raise AssertionError(f"{command} ended with {result.returncode}\n{result.stdout}{result.stderr}")
+    return result
+
+
+class InstallTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp())
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        first = cls.folder / "first"
+        for _ in range(2):  # a second time over the first
+            run(RUNFILES / "install", "--prefix", first, "--built", RUNFILES)
+        cls.prefix = cls.folder / "moved"  # nothing may know where it was installed
+        first.rename(cls.prefix)
+        cls.hello = cls.folder / "hello.cc"
+        shutil.copy(RUNFILES / "samples/hello.cc", cls.hello)
+        cls.environment = dict(
+            os.environ,
+            PKG_CONFIG_PATH=str(cls.prefix / "lib/pkgconfig"),
+            LD_LIBRARY_PATH=str(cls.prefix / "lib"),
+        )
+
+    def runs(self, program):
+        output = run(program, env=self.environment).stdout
+        self.assertIn("hello, registered memory", output)
+
+    def needs(self, program):
+        """The libraries that a program asks the loader for."""
+        dynamic = run("readelf", "-d", program).stdout
+        return re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic)
+
+    def flags(self, *arguments):
+        return run("pkg-config", *arguments, env=self.environment).stdout.split()
+
+    def test_a_program_builds_with_pkg_config_against_either_library(self):
+        compiled = self.folder / "hello.o"
+        run("g++", "-c", "-Wall", "-Wextra", "-Werror", self.hello, "-o", compiled, *self.flags("--cflags", "esdp"))
+        for package, shared in (("esdp", True), ("esdp_static", False)):
+            with self.subTest(package):
+                program = self.folder / package
+                run("g++", compiled, "-o", program, *self.flags("--libs", package))
+                self.assertEqual(shared, "libesdp.so.0.1" in self.needs(program))
+                self.runs(program)
+
+    def test_a_program_builds_with_cmake_against_either_library(self):
+        source, build = self.folder / "user", self.folder / "user/build"
+        source.mkdir()
+        (source / "CMakeLists.txt").write_text(CMAKE)
+        shutil.copy(self.hello, source)
+        run("cmake", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        run("cmake", "--build", build, "-j2")
+        self.assertIn("libesdp.so.0.1", self.needs(build / "shared"))
+        self.assertNotIn("libesdp.so.0.1", self.needs(build / "static"))
+        self.runs(build / "shared")
+        self.runs(build / "static")
+
+    def test_cmake_refuses_a_version_that_is_not_compatible(self):
+        version = self.prefix / "lib/cmake/esdp/esdpConfigVersion.cmake"
+        for wanted, accepted in (("0.1", True), ("0.1.0", True), ("0", True), ("0.2", False), ("1.0", False)):
+            numbers = (wanted + ".0").split(".")
+            script = self.folder / "version.cmake"
+            script.write_text(
+                f"set(PACKAGE_FIND_VERSION {wanted})\n"
+                f"set(PACKAGE_FIND_VERSION_COUNT {wanted.count('.') + 1})\n"
+                f"set(PACKAGE_FIND_VERSION_MAJOR {numbers[0]})\n"
+                f"set(PACKAGE_FIND_VERSION_MINOR {numbers[1]})\n"
+                f'include("{version}")\nmessage("answer ${{PACKAGE_VERSION_COMPATIBLE}}")\n'
+            )
+            self.assertIn("answer " + str(accepted).upper(), run("cmake", "-P", script).stderr, wanted)
+
+    def test_every_public_header_is_there_and_compiles(self):
+        headers = sorted(path.name for path in (RUNFILES / "api/esdp").glob("*.h"))
+        self.assertEqual(headers, sorted(path.name for path in (self.prefix / "include/esdp").iterdir()))
+        source = self.folder / "all.cc"
+        source.write_text("".join(f"#include <esdp/{name}>\n" for name in headers))
+        run("g++", "-fsyntax-only", source, *self.flags("--cflags", "esdp"))
+
+    def test_the_shared_library_shows_the_public_classes_and_nothing_else(self):
+        library = self.prefix / "lib/libesdp.so"
+        shown = run("nm", "-D", "--defined-only", "--demangle", library).stdout.splitlines()
+        ours = [line.split(" ", 2)[2] for line in shown if re.match(r"\S+ [A-Z] ", line)]
+        # Strings are the standard library's, which every program shares.
+        ours = [name for name in ours if not name.startswith("std::") and name != "ESDP_0.1"]
+        self.assertGreater(len(ours), 60)
+        others = [name for name in ours if not re.match(CLASSES + r"|esdp::(ToString|DetailOf)\(", name)]
+        self.assertEqual([], others)
+        self.assertTrue(all(name.endswith("@@ESDP_0.1") for name in ours), ours)
+
+    def test_the_shared_library_lacks_nothing(self):
+        self.assertNotIn("undefined symbol", run("ldd", "-r", self.prefix / "lib/libesdp.so").stdout)
+
+    def test_every_tool_is_there_with_a_man_page_without_faults(self):
+        self.assertEqual(TOOLS, sorted(path.name for path in (self.prefix / "bin").iterdir()))
+        for tool in TOOLS:
+            page = self.prefix / f"share/man/man1/{tool}.1"
+            told = run("man", "--warnings", "-E", "UTF-8", "-l", page, env=dict(os.environ, LC_ALL="C.UTF-8"))
+            self.assertEqual("", told.stderr)
+            self.assertIn(tool.upper(), told.stdout)
+
+    def test_a_man_page_has_every_option_that_its_tool_has(self):
+        for tool in TOOLS:
+            usage = run(self.prefix / "bin" / tool, "--help").stdout
+            page = (self.prefix / f"share/man/man1/{tool}.1").read_text().replace("\\-", "-")
+            options = set(re.findall(r"--[a-z][\w-]*", usage)) | {"--help"}
+            self.assertEqual(options, set(re.findall(r"^\.BI? (?:\w+ )?(--[a-z][\w-]*)", page, re.M)))
+            self.assertGreater(len(options), 3)
+
+    def test_it_says_why_it_cannot_install(self):
+        self.assertIn("--prefix", run(RUNFILES / "install", code=2).stderr)
+        self.assertIn("--bogus", run(RUNFILES / "install", "--bogus", code=2).stderr)
+        blocked = self.folder / "file"
+        blocked.write_text("")
+        result = run(RUNFILES / "install", "--prefix", blocked / "below", "--built", RUNFILES, code=1)
+        self.assertIn("cannot be written", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
