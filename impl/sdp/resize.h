@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_SDP_RESIZE_H_
 #define ESDP_IMPL_SDP_RESIZE_H_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "impl/base/digest.h"
@@ -63,7 +64,8 @@ class ResizeAnswer {
 
   uint32_t size() const { return size_; }  // of buffers posted from now on
   uint32_t told() const { return told_; }  // by what the peer goes until the answer [8.1, 11]
-  void OnReceiveTaken();                   // the oldest posted one
+  uint32_t message_bytes_max() const { return std::max(size_, told_); }  // until or behind it
+  void OnReceiveTaken();                                                 // the oldest posted one
   bool pending() const { return state_ != State::kIdle; }
   bool due() const { return state_ == State::kDue; }
   wire::ChRcvBufAck Take();

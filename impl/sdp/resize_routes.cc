@@ -42,12 +42,14 @@ void Connection::ApplySize() {
   send_.SetPayloadMax(std::min(payload, kDataBytesMax));
 }
 
+// A message of the size that the answer allows has to fit into each SinkAvail that it may meet: our
+// answer waits for those that are too small, and we do not use the peer's while we see any of its.
 void Connection::SendResize(Actions& actions) {
-  if (resize_in_.due() && MaySendControl()) {
+  if (resize_in_.due() && sink_.Fit(resize_in_.size()) && MaySendControl()) {
     counters_.receive_resizes += resize_in_.size() != resize_in_.told() ? 1u : 0u;
     Stamp(NewSend(resize_in_.Take(), actions), SendKind::kControl, false);
   }
-  if (resize_out_.Rises(credits_.last_sent())) {
+  if (writer_.live() == 0 && resize_out_.Rises(credits_.last_sent())) {
     ++counters_.peer_resizes;
     ApplySize();
   }

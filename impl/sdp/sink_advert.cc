@@ -53,6 +53,13 @@ void SinkAdvert::OnPosted() {
   cancelled_ = false;
 }
 
+bool SinkAdvert::Fit(uint32_t buffer_bytes) const {
+  for (const Advert& advert : outstanding_) {
+    if (advert.range.length <= buffer_bytes) return false;
+  }
+  return true;
+}
+
 // --- what becomes of the oldest ---
 
 SinkAdvert::Taken SinkAdvert::OnRdmaWrCompl(uint32_t bytes, std::optional<uint32_t> invalidated_key,

@@ -43,6 +43,8 @@ class SinkAdvert {
   void OnPosted();
 
   size_t outstanding() const { return outstanding_.size(); }
+  // Each is larger than a receive buffer of so many bytes [8.1].
+  bool Fit(uint32_t buffer_bytes) const;
 
   // --- what becomes of the oldest ---
   struct Taken {

@@ -27,8 +27,8 @@ bool Connection::MayOfferSinkNow() const {
 
 void Connection::OfferSink(Actions& actions) {
   const auto place = receive_.NextToAdvertise();
-  // [R11.9]
-  if (!place || !AdvertisesRoom(place->room, resize_in_.told())) return;
+  // [R11.9] And larger than what comes once the answer is out: it may be filled later than that.
+  if (!place || !AdvertisesRoom(place->room, resize_in_.message_bytes_max())) return;
   sink_.Offer(place->room.range, place->operation_number, actions);
 }
 

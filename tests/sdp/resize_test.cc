@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 
 #include "impl/sdp/limits.h"
 #include "tests/sdp/pair.h"
@@ -15,6 +16,7 @@ using testing::Pair;
 using testing::PairOptions;
 using testing::ReceiveOptions;
 using testing::SendOptions;
+using testing::Side;
 using testing::SmallConfig;
 using testing::Solo;
 
@@ -156,6 +158,17 @@ class ResizeTest : public ::testing::Test {
     solo.Send(5 * 1024, plain);
     return OfKind<wire::ChRcvBuf>(solo);
   }
+  // The peer's half is Pipelined; then a receive that is shown to it.
+  static void Piped(Solo& solo) { solo.Arrive(wire::ModeChange{false, wire::Mode::kPipelined}); }
+  static void Show(Solo& solo, uint32_t bytes) {
+    AskReceive traits;
+    traits.placeable = true;
+    traits.zcopy_min = 0;
+    solo.Receive(bytes, traits);
+  }
+  static void UseUpOldBuffers(Solo& solo) {
+    for (int i = 0; i < 8; ++i) solo.Arrive(wire::Data{});
+  }
   template <typename T>
   static std::vector<Send> OfKind(Solo& solo) {
     std::vector<Send> found;
@@ -217,6 +230,62 @@ TEST_F(ResizeTest, BuffersOfTheNewSizeArePostedAtOnceAndTheAnswerFollowsTheLastO
   EXPECT_EQ(solo.core().counters().receive_resizes, 1u);
 }
 
+TEST_F(ResizeTest, TheAnswerWaitsForTheSinkAvailThatALargerMessageWouldNotFitInto) {
+  Solo solo(Willing(true));
+  Establish(solo);
+  Piped(solo);
+  Show(solo, 2000);
+  Show(solo, 6000);
+  ASSERT_EQ(OfKind<wire::SinkAvail>(solo).size(), 2u);
+  solo.Arrive(wire::ChRcvBuf{4096});
+  UseUpOldBuffers(solo);
+  EXPECT_TRUE(OfKind<wire::ChRcvBufAck>(solo).empty());
+  solo.Arrive(wire::RdmaWrCompl{100});
+
+  EXPECT_EQ(OfKind<wire::ChRcvBufAck>(solo).size(), 1u) << "the other one is large enough";
+}
+
+TEST_F(ResizeTest, WhatIsShownWhileTheAnswerIsOwedFitsTheNewSize) {
+  Solo solo(Willing(true));
+  Establish(solo);
+  Piped(solo);
+  solo.Arrive(wire::ChRcvBuf{4096});
+  Show(solo, 4096);
+  EXPECT_TRUE(OfKind<wire::SinkAvail>(solo).empty());
+  solo.Step(AskCancel{OperationId{1}, CancelMode::kIfNotStarted, Outcome::kCancelled});
+  Show(solo, 4097);
+
+  EXPECT_EQ(OfKind<wire::SinkAvail>(solo).size(), 1u);
+}
+
+TEST_F(ResizeTest, MessagesDoNotGrowWhileASinkAvailOfTheOldSizeIsInTheirWay) {
+  Solo solo(Willing(true));
+  Establish(solo);
+  solo.Step(AskMode{ModeWish::kPipelined, ModeWish::kAutomatic});
+  Stream(solo);
+  solo.FinishSends();
+  solo.Arrive(wire::Data{});
+  ASSERT_EQ(OfKind<wire::ChRcvBuf>(solo).size(), 1u);
+  const auto messages = static_cast<uint32_t>(OfKind<wire::Data>(solo).size());
+  solo.Arrive(wire::SinkAvail{1500, 7, 0x1000, messages});
+  solo.TellBuffers(0);
+  solo.Arrive(wire::ChRcvBufAck{4096});
+  EXPECT_EQ(solo.core().counters().peer_resizes, 0u);
+  solo.TellBuffers(8);
+  solo.Arrive(wire::Data{});
+  AskSend plain;
+  plain.path = Path::kCopy;
+  solo.Send(6000, plain);
+
+  const auto sent = solo.Sent<wire::Data>();
+  ASSERT_GE(sent.size(), 2u);
+  EXPECT_EQ(sent[0].gather[0].length, 1024u);
+  EXPECT_EQ(sent[1].gather[0].length, 1024u) << "cut before the advert was gone";
+  solo.FinishSends();
+  solo.Arrive(wire::Data{});
+  EXPECT_EQ(solo.core().counters().peer_resizes, 1u);
+}
+
 // R11.11
 TEST_F(ResizeTest, AnAnswerThatNothingAskedForIsIgnored) {
   Solo solo(Willing(true));
@@ -261,6 +330,73 @@ TEST(ResizePairTest, MessagesGrowOnceThePeersBuffersHaveAndNoByteIsLost) {
     }
   }
   EXPECT_EQ(longest, 4096u);
+}
+
+// What a campaign of two cores has met.
+struct Grown {
+  uint64_t resizes = 0, adverts = 0, stale = 0;
+};
+
+OperationId Receive(Side& side, Random& random) {
+  ReceiveOptions receive;
+  receive.pieces = {static_cast<uint32_t>(random.Between(1, 6000))};
+  receive.zcopy_min = 0;
+  return side.AskToReceive(receive);
+}
+
+uint64_t SendSome(Side& side, Random& random) {
+  SendOptions send;
+  send.pieces = {static_cast<uint32_t>(random.Between(1, 8000))};
+  send.path = random.Chance(1, 2) ? Path::kCopy : Path::kZeroCopy;
+  side.AskToSend(send);
+  return send.pieces[0];
+}
+
+// Messages of a's that grow, receives of b's of all sizes that are shown, and bytes the other way,
+// whose acknowledgements move a's MSeq on while an advert stays.
+void StreamIntoShownReceives(uint64_t seed, Grown& grown) {
+  Random random(seed);
+  PairOptions options;
+  options.a = SmallConfig(true);
+  options.b = SmallConfig(false);
+  options.a.mode_send = ModeWish::kPipelined;
+  options.a.peer_receive_buffer_bytes = 4096 + 16;
+  options.b.receive_buffer_bytes_max = 4096 + 16;
+  Pair pair(options, seed);
+  pair.Connect();
+  uint64_t sent = 0, sent_back = 0;
+  while (sent < 60'000) {
+    const uint64_t what = random.Below(8);
+    if (what < 3) Receive(pair.b, random);
+    if (what == 3) sent += SendSome(pair.a, random);
+    if (what == 4) sent_back += SendSome(pair.b, random);
+    if (what == 5) Receive(pair.a, random);
+    if (what == 6) pair.Settle(std::chrono::seconds(1));
+    for (uint64_t i = random.Below(40); i > 0; --i) pair.Happen();
+  }
+  for (int i = 0; i < 1000; ++i) {  // receives end short: as many more as it takes
+    if (pair.b.received_stream().size() < sent) Receive(pair.b, random);
+    if (pair.a.received_stream().size() < sent_back) Receive(pair.a, random);
+    pair.Settle();
+  }
+  EXPECT_TRUE(pair.b.received_stream() == pair.a.SentStream());
+  EXPECT_TRUE(pair.a.received_stream() == pair.b.SentStream());
+  EXPECT_EQ(pair.a.CountOf<Disconnect>() + pair.b.CountOf<Disconnect>(), 0u);
+  grown.resizes += pair.a.core().counters().peer_resizes;
+  grown.adverts += pair.b.core().counters().sink_adverts_sent;
+  grown.stale += pair.a.core().counters().stale_adverts;
+}
+
+TEST(ResizePairTest, NoMessageIsEverLargerThanTheReceiveThatIsShownInItsWay) {
+  Grown grown;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    StreamIntoShownReceives(seed, grown);
+    if (::testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(grown.resizes, 50u);
+  EXPECT_GT(grown.adverts, 200u);
+  EXPECT_GT(grown.stale, 40u);
 }
 
 }  // namespace
