@@ -127,11 +127,12 @@ struct SocketOptions {
   // to leave them as they are. Larger ones mean fewer messages for what is copied. The peer may
   // grant less or nothing; one that declares itself a deployed peer is not asked.
   uint32_t peer_receive_buffer_bytes = 0;
-  uint16_t send_buffers = 8;     // 1 .. 64, for coalesced small sends
-  uint32_t coalesce_max = 2048;  // a send up to this long is copied and may share a message
+  uint16_t send_buffers = 8;  // 1 .. 64, for coalesced small sends
+  // A send up to this long is copied and may share a message; at most 16 KiB.
+  uint32_t coalesce_max = 2048;
   absl::Duration linger = absl::Seconds(60);  // bound of a graceful close
-  absl::Duration keep_alive_idle =
-      absl::Seconds(15);  // a silent dead peer is found within four times this
+  // A silent dead peer is found within four times this: whole seconds, rounded up, at most 32,767.
+  absl::Duration keep_alive_idle = absl::Seconds(15);
   DeadlinePolicy deadline_policy = DeadlinePolicy::kFinish;
 };
 

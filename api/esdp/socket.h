@@ -140,7 +140,8 @@ class Socket {
   // InvalidArgument names the legal range. FailedPrecondition for what is fixed once connected or
   // listening.
   absl::Status SetOption(const Option& option);
-  // The value in force, not the one asked for.
+  // What Connect and Listen go by: durations as they were rounded. A device that has less than a
+  // number of buffers asks for gives what it has.
   absl::StatusOr<Option> GetOption(OptionName name) const;
 
   Transport transport() const;  // kNone before Connect or Listen

@@ -21,13 +21,13 @@ struct Bounds {
 constexpr Bounds kReceiveBuffersBounds{"receive_buffers", 3, 1024};
 constexpr Bounds kReceiveBufferBytesBounds{"receive_buffer_bytes", 1024, 1u << 20};
 constexpr Bounds kReceiveBufferBytesMaxBounds{"receive_buffer_bytes_max", 0, 1u << 20};
-constexpr Bounds kPeerReceiveBufferBytesBounds{"peer_receive_buffer_bytes", 0, 1u << 20};
+constexpr Bounds kPeerReceiveBufferBytesBounds{"peer_receive_buffer_bytes", 1024, 1u << 20};
 constexpr Bounds kSendBuffersBounds{"send_buffers", 1, 64};
-constexpr Bounds kCoalesceMaxBounds{"coalesce_max", 0, 1u << 20};
+constexpr Bounds kCoalesceMaxBounds{"coalesce_max", 0, 16 * 1024};  // one send buffer
 constexpr Bounds kDeadlinePolicyBounds{"deadline_policy", 0, 1};
 constexpr Bounds kAdaptiveThresholdBounds{"adaptive_threshold", 0, 1};
 constexpr Bounds kAsDeployedBounds{"as_deployed", 0, 1};
-constexpr uint32_t kPeerReceiveBufferBytesMin = 1024;
+constexpr absl::Duration kKeepAliveIdleMax = absl::Seconds(32767);  // what TCP takes
 constexpr uint32_t kHeaderBytes = 16;  // of the message in a private buffer, beside its payload
 
 absl::Status Check(const Bounds& bounds, uint64_t value) {
@@ -35,6 +35,15 @@ absl::Status Check(const Bounds& bounds, uint64_t value) {
   return MakeError(ErrorKind::kInvalidArgument,
                    std::string(bounds.name) + " is " + std::to_string(value) + ": it must be " +
                        std::to_string(bounds.min) + " to " + std::to_string(bounds.max));
+}
+
+absl::Status CheckPeerReceiveBufferBytes(uint64_t value) {
+  const Bounds& bounds = kPeerReceiveBufferBytesBounds;
+  if (value == 0 || (value >= bounds.min && value <= bounds.max)) return absl::OkStatus();
+  return MakeError(ErrorKind::kInvalidArgument,
+                   std::string(bounds.name) + " is " + std::to_string(value) + ": it must be " +
+                       std::to_string(bounds.min) + " to " + std::to_string(bounds.max) +
+                       ", or 0 to leave the peer's buffers as they are");
 }
 
 absl::Status CheckDuration(const char* name, absl::Duration value) {
@@ -100,7 +109,7 @@ absl::Status Apply(const Option& option, SocketOptions& options) {
       return Check(kReceiveBufferBytesMaxBounds, number());
     case OptionName::kPeerReceiveBufferBytes:
       options.peer_receive_buffer_bytes = static_cast<uint32_t>(number());
-      return Check(kPeerReceiveBufferBytesBounds, number());
+      return CheckPeerReceiveBufferBytes(number());
     case OptionName::kSendBuffers:
       options.send_buffers = static_cast<uint16_t>(number());
       return Check(kSendBuffersBounds, number());
@@ -111,7 +120,7 @@ absl::Status Apply(const Option& option, SocketOptions& options) {
       options.linger = duration();
       return CheckDuration("linger", duration());
     case OptionName::kKeepAliveIdle:
-      options.keep_alive_idle = duration();
+      options.keep_alive_idle = SocketState::WholeSeconds(duration());
       return CheckDuration("keep_alive_idle", duration());
     case OptionName::kDeadlinePolicy:
       options.deadline_policy = static_cast<DeadlinePolicy>(number());
@@ -127,12 +136,15 @@ absl::Status SocketState::CheckOptions(const SocketOptions& options) {
            std::pair<Bounds, uint64_t>{kReceiveBuffersBounds, options.receive_buffers},
            {kReceiveBufferBytesBounds, options.receive_buffer_bytes},
            {kReceiveBufferBytesMaxBounds, options.receive_buffer_bytes_max},
-           {kPeerReceiveBufferBytesBounds, options.peer_receive_buffer_bytes},
            {kSendBuffersBounds, options.send_buffers},
            {kCoalesceMaxBounds, options.coalesce_max},
            {kDeadlinePolicyBounds, static_cast<uint64_t>(options.deadline_policy)},
        }) {
     if (absl::Status status = Check(bounds, value); !status.ok()) return status;
+  }
+  if (absl::Status status = CheckPeerReceiveBufferBytes(options.peer_receive_buffer_bytes);
+      !status.ok()) {
+    return status;
   }
   if (absl::Status status = CheckModes(options.send_mode.value_or(DeliveryMode::kAutomatic),
                                        options.receive_mode.value_or(DeliveryMode::kAutomatic));
@@ -141,6 +153,10 @@ absl::Status SocketState::CheckOptions(const SocketOptions& options) {
   }
   if (absl::Status status = CheckDuration("linger", options.linger); !status.ok()) return status;
   return CheckDuration("keep_alive_idle", options.keep_alive_idle);
+}
+
+absl::Duration SocketState::WholeSeconds(absl::Duration idle) {
+  return std::min(absl::Ceil(idle, absl::Seconds(1)), kKeepAliveIdleMax);
 }
 
 absl::Status SocketState::CheckModes(DeliveryMode send, DeliveryMode receive) {
@@ -249,8 +265,7 @@ provider::ConnectionOptions SocketState::ToConnectionOptions() const {
   options.receive_buffer_bytes = options_.receive_buffer_bytes + kHeaderBytes;
   options.receive_buffer_bytes_max = options_.receive_buffer_bytes_max + kHeaderBytes;
   if (options_.peer_receive_buffer_bytes > 0) {
-    const uint32_t wish = std::max(options_.peer_receive_buffer_bytes, kPeerReceiveBufferBytesMin);
-    options.peer_receive_buffer_bytes = wish + kHeaderBytes;
+    options.peer_receive_buffer_bytes = options_.peer_receive_buffer_bytes + kHeaderBytes;
   }
   options.send_mode = ToProvider(options_.send_mode);
   options.receive_mode = ToProvider(options_.receive_mode);

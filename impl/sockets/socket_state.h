@@ -45,6 +45,8 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   SocketState(std::shared_ptr<ContextState> context, Family family, const SocketOptions& options);
   static absl::Status CheckOptions(const SocketOptions& options);
   static absl::Status CheckModes(DeliveryMode send, DeliveryMode receive);
+  // A keep-alive time as it can be had: rounded up, and at most nine hours.
+  static absl::Duration WholeSeconds(absl::Duration idle);
 
   SocketId id() const { return id_; }
   void set_id(SocketId id) { id_ = id; }

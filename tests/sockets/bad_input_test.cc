@@ -221,6 +221,9 @@ TEST_P(BadInputTest, OptionsOutsideTheirRangeAreRefusedWithTheRange) {
                                   {OptionName::kReceiveBufferBytes, (1 << 20) + 1, "1048576"},
                                   {OptionName::kSendBuffers, 0, "1"},
                                   {OptionName::kSendBuffers, 65, "64"},
+                                  {OptionName::kPeerReceiveBufferBytes, 1, "1024 to 1048576"},
+                                  {OptionName::kPeerReceiveBufferBytes, 1023, "or 0"},
+                                  {OptionName::kCoalesceMax, 16 * 1024 + 1, "16384"},
                                   {OptionName::kDeadlinePolicy, 2, "1"}};
   Socket socket = *client_.context.CreateSocket(Family::kIpv4);
   for (const Wrong& wrong : all) {
@@ -237,7 +240,9 @@ TEST_P(BadInputTest, OptionsOutsideTheirRangeAreRefusedWithTheRange) {
                                                  {.send_buffers = 0},
                                                  {.send_buffers = 65},
                                                  {.linger = -absl::Seconds(1)},
-                                                 {.receive_buffer_bytes = (1 << 20) + 1}};
+                                                 {.receive_buffer_bytes = (1 << 20) + 1},
+                                                 {.peer_receive_buffer_bytes = 1023},
+                                                 {.coalesce_max = 16 * 1024 + 1}};
   for (const SocketOptions& options : structures) {
     const auto made = client_.context.CreateSocket(Family::kIpv4, SocketType::kStream, options);
     EXPECT_TRUE(Refuses(made, ErrorKind::kInvalidArgument, StatusCode::kInvalidArgument));
@@ -259,6 +264,19 @@ TEST_P(BadInputTest, OptionsHaveTheirTypeAndTheirTime) {
   EXPECT_TRUE(fresh.SetOption({OptionName::kKeepAliveIdle, absl::Seconds(3)}).ok());
   EXPECT_EQ(std::get<absl::Duration>(fresh.GetOption(OptionName::kKeepAliveIdle)->value),
             absl::Seconds(3));
+}
+
+TEST_P(BadInputTest, AKeepAliveTimeIsToldAsItWasRounded) {
+  const auto idle = [](const Socket& socket) {
+    return std::get<absl::Duration>(socket.GetOption(OptionName::kKeepAliveIdle)->value);
+  };
+  const SocketOptions options{.keep_alive_idle = absl::Milliseconds(1)};
+  Socket socket = *client_.context.CreateSocket(Family::kIpv4, SocketType::kStream, options);
+  EXPECT_EQ(idle(socket), absl::Seconds(1));
+  EXPECT_TRUE(socket.SetOption({OptionName::kKeepAliveIdle, absl::Milliseconds(2001)}).ok());
+  EXPECT_EQ(idle(socket), absl::Seconds(3));
+  EXPECT_TRUE(socket.SetOption({OptionName::kKeepAliveIdle, absl::InfiniteDuration()}).ok());
+  EXPECT_EQ(idle(socket), absl::Seconds(32767));
 }
 
 TEST_P(BadInputTest, MoreThanTheBouncePoolIsRefusedForGood) {
