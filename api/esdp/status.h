@@ -20,10 +20,10 @@ enum class ErrorKind : uint16_t {
   kInvalidArgument,  // InvalidArgument, EINVAL: an argument is wrong; the text names it
   kBadHandle,        // NotFound, EBADF: a handle that is empty, unknown or has ended
   kBadRange,         // OutOfRange, EFAULT: a range that does not lie inside its region
-  kWrongState,  // FailedPrecondition, ENOTCONN or EISCONN: not (yet, any more) possible in this
-                // state
-  kShutDown,    // FailedPrecondition, EPIPE: posted after or pending at Shutdown or Close
-  kBusy,        // FailedPrecondition, EBUSY: operations still use it; wait for their events
+  kWrongState,       // FailedPrecondition, ENOTCONN: not (yet, any more) possible in this
+                     // state
+  kShutDown,         // FailedPrecondition, EPIPE: posted after or pending at Shutdown or Close
+  kBusy,             // FailedPrecondition, EBUSY: operations still use it; wait for their events
   kAfterFork,  // FailedPrecondition, EPERM: opened before fork(); open a Context of your own in the
                // child
   kUnsupported,  // Unimplemented, EOPNOTSUPP: this fabric or version cannot
@@ -52,7 +52,7 @@ enum class ErrorKind : uint16_t {
   kPeerSilent,        // Unavailable, ETIMEDOUT: keep-alive gave up on the peer
   kPeerProtocol,      // DataLoss, EPROTO: the peer broke the protocol; the text names the rule
   kRemoteAccess,      // PermissionDenied, EACCES: a remote key, range or right was refused
-  kFabric,            // Unavailable, ENODEV or EIO: the fabric failed
+  kFabric,            // Unavailable, ENODEV: the fabric failed
   kInternal,          // Internal, EIO: a fault of ours; the connection has ended
 };
 
