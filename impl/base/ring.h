@@ -9,8 +9,7 @@
 #include <vector>
 
 // First-in first-out queues over one block of slots. Ring has a fixed capacity, and full is an
-// answer; GrowingRing doubles when it is full and never shrinks, so that a steady load stops
-// allocating.
+// answer; GrowingRing has kFirst slots from its first value on, doubles when full, never shrinks.
 //
 // T must be default-constructible and movable. A slot that is left is set to T{}, so that what it
 // held is released at once, if it can hold anything. Indices count from the head. Both are values:
@@ -19,7 +18,6 @@
 
 namespace esdp {
 
-// What the two have in common.
 template <typename T>
 class RingSlots {
   static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no elements to refer to");
@@ -76,8 +74,7 @@ class RingSlots {
 
   void PopFront() {
     if constexpr (kHolds) front() = T{};
-    head_ = Place(1);
-    --size_;
+    head_ = --size_ == 0 ? 0 : Place(1);  // a short queue keeps to the slots that are warm
   }
 
   // Takes the head out and returns it.
@@ -104,7 +101,6 @@ class RingSlots {
   // Keeps the slots.
   void clear() {
     while (!empty()) PopFront();
-    head_ = 0;
   }
 
   friend bool operator==(const RingSlots& a, const RingSlots& b) {
@@ -172,10 +168,15 @@ class Ring : public RingSlots<T> {
   }
 };
 
-template <typename T>
+template <typename T, size_t kFirst = 16>
 class GrowingRing : public RingSlots<T> {
  public:
   GrowingRing() : RingSlots<T>(0) {}
+
+  // Room for so many at once, if there is less.
+  void Reserve(size_t capacity) {
+    if (capacity > this->capacity()) this->Grow(capacity);
+  }
 
   void PushBack(T value) {
     MakeRoom();
@@ -190,9 +191,8 @@ class GrowingRing : public RingSlots<T> {
 
  private:
   void MakeRoom() {
-    if (this->full()) this->Grow(this->empty() ? kFirstCapacity : 2 * this->capacity());
+    if (this->full()) this->Grow(this->empty() ? kFirst : 2 * this->capacity());
   }
-  static constexpr size_t kFirstCapacity = 4;
 };
 
 }  // namespace esdp

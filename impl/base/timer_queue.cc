@@ -1,6 +1,22 @@
 #include "impl/base/timer_queue.h"
 
+#include <algorithm>
+
 namespace esdp {
+namespace {
+
+// The table of a few keys grows with the keys that ever were, a larger one only with those that
+// are.
+constexpr size_t kRoomMin = 32;
+
+}  // namespace
+
+void TimerQueue::Reserve(size_t deadlines) {
+  if (deadlines <= heap_.capacity()) return;
+  const size_t room = std::max({deadlines, 2 * heap_.capacity(), kRoomMin});
+  heap_.reserve(room);
+  place_of_.reserve(room);
+}
 
 void TimerQueue::Set(uint64_t key, Time deadline) {
   if (deadline == kTimeInfinite) {

@@ -29,6 +29,9 @@ class TimerQueue {
   size_t size() const { return heap_.size(); }
   bool empty() const { return heap_.empty(); }
 
+  // Room for so many deadlines.
+  void Reserve(size_t deadlines);
+
   // Sets the key's deadline, in place of the one it may have. kTimeInfinite is the same as Cancel.
   void Set(uint64_t key, Time deadline);
 

@@ -1,6 +1,8 @@
 #ifndef ESDP_IMPL_FABRIC_OUTBOX_H_
 #define ESDP_IMPL_FABRIC_OUTBOX_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <utility>
@@ -15,6 +17,16 @@ namespace esdp::fabric {
 // pair.
 class Outbox {
  public:
+  // Room for the completions of so much more posted work, so that it never grows while work goes
+  // on.
+  void ReserveMore(size_t completions) {
+    reserved_ += completions;
+    if (reserved_ > completions_.capacity()) {
+      completions_.Reserve(std::max(reserved_, 2 * completions_.capacity()));
+    }
+  }
+  void ReserveLess(size_t completions) { reserved_ -= completions; }
+
   bool HasCompletions() const { return !completions_.empty(); }
   void PushBack(const Completion& completion) {
     completions_.PushBack(completion);
@@ -47,6 +59,7 @@ class Outbox {
 
   GrowingRing<Completion> completions_;
   std::deque<Waiting> events_;
+  size_t reserved_ = 0;
   uint64_t pushed_ = 0;
   uint64_t taken_ = 0;
 };

@@ -98,6 +98,7 @@ class Connections {
   }
 
   bool empty() const { return by_id_.empty(); }
+  size_t size() const { return by_id_.size(); }
 
   template <typename Visit>
   void ForEach(Visit visit) {

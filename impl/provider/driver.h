@@ -32,7 +32,9 @@ class Driver {
 
   // Of `connections` it needs only their names.
   Driver(fabric::Fabric& fabric, Observer& observer, const Log& log, Connections& connections)
-      : fabric_(fabric), observer_(observer), log_(log), connections_(connections) {}
+      : fabric_(fabric), observer_(observer), log_(log), connections_(connections) {
+    actions_.reserve(kActionsOfStep);
+  }
 
   // The instant that the following steps happen at.
   void SetNow(Time now) { now_ = now; }
@@ -63,6 +65,8 @@ class Driver {
   }
 
  private:
+  static constexpr size_t kActionsOfStep = 64;  // more than a step of bulk data takes
+
   void RunStep(Endpoint& endpoint, const sdp::Input& input);
   void NoteEnd(Endpoint& endpoint);
 

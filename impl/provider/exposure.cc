@@ -20,7 +20,9 @@ std::optional<fabric::RemoteRange> Exposures::Expose(fabric::Fabric& fabric, sdp
   } else {
     shown = ShowRegistration(fabric, entry, range, access);
   }
-  if (shown) entries_.push_back(entry);
+  if (!shown) return std::nullopt;
+  if (entries_.capacity() == 0) entries_.reserve(kEntriesFirst);
+  entries_.push_back(entry);
   return shown;
 }
 

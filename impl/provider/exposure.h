@@ -74,6 +74,9 @@ class Exposures {
 
   fabric::QueuePairId queue_pair_ = fabric::QueuePairId::kNone;
   bool remote_invalidate_ = false;
+  static constexpr size_t kEntriesFirst =
+      64;  // adverts of both directions, and those on their way out
+
   std::vector<Entry> entries_;  // few: as many as adverts may be outstanding
 };
 

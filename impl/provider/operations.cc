@@ -1,5 +1,7 @@
 #include "impl/provider/operations.h"
 
+#include <algorithm>
+
 #include "impl/provider/regions.h"
 
 namespace esdp::provider {
@@ -34,6 +36,8 @@ std::optional<sdp::OperationId> OperationTable::Insert(const Operation& operatio
   } else {
     if (slots_.size() > kSlotMask) return std::nullopt;
     index = static_cast<uint32_t>(slots_.size());
+    if (slots_.size() == slots_.capacity())
+      slots_.reserve(std::max(kSlotsFirst, 2 * slots_.size()));
     slots_.emplace_back();
   }
   Slot& slot = slots_[index];

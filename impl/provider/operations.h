@@ -54,6 +54,7 @@ class OperationTable {
   static constexpr uint32_t kSlotMask = (1u << kSlotBits) - 1;
   static constexpr uint32_t kGenerationMask = (1u << (32 - kSlotBits)) - 1;
   static constexpr uint32_t kNoSlot = ~0u;
+  static constexpr size_t kSlotsFirst = 64;
 
   struct Slot {
     Operation operation;

@@ -92,7 +92,10 @@ absl::StatusOr<Endpoint*> Rendezvous::Create(const ConnectionOptions& options, b
   const fabric::QueuePairId queue_pair = endpoint->queue_pair;
   absl::Status opened = endpoint->pool.Open(fabric_, plan.pool);
   Endpoint* const added = opened.ok() ? connections_.Add(std::move(endpoint)) : nullptr;
-  if (added != nullptr) return added;
+  if (added != nullptr) {
+    driver_.timers().Reserve(connections_.size());
+    return added;
+  }
   (void)fabric_.DestroyQueuePair(queue_pair);
   opened.Update(absl::ResourceExhaustedError("too many connections"));
   return opened;

@@ -30,6 +30,10 @@ class Timers {
   };
   using Due = std::variant<CoreTimer, sdp::OperationId, Alarm>;
 
+  // Room for the deadlines of so many connections.
+  void Reserve(size_t connections) {
+    for (TimerQueue& queue : core_) queue.Reserve(connections);
+  }
   void Set(ConnectionId connection, sdp::Timer timer, Time at) {
     Queue(timer).Set(static_cast<uint64_t>(connection), at);
   }

@@ -79,14 +79,14 @@ class ConnectionState {
   ResizeAnswer resize_in_;
   Suspend suspend_;
 
-  GrowingRing<SendKind> posted_sends_;         // not finished, in order
-  GrowingRing<ReceiveBuffer> spare_receives_;  // free and not posted
-  GrowingRing<MessageArrived> early_;          // arrived before the queue pair was reported ready
-  bool speaks_first_ = false;                  // a bare Data is owed before anything else [R2.7.5]
-  bool waits_for_first_ = false;  // nothing may leave before a message has arrived [R2.7.6]
-  bool clashed_ = false;          // adverts of both sides have met with no receive posted
-  bool shows_sinks_ = true;       // the peer writes to what it is shown
-  bool stalled_ = false;          // payload waits for credits
+  GrowingRing<SendKind, 64> posted_sends_;         // not finished, in order
+  GrowingRing<ReceiveBuffer, 32> spare_receives_;  // free and not posted
+  GrowingRing<MessageArrived> early_;  // arrived before the queue pair was reported ready
+  bool speaks_first_ = false;          // a bare Data is owed before anything else [R2.7.5]
+  bool waits_for_first_ = false;       // nothing may leave before a message has arrived [R2.7.6]
+  bool clashed_ = false;               // adverts of both sides have met with no receive posted
+  bool shows_sinks_ = true;            // the peer writes to what it is shown
+  bool stalled_ = false;               // payload waits for credits
   bool acknowledgement_due_ = false;
   bool disconnect_asked_ = false;
   bool reported_closed_ = false;

@@ -143,7 +143,7 @@ class ReceiveHalf {
   uint64_t first_number_ = 0;  // of operations_[0]
   GrowingRing<Piece> pieces_;  // none is empty
   size_t advertised_ = 0;      // of the pieces, the first so many
-  GrowingRing<Unread> unread_;
+  GrowingRing<Unread, 32> unread_;
   uint64_t assigned_ = 0;  // stream position of the next byte to find a place
 };
 

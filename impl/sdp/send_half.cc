@@ -65,6 +65,7 @@ std::optional<SendBuffer> SendHalf::TakeBuffer() {
     return buffer;
   }
   if (buffers_used_ == limits_.send_buffers) return std::nullopt;
+  free_buffers_.reserve(limits_.send_buffers);
   return SendBuffer{buffers_used_++};
 }
 

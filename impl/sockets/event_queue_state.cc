@@ -15,6 +15,7 @@ namespace esdp::sockets {
 namespace {
 
 constexpr uint32_t kDepthMax = 1u << 20;
+constexpr size_t kSleepers = 16;  // more of them cost an allocation
 
 void WriteSignal(int fd) {
   const uint64_t one = 1;
@@ -45,6 +46,7 @@ QueueState::QueueState(std::shared_ptr<ContextState> context, const QueueOptions
       ring_(options.depth),
       ready_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       sleep_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  wishes_.reserve(kSleepers);
   context_->Add(this);
 }
 

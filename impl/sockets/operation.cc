@@ -15,6 +15,9 @@ Operation* OperationTable::New(EventType type, SocketId socket,
     for (uint32_t i = kBlock; i-- > 0;) {
       Slot& slot = blocks_.back()[i];
       slot.index = base + i;
+      // Which slot a post gets is a matter of chance: none is to be the first to allocate later.
+      slot.operation.memory.reserve(1);
+      slot.operation.regions.reserve(1);
       slot.next_free = std::exchange(first_free_, slot.index);
     }
   }

@@ -84,7 +84,7 @@ TEST(RingTest, WhatWasMovedFromIsEmpty) {
 }
 
 TEST(GrowingRingTest, KeepsTheOrderWhenItGrowsInTheMiddleOfATurn) {
-  GrowingRing<int> ring;
+  GrowingRing<int, 4> ring;
   for (int i = 0; i < 4; ++i) ring.PushBack(i);
   ring.PopFront();
   ring.PopFront();
@@ -108,6 +108,26 @@ TEST(GrowingRingTest, NeverShrinksSoThatASteadyLoadKeepsItsSlots) {
   EXPECT_EQ(ring.capacity(), capacity);
 }
 
+TEST(GrowingRingTest, HasRoomForWhatWasReserved) {
+  GrowingRing<int> ring;
+  ring.Reserve(100);
+  ring.PushBack(0);
+  const int* slot = &ring.front();
+  for (int i = 1; i < 100; ++i) ring.PushBack(i);
+  EXPECT_EQ(&ring.front(), slot);
+}
+
+TEST(GrowingRingTest, AShortQueueKeepsToItsFirstSlots) {
+  GrowingRing<int> ring;
+  ring.PushBack(0);
+  const int* slot = &ring.front();
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(ring.TakeFront(), i);
+    ring.PushBack(i + 1);
+    EXPECT_EQ(&ring.front(), slot);
+  }
+}
+
 TEST(GrowingRingTest, CopiesAreEqualAndGoTheirOwnWays) {
   GrowingRing<int> ring;
   for (int i = 0; i < 5; ++i) ring.PushBack(i);
@@ -119,12 +139,12 @@ TEST(GrowingRingTest, CopiesAreEqualAndGoTheirOwnWays) {
 }
 
 TEST(GrowingRingTest, EqualityLooksAtElementsNotAtWhereTheyLie) {
-  GrowingRing<int> turned;
+  GrowingRing<int, 4> turned;
+  GrowingRing<int, 4> fresh;
   for (int i = 0; i < 3; ++i) turned.PushBack(-1);
-  for (int i = 0; i < 3; ++i) turned.PopFront();
-  GrowingRing<int> fresh;
   for (int i = 0; i < 3; ++i) {
     turned.PushBack(i);
+    turned.PopFront();
     fresh.PushBack(i);
   }
   EXPECT_EQ(turned, fresh);

@@ -34,7 +34,14 @@ QueuePair::QueuePair(QueuePairId id, const QueuePairOptions& options, Commons& c
       options_(options),
       commons_(commons),
       inbound_(id, commons.regions, receives_, sends_, reads_, *this),
-      transmitter_(id, commons.regions, sends_.entries()) {}
+      transmitter_(id, commons.regions, sends_.entries()) {
+  commons_.outbox.ReserveMore(options_.send_work + options_.receive_work);
+}
+
+QueuePair::~QueuePair() {
+  Discard();
+  commons_.outbox.ReserveLess(options_.send_work + options_.receive_work);
+}
 
 void QueuePair::Establish(TcpStream stream, WatchId watch, const Negotiated& negotiated,
                           ConstBytes private_data) {
@@ -110,6 +117,7 @@ absl::Status QueuePair::PostSend(absl::Span<const SendWork> batch) {
     return absl::ResourceExhaustedError("the send queue is full: poll completions first");
   }
   for (const SendWork& work : batch) ESDP_RETURN_IF_ERROR(CheckSend(work));
+  if (sends_.end() == 0) ReserveForSends();
   for (const SendWork& work : batch) {
     SendSlot slot;
     slot.work_id = work.work_id;
@@ -123,6 +131,14 @@ absl::Status QueuePair::PostSend(absl::Span<const SendWork> batch) {
   }
   Transmit();
   return absl::OkStatus();
+}
+
+// Before the first work, all that its course may take: how much waits at once is a matter of
+// chance.
+void QueuePair::ReserveForSends() {
+  sends_.Reserve(options_.send_work);
+  transmitter_.Reserve();
+  reads_.Reserve(negotiated_.initiator_depth);
 }
 
 absl::Status QueuePair::PostReceive(absl::Span<const ReceiveWork> batch) {

@@ -32,7 +32,7 @@ namespace esdp::fabric::qpip {
 class QueuePair final : private InboundEvents {
  public:
   QueuePair(QueuePairId id, const QueuePairOptions& options, Commons& commons);
-  ~QueuePair() { Discard(); }
+  ~QueuePair();
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
 
@@ -76,6 +76,7 @@ class QueuePair final : private InboundEvents {
                             uint32_t count_max) const;
 
   // Sending.
+  void ReserveForSends();
   bool Transmit();
   void PullMessages();
   bool PullSend();

@@ -44,6 +44,9 @@ class SegmentHandler {
 struct ReceiveScratch {
   static constexpr size_t kStagingBytes = 64 * 1024;
   static constexpr size_t kAheadMax = 3;  // segments that are read on a guess
+  static constexpr size_t kAheadBytes = 128 * 1024;
+
+  ReceiveScratch() { misplaced.reserve(kAheadBytes + kStagingBytes); }
 
   // What one read asks for behind the present payload: first what ends one frame and begins the
   // next, in the staging area, then the payload that is guessed to follow.
@@ -77,7 +80,7 @@ class Receiver {
   // Segments with at least this much payload are read directly.
   static constexpr size_t kDirectBytes = 2048;
   // What one system call asks for at most beyond the present segment.
-  static constexpr size_t kAheadBytes = 128 * 1024;
+  static constexpr size_t kAheadBytes = ReceiveScratch::kAheadBytes;
 
   enum class Outcome : uint8_t {
     kDrained,  // the socket has nothing more for now

@@ -40,6 +40,8 @@ class RegionTable {
  public:
   static constexpr uint64_t kRegionBytesMax = uint64_t{1} << 46;
 
+  RegionTable() { tags_.reserve(kTagsFirst); }
+
   // --- this side's regions ---
   absl::StatusOr<RegionId> Register(std::byte* base, uint64_t length, Access access);
   absl::Status Deregister(RegionId id);
@@ -88,6 +90,7 @@ class RegionTable {
     bool writable = false;
   };
 
+  static constexpr size_t kTagsFirst = 64;
   static constexpr size_t kWithdrawnKept = 512;
 
   const Region* Find(RegionId id) const { return regions_.Find(static_cast<uint64_t>(id)); }

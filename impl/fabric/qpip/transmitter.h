@@ -84,6 +84,8 @@ class Transmitter {
 
   bool empty() const { return messages_.empty(); }
   size_t size() const { return messages_.size(); }
+  // Room for as many messages as can be under way.
+  void Reserve() { messages_.Reserve(TransmitScratch::kFramesMax); }
   const OutMessage& front() const { return messages_.front(); }
   void PushBack(const OutMessage& message) { messages_.PushBack(message); }
 

@@ -27,6 +27,7 @@ class EntryList {
  public:
   uint64_t end() const { return first_ + ring_.size(); }
 
+  void Reserve(size_t entries) { ring_.Reserve(entries); }
   void PushBack(const ScatterEntry& entry) { ring_.PushBack(entry); }
   const ScatterEntry& At(uint64_t entry) const { return ring_[entry - first_]; }
   void PopFront() {
@@ -92,6 +93,12 @@ class WorkQueue {
   const Slot& At(uint64_t index) const { return slots_[index - first_]; }
   const EntryList& entries() const { return entries_; }
 
+  // Room for so much work, and for several entries of each.
+  void Reserve(size_t work) {
+    slots_.Reserve(work);
+    entries_.Reserve(kEntriesOfWork * work);
+  }
+
   void PushBack(Slot slot, const ScatterEntry* entries, uint32_t count, RegionTable& regions) {
     slot.place = Place{entries_.end(), 0};
     slot.entry_count = count;
@@ -113,6 +120,8 @@ class WorkQueue {
   }
 
  private:
+  static constexpr size_t kEntriesOfWork = 6;  // a header and five pieces of payload
+
   GrowingRing<Slot> slots_;
   EntryList entries_;
   uint64_t first_ = 0;
