@@ -25,6 +25,7 @@ esdp_test_packages=(
   cmake
   iperf3
   libclang-rt-14-dev
+  lld-14
   man-db
   pkg-config
   universal-ctags

@@ -5,6 +5,7 @@
 #include <optional>
 #include <variant>
 
+#include "impl/base/time.h"
 #include "impl/sdp/ids.h"
 #include "impl/sdp/wire/messages.h"
 
@@ -12,8 +13,7 @@
 
 namespace esdp::sdp {
 
-// --- set-up
-// -----------------------------------------------------------------------------------------------------------
+// --- set-up ---
 
 struct AskConnect {};  // connecting side, first input
 // A Hello that decoded. Accepting side, first input; or the answer to AwaitHello.
@@ -41,8 +41,7 @@ struct Established {
 };
 struct ConnectFailed {};  // no connection; the provider keeps the cause
 
-// --- the wire
-// ---------------------------------------------------------------------------------------------------------
+// --- the wire ---
 
 // A message that decoded, in the oldest posted receive buffer. Its payload, if any, lies in that
 // buffer.
@@ -67,8 +66,7 @@ struct ConnectionLost {
   bool fabric_error = false;  // not the peer but the queue pair failed (bad key, device)
 };
 
-// --- the application
-// --------------------------------------------------------------------------------------------------
+// --- the application ---
 
 // One contiguous piece of a send operation, in order; `more` if another piece of the same operation
 // follows at once. A zero-length operation is one piece of length 0.
@@ -136,8 +134,7 @@ struct AskSuspend {
   Time until = kTimeInfinite;
 };
 
-// --- answers
-// ----------------------------------------------------------------------------------------------------------
+// --- answers ---
 
 // To Expose and Withdraw, before any other input.
 struct Exposed {

@@ -55,6 +55,25 @@ class Leading {
   const bool leads_;
 };
 
+// How long a wait that finds nothing looks again at once before it sleeps.
+class Patience {
+ public:
+  explicit Patience(const QueueOptions& options)
+      : endless_(options.wait == WaitMode::kBusyPoll),
+        spin_(options.wait == WaitMode::kAdaptive ? ToDuration(options.spin) : Duration(0)) {}
+
+  void Renew() { idle_since_ = kTimeInfinite; }
+  bool Lasts(Time now) {
+    if (idle_since_ == kTimeInfinite) idle_since_ = now;
+    return endless_ || now - idle_since_ < spin_;
+  }
+
+ private:
+  const bool endless_;
+  const Duration spin_;
+  Time idle_since_ = kTimeInfinite;
+};
+
 }  // namespace
 
 absl::Status QueueState::CheckWait(std::span<Event> out, const WaitArgs& wait) const {
@@ -122,17 +141,14 @@ absl::StatusOr<size_t> QueueState::WaitBesideThread(std::span<Event> out, const 
 absl::StatusOr<size_t> QueueState::WaitMoving(std::span<Event> out, const WaitArgs& wait,
                                               Time deadline) {
   provider::Shard& shard = context_->shard();
-  const bool sleeps = options_.wait != WaitMode::kBusyPoll;
-  const Duration spin =
-      options_.wait == WaitMode::kAdaptive ? ToDuration(options_.spin) : Duration(0);
-  Time idle_since = kTimeInfinite;
+  Patience patience(options_);
   for (;;) {
     if (context_->stopped()) return TakeLast(out, context_->Usable());
     const bool moved = shard.Poll();
     if (const size_t taken = Take(out, wait.min_events); taken > 0) return taken;
     if (TakeWake()) return Woken();
     if (moved) {
-      idle_since = kTimeInfinite;
+      patience.Renew();
       continue;
     }
     if (shard.virtual_time()) {
@@ -141,8 +157,7 @@ absl::StatusOr<size_t> QueueState::WaitMoving(std::span<Event> out, const WaitAr
     }
     const Time now = shard.Now();
     if (now >= deadline) return TooLate();
-    if (idle_since == kTimeInfinite) idle_since = now;
-    if (!sleeps || now - idle_since < spin) {
+    if (patience.Lasts(now)) {
       if (!context_->manual()) std::this_thread::yield();  // the peer may share this processor
       continue;
     }

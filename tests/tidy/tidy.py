@@ -35,8 +35,7 @@ RULES = {
         names.banned_names,
         includes.include_table,
         compiled.formatted,
-        compiled.headers_alone_with_gcc,
-        compiled.headers_alone_with_clang,
+        compiled.headers_alone,
         compiled.linted,
     )
 }
