@@ -56,6 +56,39 @@ class SmallSamplesTest(SampleTest):
         text = "first\nsecond\n" + "long " * 5000 + "\n"
         self.assertEqual(text, self.run_program(sample("event_loop"), text_in=text))
 
+    def test_an_urgent_byte_is_told_before_what_waits_before_it(self):
+        output = self.run_program(sample("urgent"))
+        self.assertIn("announced; 0 bytes have been received\n", output)
+        self.assertIn("received 1048577 bytes; the last one is urgent: !\n", output)
+
+    def test_deadlines_and_cancel_end_operations_and_not_the_connection(self):
+        lines = [line.split(":  ")[-1].strip() for line in self.run_program(sample("deadlines")).splitlines()]
+        wanted = ["deadline exceeded, 0 bytes", "cancelled, 0 bytes", "ok, 1024 bytes", "bad handle", "still connected"]
+        self.assertEqual(wanted, lines)
+
+    def test_a_sender_that_is_too_fast_waits_and_loses_nothing(self):
+        output = self.run_program(sample("back_pressure"), "--messages", "500")
+        self.assertEqual("500 messages sent and received; the sender had to wait, and lost none\n", output)
+
+    def test_a_thousand_connections_share_one_queue(self):
+        output = self.run_program(sample("many_connections"), "--connections", "1000")
+        self.assertIn("1000 connections, 1000 answers of 64 bytes", output)
+
+    def test_too_few_descriptors_are_told_before_anything_is_begun(self):
+        self.run_program("sh", "-c", 'ulimit -n 256; exec "$0"', sample("many_connections"), code=1)
+        self.assertIn("2100 descriptors are needed", self.complaints)
+
+    def test_one_region_goes_to_many_sockets_without_a_copy(self):
+        output = self.run_program(sample("fan_out"), "--receivers", "5", "--bytes", "1000003")
+        wanted = "5 receivers have 1000003 bytes each from one region, all equal; copies of payload: 0\n"
+        self.assertEqual(wanted, output)
+
+    def test_coroutines_serve_several_clients_side_by_side(self):
+        output = self.run_program(sample("coroutines"), "--clients", "20")
+        wanted = {"client %d, round %d" % (client, number) for client in range(1, 21) for number in (1, 2)}
+        self.assertEqual(wanted, set(output.splitlines()))
+        self.assertEqual(40, len(output.splitlines()))
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
