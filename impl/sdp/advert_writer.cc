@@ -22,9 +22,9 @@ const char* Check(const wire::SinkAvail& advert, uint32_t length_min) {
 AdvertWriter::Arrival AdvertWriter::OnSinkAvail(const wire::SinkAvail& advert, Legality legality,
                                                 uint32_t length_min, size_t adverts_max) {
   // [R17.5]
-  if (legality == Legality::kIllegal) return {"SinkAvail: the half is not Pipelined", false};
+  if (legality == Legality::kIllegal) return {"SinkAvail: the half is not Pipelined"};
   if (const char* violation = Check(advert, length_min); violation != nullptr) {
-    return {violation, false};
+    return {violation};
   }
   if (legality == Legality::kIgnored) {
     // [R5.20, R5.23] Not against the running count, which payload sent in Combined has raised.
@@ -35,11 +35,10 @@ AdvertWriter::Arrival AdvertWriter::OnSinkAvail(const wire::SinkAvail& advert, L
   }
   if (advert.non_discards != potential_non_discards_) {  // [R8.2.4]
     --potential_non_discards_;
-    ++stale_;
-    return {};
+    return {nullptr, false, true};
   }
   // [R5.14]
-  if (live_.size() >= adverts_max) return {"SinkAvail: more adverts than MaxAdverts", false};
+  if (live_.size() >= adverts_max) return {"SinkAvail: more adverts than MaxAdverts"};
   Advert live;
   live.length = advert.length;
   live.remote = {advert.remote_key, advert.virtual_address};

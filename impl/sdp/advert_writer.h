@@ -31,6 +31,7 @@ class AdvertWriter {
     // Not stale: live now or, where adverts are ignored, outstanding at the peer until it hears of
     // our ModeChange. What we have advertised ourselves is void [8.3, 5].
     bool fresh = false;
+    bool stale = false;  // [8.2] it came too late, and is discarded
   };
   // A SinkAvail. `length_min`: one message of ours may carry so many bytes, and the advert must
   // have room for them [8.1]. `adverts_max`: how many may be live.
@@ -38,7 +39,6 @@ class AdvertWriter {
                       size_t adverts_max);
   size_t live() const { return live_.size(); }
   bool idle() const { return live_.empty() && !ack_owed(); }  // nothing comes before payload
-  uint64_t stale() const { return stale_; }                   // discarded, from the start
 
   // A message with payload went out. Not while in process: RdmaWrCompl comes first.
   void OnPayloadPosted();
@@ -96,7 +96,6 @@ class AdvertWriter {
   size_t writes_in_flight_ = 0;
   uint32_t potential_non_discards_ = 0;
   uint32_t frozen_ = 0;  // P0
-  uint64_t stale_ = 0;
   std::optional<uint32_t> unheard_;
   bool cancelled_ = false;
   bool ack_owed_ = false;

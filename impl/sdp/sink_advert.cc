@@ -102,11 +102,7 @@ SinkAdvert::Taken SinkAdvert::OnPayload(uint32_t bytes, Actions& actions) {
 
 void SinkAdvert::WithdrawOldest(bool already_invalidated, Actions& actions) {
   const Advert oldest = outstanding_.TakeFront();
-  Withdraw withdraw;
-  withdraw.advert = oldest.id;
-  withdraw.already_invalidated = already_invalidated;
-  actions.emplace_back(withdraw);
-  leaving_.PushBack({oldest.id, oldest.operation_number});
+  leaving_.Ask(oldest.id, oldest.operation_number, already_invalidated, actions);
   // [R8.4.5] Nothing left to cancel: the peer ignores the cancel, or had said all before it came.
   if (outstanding_.empty()) cancel_ = Cancel::kNone;
 }
@@ -144,28 +140,16 @@ void SinkAdvert::OnLost() {
   cancel_ = Cancel::kNone;
 }
 
-std::optional<uint64_t> SinkAdvert::OnWithdrawn(AdvertId id) {
-  for (size_t i = 0; i < leaving_.size(); ++i) {
-    if (leaving_[i].id != id) continue;
-    const uint64_t number = leaving_[i].operation_number;
-    leaving_.EraseAt(i);
-    return number;
-  }
-  return std::nullopt;
-}
-
 void SinkAdvert::AddTo(Digest& digest) const {
   const auto add = [&digest](const Advert& advert) {
     digest.Add(static_cast<uint32_t>(advert.id)).Add(advert.operation_number);
     digest.Add(static_cast<uint32_t>(advert.range.operation)).Add(advert.range.length);
     digest.Add(advert.range.offset).Add(advert.remote.key).Add(advert.remote.address);
   };
-  digest.Add(next_id_).Add(offer_.has_value()).Add(outstanding_.size()).Add(leaving_.size());
+  digest.Add(next_id_).Add(offer_.has_value()).Add(outstanding_.size());
   if (offer_) add(*offer_);
   for (const Advert& advert : outstanding_) add(advert);
-  for (const Leaving& leaving : leaving_) {
-    digest.Add(static_cast<uint32_t>(leaving.id)).Add(leaving.operation_number);
-  }
+  leaving_.AddTo(digest);
   digest.Add(non_discards_).Add(static_cast<uint8_t>(cancel_)).Add(cancel_sequence_);
   digest.Add(cancelled_);
 }

@@ -11,6 +11,7 @@
 #include "impl/sdp/ids.h"
 #include "impl/sdp/input.h"
 #include "impl/sdp/wire/messages.h"
+#include "impl/sdp/withdrawals.h"
 
 namespace esdp::sdp {
 
@@ -82,7 +83,7 @@ class SinkAdvert {
   }
 
   // The operation whose memory this gives back.
-  std::optional<uint64_t> OnWithdrawn(AdvertId id);
+  std::optional<uint64_t> OnWithdrawn(AdvertId id) { return leaving_.OnWithdrawn(id); }
 
   uint32_t non_discards() const { return non_discards_; }
   bool Holds() const { return cancel_ == Cancel::kNone || !outstanding_.empty(); }
@@ -96,17 +97,13 @@ class SinkAdvert {
     RemoteRange remote;
     uint64_t operation_number = 0;
   };
-  struct Leaving {
-    AdvertId id{};
-    uint64_t operation_number = 0;
-  };
 
   void WithdrawOldest(bool already_invalidated, Actions& actions);
 
   uint32_t next_id_ = kFirstId;
   std::optional<Advert> offer_;
   GrowingRing<Advert> outstanding_;  // oldest first
-  GrowingRing<Leaving> leaving_;
+  Withdrawals leaving_;
   uint32_t non_discards_ = 0;
   Cancel cancel_ = Cancel::kNone;
   uint32_t cancel_sequence_ = 0;

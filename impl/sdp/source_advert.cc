@@ -90,7 +90,7 @@ SourceAdvert::Progress SourceAdvert::OnSendSm(uint32_t acknowledged, Actions& ac
 std::optional<uint64_t> SourceAdvert::OnQueuePairLeft() {
   cancel_ = Cancel::kNone;
   revoked_last_ = false;
-  if (!leaving_.empty()) return leaving_.TakeFront().operation_number;
+  if (const auto number = leaving_.TakeNext()) return number;
   if (!adverts_.empty()) return adverts_.TakeFront().operation_number;
   return std::nullopt;
 }
@@ -98,11 +98,7 @@ std::optional<uint64_t> SourceAdvert::OnQueuePairLeft() {
 // [R7.1.9, R7.4.9]
 void SourceAdvert::WithdrawOldest(bool already_invalidated, Actions& actions) {
   const Advert oldest = adverts_.TakeFront();
-  Withdraw withdraw;
-  withdraw.advert = oldest.id;
-  withdraw.already_invalidated = already_invalidated;
-  actions.emplace_back(withdraw);
-  leaving_.PushBack({oldest.id, oldest.operation_number});
+  leaving_.Ask(oldest.id, oldest.operation_number, already_invalidated, actions);
   // [R7.4.6] A cancel that finds everything Processed gets no answer.
   if (adverts_.empty()) cancel_ = Cancel::kNone;
 }
@@ -123,16 +119,6 @@ void SourceAdvert::RevokeAll(Actions& actions) {
   while (outstanding()) WithdrawOldest(false, actions);
 }
 
-std::optional<uint64_t> SourceAdvert::OnWithdrawn(AdvertId id) {
-  for (size_t i = 0; i < leaving_.size(); ++i) {
-    if (leaving_[i].id != id) continue;
-    const uint64_t number = leaving_[i].operation_number;
-    leaving_.EraseAt(i);
-    return number;
-  }
-  return std::nullopt;
-}
-
 // --- the whole ---
 
 bool SourceAdvert::AdvertsHold() const {
@@ -149,12 +135,10 @@ void SourceAdvert::Advert::AddTo(Digest& digest) const {
 }
 
 void SourceAdvert::AddTo(Digest& digest) const {
-  digest.Add(offering_).Add(next_id_).Add(adverts_.size()).Add(leaving_.size());
+  digest.Add(offering_).Add(next_id_).Add(adverts_.size());
   if (offering_) offer_.AddTo(digest);
   for (const Advert& advert : adverts_) advert.AddTo(digest);
-  for (const Leaving& leaving : leaving_) {
-    digest.Add(static_cast<uint32_t>(leaving.id)).Add(leaving.operation_number);
-  }
+  leaving_.AddTo(digest);
   digest.Add(static_cast<uint8_t>(cancel_)).Add(cancel_sequence_).Add(revoked_last_);
 }
 

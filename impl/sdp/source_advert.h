@@ -10,6 +10,7 @@
 #include "impl/sdp/ids.h"
 #include "impl/sdp/input.h"
 #include "impl/sdp/wire/messages.h"
+#include "impl/sdp/withdrawals.h"
 
 namespace esdp::sdp {
 
@@ -70,7 +71,7 @@ class SourceAdvert {
   void Override(Actions& actions) { RevokeAll(actions); }
 
   // The number of the operation that the advert was of, if it was one of ours.
-  std::optional<uint64_t> OnWithdrawn(AdvertId id);
+  std::optional<uint64_t> OnWithdrawn(AdvertId id) { return leaving_.OnWithdrawn(id); }
 
   bool Holds() const { return outstanding() ? AdvertsHold() : !cancelling(); }
   void AddTo(Digest& digest) const;
@@ -88,10 +89,6 @@ class SourceAdvert {
     uint32_t left() const { return range.length - inline_bytes - acknowledged; }
     void AddTo(Digest& digest) const;
   };
-  struct Leaving {
-    AdvertId id{};
-    uint64_t operation_number = 0;
-  };
 
   bool AdvertsHold() const;
   const char* CheckCompletion(uint32_t bytes, std::optional<uint32_t> invalidated_key) const;
@@ -102,8 +99,8 @@ class SourceAdvert {
   bool offering_ = false;
   Advert offer_;
   uint32_t next_id_ = 0;
-  GrowingRing<Advert> adverts_;   // outstanding, oldest first
-  GrowingRing<Leaving> leaving_;  // Withdraw asked
+  GrowingRing<Advert> adverts_;  // outstanding, oldest first
+  Withdrawals leaving_;
   Cancel cancel_ = Cancel::kNone;
   uint32_t cancel_sequence_ = 0;
   bool revoked_last_ = false;  // and nothing was advertised since: a completion may have crossed

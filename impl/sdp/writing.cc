@@ -131,7 +131,7 @@ bool Connection::OnSinkAvail(const wire::SinkAvail& advert, const MessageArrived
     return false;
   }
   ++counters_.sink_adverts_received;
-  counters_.stale_adverts = writer_.stale();
+  if (arrival.stale) ++counters_.stale_adverts;
   // [R8.3.1, R8.3.5] It wins over what we have advertised. [R5.19] So does one that is ignored: the
   // peer, with it outstanding, has passed over what we advertised before we left Pipelined.
   const bool before_change = modes_.send() == Mode::kPipelined || source_.inline_bytes() == 0;
