@@ -28,7 +28,8 @@ enum class EventType : uint8_t {
   kRecvV,
   kShutdown,
   kClose,
-  kUrgent  // of Socket::AwaitUrgent
+  kUrgent,  // of Socket::AwaitUrgent
+  kSuspend
 };
 const char* ToString(EventType type);
 

@@ -121,8 +121,21 @@ class Socket {
   // Event kUrgent when the peer announces an urgent byte, which may be long before the byte itself
   // comes in its place in the stream. Each urgent byte is told once, in order, also one that was
   // announced while nobody waited; kEof when the peer has shut down and none is left to tell. An
-  // urgent send that is announced has begun and cannot be cancelled any more.
+  // urgent send that is announced has begun and cannot be cancelled any more. Ends with Cancelled
+  // or DeadlineExceeded when it is cancelled or late, and takes no announcement with it: the next
+  // AwaitUrgent hears of it. Otherwise with the root cause, as a receive does.
   absl::StatusOr<OpId> AwaitUrgent(const OpArgs& args);
+
+  // Moves the connection to a new queue pair: what is in process comes to rest, the old queue pair
+  // is ended, and the peer connects anew to a port that is opened for it. Streams, operations and
+  // adverts outlive it; local() and peer() stay. Event kSuspend when data flows again. Its errors,
+  // after which the connection is as before: Unimplemented (the peer, or this side, is
+  // as_deployed), FailedPrecondition (kShutDown: the connection is being closed), Cancelled, and
+  // DeadlineExceeded, when it could not begin in time. Cancel does nothing once the peer is told;
+  // a move that is not over at the deadline (30 s, unless told) then ends the connection with
+  // kPeerSilent. The post: FailedPrecondition (kWrongState: not connected; kBusy: one is under
+  // way).
+  absl::StatusOr<OpId> Suspend(const OpArgs& args);
 
   // Ends the sending direction after all that was posted. Event kShutdown when the peer has been
   // told.

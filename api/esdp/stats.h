@@ -41,6 +41,7 @@ struct SocketStats {
   uint64_t urgent_sent = 0;      // urgent bytes
   uint64_t urgent_received = 0;
   uint64_t expose_failures = 0;  // memory that could not be shown to the peer, and was copied
+  uint64_t resumptions = 0;      // moves to a new queue pair, whoever asked
 };
 
 struct QueueStats {

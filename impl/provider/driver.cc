@@ -170,6 +170,7 @@ void Driver::FinishSuspend(Endpoint& endpoint, sdp::Outcome outcome) {
   // It rejects what waits there.
   (void)fabric_.StopListening(std::exchange(endpoint.return_listener, fabric::ListenerId::kNone));
   endpoint.early_return.reset();
+  endpoint.move.reset();
   if (IsOfConnection(outcome)) {
     observer_.OnResumed(endpoint.id, RootCause(endpoint, outcome));
   } else {

@@ -47,6 +47,11 @@ struct Endpoint {
   fabric::QueuePairOptions options;                                // of every queue pair it gets
   fabric::ListenerId return_listener = fabric::ListenerId::kNone;  // where the peer comes back
   std::optional<Return> early_return;
+  struct Move {  // that the front end has asked for, and that is not over
+    sdp::OperationId operation{};
+    uint64_t tag = 0;
+  };
+  std::optional<Move> move;
   bool awaits_hello = false;  // without a queue pair
   bool moved = false;         // not on its first queue pair
 

@@ -105,11 +105,13 @@ Failure Loss(const Evidence& evidence, const std::string& begin) {
 }
 
 Failure ResumeFailure(const Evidence& evidence, const std::string& begin) {
-  const bool silent = evidence.cause == Cause::kNone || evidence.cause == Cause::kTimedOut ||
-                      evidence.cause == Cause::kPeerSilent;
-  const std::string cause =
-      evidence.cause == Cause::kNone ? "" : std::string(": ") + fabric::ToString(evidence.cause);
-  return {silent ? Ending::kPeerSilent : Ending::kPeerReset, begin + cause + Details(evidence)};
+  // Time ran out: that this side then ended the queue pair explains nothing.
+  if (evidence.cause == Cause::kNone || evidence.cause == Cause::kLocalDisconnect) {
+    return {Ending::kPeerSilent, begin};
+  }
+  const bool silent = evidence.cause == Cause::kTimedOut || evidence.cause == Cause::kPeerSilent;
+  return {silent ? Ending::kPeerSilent : Ending::kPeerReset,
+          begin + ": " + fabric::ToString(evidence.cause) + Details(evidence)};
 }
 
 }  // namespace
@@ -159,13 +161,15 @@ Failure ExplainSuspend(Outcome outcome, const Address& peer) {
     case Outcome::kUnsupported:
       return {ending, begin +
                           "the peer holds one advert at a time (MaxAdverts 1), as peers do that "
-                          "ignore SuspComm; or another move is under way"};
+                          "ignore SuspComm, or this side behaves like one"};
     case Outcome::kDeadlineExceeded:
       return {ending, begin +
-                          "it could not begin in time: the application must receive what has "
-                          "arrived, or transfers in process have not ended"};
+                          "it could not begin in time: transfers in process have not ended, or the "
+                          "peer gives no buffer for a message"};
     case Outcome::kShutDown:
       return {ending, begin + "the connection is being closed"};
+    case Outcome::kCancelled:
+      return {ending, begin + "Cancel was called"};
     default:
       return {ending, ""};
   }

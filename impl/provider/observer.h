@@ -56,6 +56,7 @@ struct Request {
     kCancel,
     kShutdown,
     kSuspend,
+    kCancelSuspend,
     kClose,
     kAbort,
     kTaken,
@@ -69,9 +70,10 @@ struct Request {
   // kTaken: the application owns this incoming connection now, so that it no longer counts against
   // its listener's backlog; every other request says so too.
   // kModes: the delivery modes wished from now on.
+  // kCancelSuspend: gives the kSuspend with this tag up, if its peer has not been told.
   Transfer* transfer = nullptr;
   CancelMode cancel_mode = CancelMode::kIfNotStarted;
-  uint64_t tag = 0;  // kCancel: of the transfer; kAlarm: the key
+  uint64_t tag = 0;  // kCancel: of the transfer; kAlarm: the key; kSuspend: its name
   Time at{};         // kAlarm; kSuspend: when it must be over
   ModeWish send_mode = ModeWish::kAutomatic;
   ModeWish receive_mode = ModeWish::kAutomatic;

@@ -59,7 +59,9 @@ void Requests::Execute(const Request& request) {
     case Request::Kind::kShutdown:
       return Shutdown(*endpoint);
     case Request::Kind::kSuspend:
-      return Suspend(*endpoint, request.at);
+      return Suspend(*endpoint, request);
+    case Request::Kind::kCancelSuspend:
+      return CancelSuspend(*endpoint, request.tag);
     case Request::Kind::kClose:
       return Close(*endpoint, false);
     case Request::Kind::kAbort:
@@ -161,7 +163,7 @@ void Requests::Shutdown(Endpoint& endpoint) {
   if (operation) driver_.Feed(endpoint, sdp::AskShutdown{*operation});
 }
 
-void Requests::Suspend(Endpoint& endpoint, Time until) {
+void Requests::Suspend(Endpoint& endpoint, const Request& request) {
   const absl::StatusOr<uint16_t> port = rendezvous_.ListenForReturn(endpoint);
   if (!port.ok()) {
     return observer_.OnResumed(
@@ -169,9 +171,18 @@ void Requests::Suspend(Endpoint& endpoint, Time until) {
                                                  std::string(FromAbsl(port.status().message()))});
   }
   const auto operation = driver_.operations().Insert({Operation::Kind::kSuspend, endpoint.id});
-  if (operation) return driver_.Feed(endpoint, sdp::AskSuspend{*operation, *port, until});
+  if (operation) {
+    endpoint.move = {*operation, request.tag};
+    return driver_.Feed(endpoint, sdp::AskSuspend{*operation, *port, request.at});
+  }
   rendezvous_.StopReturn(endpoint);
   observer_.OnResumed(endpoint.id, {Ending::kInternal, "too many operations at once"});
+}
+
+void Requests::CancelSuspend(Endpoint& endpoint, uint64_t tag) {
+  if (!endpoint.move || endpoint.move->tag != tag) return;
+  driver_.Feed(endpoint, sdp::AskCancel{endpoint.move->operation, sdp::CancelMode::kIfNotStarted,
+                                        sdp::Outcome::kCancelled});
 }
 
 void Requests::Close(Endpoint& endpoint, bool abort) {

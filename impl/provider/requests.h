@@ -34,7 +34,8 @@ class Requests {
                 const sdp::OperationRange& piece, bool more);
   void Cancel(const Request& request, Endpoint& endpoint);
   void Shutdown(Endpoint& endpoint);
-  void Suspend(Endpoint& endpoint, Time until);
+  void Suspend(Endpoint& endpoint, const Request& request);
+  void CancelSuspend(Endpoint& endpoint, uint64_t tag);
   void Refuse(ConnectionId connection, Transfer& transfer, const Failure& failure);
 
   Driver& driver_;

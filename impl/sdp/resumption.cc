@@ -17,8 +17,9 @@ void Connection::On(const AskSuspend& ask, Actions& actions) {
   } else if (phase_ == Phase::kAborting || phase_ == Phase::kTimeWait ||
              phase_ == Phase::kLastAck || teardown_.closing()) {
     refusal = Outcome::kShutDown;
-  } else if (phase_ < Phase::kEstablished || peer_.max_adverts <= 1 || suspend_.pending()) {
-    refusal = Outcome::kUnsupported;  // [19] such a peer ignores SuspComm
+  } else if (phase_ < Phase::kEstablished || peer_.max_adverts <= 1 || config_.as_deployed ||
+             suspend_.pending()) {
+    refusal = Outcome::kUnsupported;  // [19] a deployed peer ignores SuspComm, and never sends one
   }
   if (refusal == Outcome::kDone) {
     suspend_.OnAsk(ask);

@@ -172,6 +172,11 @@ void ContextState::OnShutDown(provider::ConnectionId connection, const provider:
   if (const auto socket = FindConnection(connection)) socket->OnShutDown(failure);
 }
 
+void ContextState::OnResumed(provider::ConnectionId connection, const provider::Failure& failure) {
+  const ShardTurn turn;
+  if (const auto socket = FindConnection(connection)) socket->OnResumed(failure);
+}
+
 void ContextState::OnClosed(provider::ConnectionId connection, const provider::Failure& cause) {
   const ShardTurn turn;
   std::shared_ptr<SocketState> socket;

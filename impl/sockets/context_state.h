@@ -116,6 +116,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   void OnTransferFinished(provider::ConnectionId connection, provider::Transfer& transfer,
                           const provider::TransferResult& result) override;
   void OnShutDown(provider::ConnectionId connection, const provider::Failure& failure) override;
+  void OnResumed(provider::ConnectionId connection, const provider::Failure& failure) override;
   void OnClosed(provider::ConnectionId connection, const provider::Failure& cause) override;
   void OnAlarm(uint64_t key) override;
 

@@ -26,6 +26,8 @@ const char* ToString(EventType type) {
       return "close";
     case EventType::kUrgent:
       return "urgent";
+    case EventType::kSuspend:
+      return "suspend";
   }
   return "unknown";
 }

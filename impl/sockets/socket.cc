@@ -104,6 +104,11 @@ absl::StatusOr<OpId> Socket::AwaitUrgent(const OpArgs& args) {
   return state_->AwaitUrgent(args);
 }
 
+absl::StatusOr<OpId> Socket::Suspend(const OpArgs& args) {
+  if (state_ == nullptr) return EmptyHandle();
+  return state_->Suspend(args);
+}
+
 absl::StatusOr<OpId> Socket::Shutdown(const OpArgs& args) {
   if (state_ == nullptr) return EmptyHandle();
   return state_->Shutdown(args);

@@ -315,6 +315,9 @@ absl::Status SocketState::Cancel(OpId op, CancelMode mode) {
     case EventType::kShutdown:
     case EventType::kClose:
       return absl::OkStatus();  // has been told to the peer: it ends as it would
+    case EventType::kSuspend:
+      CancelSuspend(op);
+      return absl::OkStatus();
     default:
       SubmitToConnection({.kind = Kind::kCancel,
                           .transfer = operation,

@@ -327,6 +327,7 @@ SocketStats SocketState::Stats() const {
   stats.urgent_sent = from.urgent_sent;
   stats.urgent_received = from.urgent_received;
   stats.expose_failures = from.expose_failures;
+  stats.resumptions = from.resumptions;
   return stats;
 }
 

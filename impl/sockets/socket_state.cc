@@ -143,6 +143,10 @@ void SocketState::OnClosed(const provider::Failure& cause) {
     context_->Finish(*connecting, connect_status);
   }
   for (Operation* operation : shutdowns) context_->Finish(*operation, StatusOf(cause));
+  // One that came too late to be heard of.
+  const bool in_order = cause.ending == provider::Ending::kOk;
+  OnResumed(in_order ? provider::Failure{provider::Ending::kShutDown, "the connection has ended"}
+                     : cause);
   MaybeFinishClose();
 }
 

@@ -75,6 +75,9 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
                                     const OpArgs& args);
   absl::StatusOr<OpId> AwaitUrgent(const OpArgs& args);
 
+  // suspension.cc
+  absl::StatusOr<OpId> Suspend(const OpArgs& args);
+
   // socket_options.cc
   absl::Status SetOption(const Option& option);
   absl::StatusOr<Option> GetOption(OptionName name) const;
@@ -90,6 +93,7 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   void OnIncoming(const std::shared_ptr<SocketState>& accepted);
   void OnConnected(const Address& local, const Address& peer);
   void OnShutDown(const provider::Failure& failure);
+  void OnResumed(const provider::Failure& failure);
   void OnClosed(const provider::Failure& cause);
   void OnDeadline(OpId op, EventType type);
   void OnBounceCopy(uint64_t bytes);
@@ -110,6 +114,8 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   absl::Status SetMode(const Option& option);
   provider::ConnectionOptions ToConnectionOptions() const;
   absl::Status CanTransfer(bool is_send) const;
+  absl::Status CanSuspend() const;
+  void CancelSuspend(OpId op);
   bool AtEndOfStream(bool is_send) const;
   absl::Status EndedStatus() const;
   absl::StatusOr<Operation*> NewTransfer(EventType type, const Wishes& wishes, const OpArgs& args);
@@ -157,6 +163,7 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   bool close_late_ = false;
   Operation* connect_ = nullptr;
   Operation* close_ = nullptr;
+  Operation* suspend_ = nullptr;
   absl::Status close_status_;
   std::vector<Operation*> shutdowns_;
   std::deque<Operation*> accepts_;

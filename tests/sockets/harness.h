@@ -140,6 +140,13 @@ inline std::string ParamName(const ::testing::TestParamInfo<World>& info) {
                            ::testing::Values(World::kQpipThread, World::kQpipManual, World::kSim), \
                            ParamName)
 
+// Where time is the clock's, threads are threads and peers are processes.
+#define ESDP_ON_REAL_WORLDS(Suite)                                                               \
+  INSTANTIATE_TEST_SUITE_P(On, Suite, ::testing::Values(World::kQpipThread, World::kQpipManual), \
+                           ParamName)
+#define ESDP_ON_SIM(Suite) \
+  INSTANTIATE_TEST_SUITE_P(On, Suite, ::testing::Values(World::kSim), ParamName)
+
 // A refusal: of this kind, with the code that belongs to it, and a text that helps.
 ::testing::AssertionResult Refuses(const absl::Status& status, ErrorKind kind,
                                    absl::StatusCode code);
