@@ -1,6 +1,7 @@
 #include "tests/sockets/raw_stream.h"
 
 #include <arpa/inet.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -156,6 +157,12 @@ bool RawStream::WaitForEnd() {
 }
 
 void RawStream::EndWrites() { shutdown(socket_, SHUT_WR); }
+
+void RawStream::FallSilent() {
+  sock_filter drop{BPF_RET | BPF_K, 0, 0, 0};
+  const sock_fprog program{1, &drop};
+  (void)setsockopt(socket_, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
+}
 
 void RawStream::Close() {
   if (socket_ >= 0) close(socket_);

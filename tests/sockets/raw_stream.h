@@ -53,6 +53,9 @@ class RawStream {
   bool WaitForEnd();
   bool ended() const { return ended_; }
   void EndWrites();
+  // From now on nothing that comes is heard, not even by the system: no acknowledgement leaves and
+  // no keep-alive probe is answered, as if the network had gone.
+  void FallSilent();
   void Close();
   void Reset();
 
