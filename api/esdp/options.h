@@ -39,8 +39,9 @@ enum class DeliveryMode : uint8_t {
 };
 
 struct ContextOptions {
-  // "auto": the best that is there; Socket::transport() tells which. A named fabric ("qpip", "sim",
-  // "sim:42") is used or Open fails. "sim" implies kManual.
+  // "auto": the best that is there; Socket::transport() tells which. A named fabric is used or Open
+  // fails: "qpip"; "verbs", the first RDMA device with an active port, or "verbs:rxe0", the one of
+  // that name; "sim", or "sim:42" with its seed, which implies kManual.
   std::string fabric = "auto";
   Progress progress = Progress::kThread;
   // Pins the progress thread; then nobody takes its place.
