@@ -46,8 +46,7 @@ class HostileListenerTest : public PairTest {
   OpId connect_ = OpId::kNone;
   absl::Time deadline_;
 };
-INSTANTIATE_TEST_SUITE_P(On, HostileListenerTest,
-                         ::testing::Values(World::kQpipThread, World::kQpipManual), ParamName);
+ESDP_ON_REAL_WORLDS(HostileListenerTest);
 
 TEST_P(HostileListenerTest, AHandMadeHonestListenerIsConnectedTo) {
   const Event event = Answer(MpaReply(HonestHelloAck()));

@@ -75,8 +75,7 @@ class HostilePeerTest : public PairTest {
   Address address_;
   OpId accept_ = OpId::kNone;
 };
-INSTANTIATE_TEST_SUITE_P(On, HostilePeerTest,
-                         ::testing::Values(World::kQpipThread, World::kQpipManual), ParamName);
+ESDP_ON_REAL_WORLDS(HostilePeerTest);
 
 TEST_P(HostilePeerTest, AHandMadeHonestPeerIsServed) {
   ASSERT_NO_FATAL_FAILURE(Listens());

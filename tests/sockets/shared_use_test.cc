@@ -19,14 +19,10 @@ using std::chrono::milliseconds;
 
 class SharedUseTest : public PairTest {
  protected:
-  void SetUp() override {
-    if (world() == World::kSim) GTEST_SKIP() << "a simulated world has one thread";
-    PairTest::SetUp();
-  }
   // The test has ended contexts and taken events without the harness.
   void TearDown() override {}
 };
-ESDP_ON_EVERY_WORLD(SharedUseTest);
+ESDP_ON_REAL_WORLDS(SharedUseTest);  // a simulated world has one thread
 
 // Each call either comes before the end or is told of it.
 TEST_P(SharedUseTest, AContextMayBeClosedWhileOtherThreadsUseIt) {

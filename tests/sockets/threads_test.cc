@@ -56,8 +56,7 @@ class ThreadsTest : public PairTest {
     }
   }
 };
-INSTANTIATE_TEST_SUITE_P(On, ThreadsTest, ::testing::Values(World::kQpipThread, World::kQpipManual),
-                         ParamName);
+ESDP_ON_REAL_WORLDS(ThreadsTest);
 
 TEST_P(ThreadsTest, SendsOfTwoThreadsOnOneSocketStayWhole) {
   ASSERT_NO_FATAL_FAILURE(Connect());

@@ -46,6 +46,11 @@ class WaitingTest : public PairTest {
 };
 ESDP_ON_EVERY_WORLD(WaitingTest);
 
+class RealWaitingTest : public WaitingTest {};
+ESDP_ON_REAL_WORLDS(RealWaitingTest);
+class VirtualWaitingTest : public WaitingTest {};
+ESDP_ON_SIM(VirtualWaitingTest);
+
 TEST_P(WaitingTest, DequeueReturnsWhenThereAreMinEvents) {
   ASSERT_NO_FATAL_FAILURE(Open());
   ASSERT_NO_FATAL_FAILURE(PostReceives(3));
@@ -144,8 +149,7 @@ TEST_P(WaitingTest, EveryWaitModeWaits) {
   }
 }
 
-TEST_P(WaitingTest, VirtualTimePassesInDequeueAlone) {
-  if (world() != World::kSim) GTEST_SKIP() << "time is the wall clock's";
+TEST_P(VirtualWaitingTest, VirtualTimePassesInDequeueAlone) {
   ASSERT_NO_FATAL_FAILURE(Open());
   ASSERT_NO_FATAL_FAILURE(PostReceives(1));
   const auto real = std::chrono::steady_clock::now();
@@ -183,8 +187,7 @@ class Alarms {
   struct sigaction before_ {};
 };
 
-TEST_P(WaitingTest, ASignalEndsAWaitAndConsumesNothing) {
-  if (world() == World::kSim) GTEST_SKIP() << "it does not wait in real time";
+TEST_P(RealWaitingTest, ASignalEndsAWaitAndConsumesNothing) {
   ASSERT_NO_FATAL_FAILURE(Open());
   ASSERT_NO_FATAL_FAILURE(PostReceives(2));
   Feed(1);
@@ -198,8 +201,7 @@ TEST_P(WaitingTest, ASignalEndsAWaitAndConsumesNothing) {
   EXPECT_EQ(*Dequeue(1, absl::Seconds(1)), 1u);
 }
 
-TEST_P(WaitingTest, AQueueThatRestartsWaitsOnAfterSignals) {
-  if (world() == World::kSim) GTEST_SKIP() << "it does not wait in real time";
+TEST_P(RealWaitingTest, AQueueThatRestartsWaitsOnAfterSignals) {
   ASSERT_NO_FATAL_FAILURE(Open({.restart_on_signal = true}));
   ASSERT_NO_FATAL_FAILURE(PostReceives(1));
   const Alarms alarms(2'000);
@@ -209,8 +211,7 @@ TEST_P(WaitingTest, AQueueThatRestartsWaitsOnAfterSignals) {
   EXPECT_GE(g_signals, 2);
 }
 
-TEST_P(WaitingTest, NoEventIsLostInAStormOfSignals) {
-  if (world() == World::kSim) GTEST_SKIP() << "it does not wait in real time";
+TEST_P(RealWaitingTest, NoEventIsLostInAStormOfSignals) {
   ASSERT_NO_FATAL_FAILURE(Open());
   const Alarms alarms(150);
   uint64_t bytes = 0;
