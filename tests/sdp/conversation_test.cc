@@ -246,6 +246,31 @@ void CheckStream(const Side& from, const Side& to, bool whole) {
   EXPECT_EQ(to.received_urgent(), urgent);
 }
 
+// A conversation that both hold to its end.
+void HoldWhole(const PairOptions& options, uint64_t seed, Random& random, bool asks_for_modes,
+               Reached& reached) {
+  Pair pair(options, seed);
+  pair.Connect();
+  Application a(pair.a, random, UnitOf(options));
+  Application b(pair.b, random, UnitOf(options));
+  if (asks_for_modes) {
+    a.AskForModes();
+    b.AskForModes();
+  }
+
+  Converse(pair, a, b, random);
+
+  EXPECT_TRUE(pair.a.core().closed()) << ToString(pair.a.core().phase());
+  EXPECT_TRUE(pair.b.core().closed()) << ToString(pair.b.core().phase());
+  EXPECT_EQ(pair.a.pending() + pair.b.pending(), 0u) << "a stall";
+  CheckEndedInOrder(pair.a);
+  CheckEndedInOrder(pair.b);
+  CheckStream(pair.a, pair.b, true);
+  CheckStream(pair.b, pair.a, true);
+  reached.Add(pair.a);
+  reached.Add(pair.b);
+}
+
 class ConversationTest : public ::testing::Test {
  protected:
   template <typename Body>
@@ -267,22 +292,7 @@ TEST_F(ConversationTest, EveryByteArrivesOnceAndInOrderAndBothSidesEndWithoutACa
     Random random(seed);
     PairOptions options = DrawPair(random);
     options.a.linger = options.b.linger = kDurationInfinite;  // a slow reader is no failure here
-    Pair pair(options, seed);
-    pair.Connect();
-    Application a(pair.a, random, UnitOf(options));
-    Application b(pair.b, random, UnitOf(options));
-
-    Converse(pair, a, b, random);
-
-    EXPECT_TRUE(pair.a.core().closed()) << ToString(pair.a.core().phase());
-    EXPECT_TRUE(pair.b.core().closed()) << ToString(pair.b.core().phase());
-    EXPECT_EQ(pair.a.pending() + pair.b.pending(), 0u) << "a stall";
-    CheckEndedInOrder(pair.a);
-    CheckEndedInOrder(pair.b);
-    CheckStream(pair.a, pair.b, true);
-    CheckStream(pair.b, pair.a, true);
-    reached.Add(pair.a);
-    reached.Add(pair.b);
+    HoldWhole(options, seed, random, /*asks_for_modes=*/false, reached);
   });
 
   if (HasFailure() || SeedsFromEnvironment().count < kConversations) return;
@@ -324,23 +334,7 @@ TEST_F(ConversationTest, WhateverModesBothSidesWishForAndInWhateverOrderNoByteIs
     options.a.linger = options.b.linger = kDurationInfinite;
     WishForModes(options.a, random);
     WishForModes(options.b, random);
-    Pair pair(options, seed);
-    pair.Connect();
-    Application a(pair.a, random, UnitOf(options));
-    Application b(pair.b, random, UnitOf(options));
-    a.AskForModes();
-    b.AskForModes();
-
-    Converse(pair, a, b, random);
-
-    EXPECT_TRUE(pair.a.core().closed() && pair.b.core().closed());
-    EXPECT_EQ(pair.a.pending() + pair.b.pending(), 0u) << "a stall";
-    CheckEndedInOrder(pair.a);
-    CheckEndedInOrder(pair.b);
-    CheckStream(pair.a, pair.b, true);
-    CheckStream(pair.b, pair.a, true);
-    reached.Add(pair.a);
-    reached.Add(pair.b);
+    HoldWhole(options, seed, random, /*asks_for_modes=*/true, reached);
   });
 
   if (HasFailure() || SeedsFromEnvironment().count < kConversations) return;
