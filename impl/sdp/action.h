@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -68,6 +69,7 @@ inline constexpr size_t kGatherMax = 5;
 // ranges. Only one of the two kinds of payload is used in a message. Sends leave in the order of
 // these actions.
 struct Send {
+  Send() {}  // not the default: that would write zeros to the whole of it first
   wire::Message message;
   std::optional<SendBuffer> send_buffer;  // free again when this Send has finished
   uint32_t copied_bytes = 0;
@@ -139,6 +141,18 @@ using Action = std::variant<StartConnect, AcceptConnection, RejectConnection, Re
 
 // The caller keeps one and clears it between steps, so that a steady state allocates nothing.
 using Actions = std::vector<Action>;
+
+[[gnu::noinline, gnu::cold]] inline void MakeRoom(Actions& actions) {
+  actions.reserve(actions.empty() ? 16 : 2 * actions.size());
+}
+
+// One more, to be filled in. The vector's own way to grow would be in the way of each of them.
+template <typename Kind>
+Kind& Append(Actions& actions) {
+  if (actions.size() == actions.capacity()) MakeRoom(actions);
+  if (actions.size() == actions.capacity()) __builtin_unreachable();
+  return *std::get_if<Kind>(&actions.emplace_back(std::in_place_type<Kind>));
+}
 
 }  // namespace esdp::sdp
 

@@ -46,14 +46,6 @@ AdvertWriter::Arrival AdvertWriter::OnSinkAvail(const wire::SinkAvail& advert, L
   return {nullptr, true};
 }
 
-void AdvertWriter::OnPayloadPosted() {  // [R8.2.3, R8.2.8]
-  if (live_.empty()) {
-    ++potential_non_discards_;
-    return;
-  }
-  live_.PopFront();  // its memory takes this message
-}
-
 uint32_t AdvertWriter::room() const {
   if (live_.empty() || cancelled_) return 0;
   return live_.front().length - live_.front().written;
@@ -76,10 +68,6 @@ AdvertWriter::Completion AdvertWriter::TakeRdmaWrCompl() {  // [R8.1.3]
   completion.finished_key = oldest.remote.key;
   cancelled_ = false;
   return completion;
-}
-
-void AdvertWriter::OnAcknowledged(uint32_t sequence) {
-  if (unheard_ && AtOrAfter(sequence, *unheard_)) unheard_.reset();
 }
 
 void AdvertWriter::OnSinkAvailCancel() {  // [R8.4.2, R8.4.3, R8.4.4]

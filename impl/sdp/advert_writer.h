@@ -9,6 +9,7 @@
 #include "impl/base/ring.h"
 #include "impl/sdp/action.h"
 #include "impl/sdp/ids.h"
+#include "impl/sdp/limits.h"
 #include "impl/sdp/wire/messages.h"
 
 namespace esdp::sdp {
@@ -41,7 +42,13 @@ class AdvertWriter {
   bool idle() const { return live_.empty() && !ack_owed(); }  // nothing comes before payload
 
   // A message with payload went out. Not while in process: RdmaWrCompl comes first.
-  void OnPayloadPosted();
+  void OnPayloadPosted() {  // [R8.2.3, R8.2.8]
+    if (live_.empty()) {
+      ++potential_non_discards_;
+    } else {
+      live_.PopFront();  // its memory takes this message
+    }
+  }
 
   // --- writing ---
   // Bytes that the oldest still has room for; 0 without a live one.
@@ -59,7 +66,9 @@ class AdvertWriter {
   // The oldest, in process, is complete: with room left too.
   Completion TakeRdmaWrCompl();
   void OnCompletionPosted(uint32_t sequence) { unheard_ = sequence; }
-  void OnAcknowledged(uint32_t sequence);
+  void OnAcknowledged(uint32_t sequence) {
+    if (unheard_ && AtOrAfter(sequence, *unheard_)) unheard_.reset();
+  }
   // The peer has not heard of the last completion: the next SinkAvail is likely to come with its
   // answer, and would void what is advertised meanwhile.
   bool awaits_answer() const { return unheard_.has_value(); }

@@ -22,6 +22,7 @@ void Connection::Receive(const MessageArrived& arrived, Actions& actions) {
   const char* violation = credits_.OnHeader(message.base, bare);
   if (violation == nullptr) violation = CheckArrival(arrived);
   if (violation == nullptr && message.base.flags != 0) {
+    calm_ = false;
     const bool carries = std::holds_alternative<wire::Data>(message.body) && !bare;
     violation = urgent_in_.OnMessage(message.base.flags, carries, actions);
   }
@@ -41,12 +42,21 @@ void Connection::Receive(const MessageArrived& arrived, Actions& actions) {
     keeps_buffer = OnSrcAvail(*advert, arrived, actions);
   } else if (std::holds_alternative<wire::RdmaRdCompl>(message.body)) {
     OnRdmaRdCompl(arrived, actions);
-  } else if (std::holds_alternative<wire::SendSm>(message.body)) {
+  } else {
+    calm_ = false;
+    keeps_buffer = ReceiveRare(arrived, actions);
+  }
+  if (!keeps_buffer && IsOpen(phase_)) PostAgain(arrived.buffer, actions);
+}
+
+bool Connection::ReceiveRare(const MessageArrived& arrived, Actions& actions) {
+  const wire::Message& message = arrived.message;
+  if (std::holds_alternative<wire::SendSm>(message.body)) {
     OnSendSm(arrived, actions);
   } else if (const auto* change = std::get_if<wire::ModeChange>(&message.body)) {
     OnModeChange(*change, actions);
   } else if (const auto* sink = std::get_if<wire::SinkAvail>(&message.body)) {
-    keeps_buffer = OnSinkAvail(*sink, arrived, actions);
+    return OnSinkAvail(*sink, arrived, actions);
   } else if (std::holds_alternative<wire::RdmaWrCompl>(message.body)) {
     OnRdmaWrCompl(arrived, actions);
   } else if (std::holds_alternative<wire::SinkAvailCancel>(message.body)) {
@@ -67,7 +77,7 @@ void Connection::Receive(const MessageArrived& arrived, Actions& actions) {
   } else {
     OnOther(message.body, actions);
   }
-  if (!keeps_buffer && IsOpen(phase_)) PostAgain(arrived.buffer, actions);
+  return false;
 }
 
 const char* Connection::CheckArrival(const MessageArrived& arrived) const {

@@ -18,6 +18,7 @@ void FinishNow(OperationId operation, Outcome outcome, Actions& actions) {
 // --- the application ---
 
 void Connection::On(const AskSend& ask, Actions& actions) {
+  if (ask.urgent) calm_ = false;
   if (phase_ == Phase::kClosed) {
     if (!ask.more) FinishNow(ask.piece.operation, OutcomeAfterEnd(), actions);
   } else if (teardown_.shut()) {

@@ -7,23 +7,10 @@
 
 namespace esdp::sdp {
 
-void Connection::Step(const Input& input, Time now, Actions& actions) {
-  now_ = now;
-  const size_t first = actions.size();
-  const bool answered = !(source_.offering() || sink_.offering()) ||
-                        std::holds_alternative<Exposed>(input) ||
-                        std::holds_alternative<ExposeFailed>(input);
-  if (!ESDP_CHECK(answered)) Fail(Outcome::kInternal, "Expose: not answered first", actions);
-  std::visit([&](const auto& it) { On(it, actions); }, input);
-  Advance(actions);
-  if (!ESDP_CHECK(Holds())) Fail(Outcome::kInternal, "an invariant does not hold", actions);
-  if (!TimersStand()) ArmTimers(actions);
-  if (threshold_.waits()) LearnFromEnds(actions, first);
-}
-
 bool Connection::Move(PhaseCue cue) {
   const std::optional<Phase> next = Next(phase_, cue);
   if (next) phase_ = *next;
+  calm_ = false;
   return next.has_value();
 }
 
@@ -41,7 +28,7 @@ void Connection::PostAgain(ReceiveBuffer buffer, Actions& actions) {
     return;
   }
   credits_.OnReceivePosted();
-  actions.emplace_back(PostReceive{buffer, resize_in_.size()});
+  Append<PostReceive>(actions) = {buffer, resize_in_.size()};
 }
 
 void Connection::On(const AskConnect&, Actions& actions) {
@@ -143,17 +130,6 @@ void Connection::On(const MessageArrived& arrived, Actions& actions) {
 // [R3.10.4]
 void Connection::On(const MessageRefused& refused, Actions& actions) {
   Fail(Outcome::kPeerProtocol, refused.reason, actions);
-}
-
-void Connection::On(const SendFinished&, Actions& actions) {
-  if (phase_ == Phase::kAborting || phase_ == Phase::kClosed) return;
-  if (!ESDP_CHECK(!posted_sends_.empty())) {
-    Fail(Outcome::kInternal, "SendFinished: no Send is posted", actions);
-    return;
-  }
-  const SendKind kind = posted_sends_.TakeFront();
-  if (kind == SendKind::kPayload) send_.OnPayloadFinished();
-  if (kind == SendKind::kDisConn) teardown_.OnDisConnLeft();
 }
 
 void Connection::On(const ReadFinished&, Actions& actions) {

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
+#include <variant>
 
 #include "impl/base/time.h"
 #include "impl/sdp/action.h"
@@ -89,19 +91,11 @@ class Connection : private ConnectionState {
   void RequeueAdverts(Actions& actions);
   // Adverts of either kind that we may still have outstanding at the peer [5].
   size_t AdvertRoom() const;
-  // [R19.1, R19.2, R19.3] Towards a deployed peer, or as one: Combined for ever. Both sides decide
-  // it from what both have declared.
-  bool MayUseModes() const {
-    return !config_.as_deployed && config_.max_adverts > 1 && !peer_.deployed();
-  }
   bool MayAdvertise() const;  // the front piece may go that way, perhaps later
   bool MayOffer() const;      // now
   void OfferAdvert(Actions& actions);
   bool HintsPipelined() const;
   void SendSourceCancel(Actions& actions);
-  bool ModesRest() const {
-    return mode_policy_.Rests(modes_.send(), modes_.receive(), send_.waiting());
-  }
   void SendModeChanges(Actions& actions);
   void PostModeChange(const wire::ModeChange& change, Actions& actions);
 
@@ -112,10 +106,7 @@ class Connection : private ConnectionState {
   void SendUrgentNotice(Actions& actions);
 
   // --- writing.cc: SinkAvails and RDMA Writes of both sides ---
-  bool MayOfferSink() const {
-    return modes_.permits().sink_adverts == AdvertAllowance::kMany && MayOfferSinkNow();
-  }
-  bool MayOfferSinkNow() const;
+  bool MayOfferSink() const;
   void OfferSink(Actions& actions);
   void OnSinkExposed(const Exposed& exposed, Actions& actions);
   bool MayRideAlong() const;
@@ -135,9 +126,6 @@ class Connection : private ConnectionState {
   void On(const ReceivesPrepared& prepared, Actions& actions);
   void ApplySize();
   void SendResize(Actions& actions);
-
-  // --- whole_state.cc ---
-  bool Holds() const;
 
   // --- resumption.cc: to a new queue pair [12] ---
   void On(const AskSuspend& ask, Actions& actions);
@@ -160,6 +148,7 @@ class Connection : private ConnectionState {
 
   // --- arrival.cc: what the peer says ---
   void Receive(const MessageArrived& arrived, Actions& actions);
+  bool ReceiveRare(const MessageArrived& arrived, Actions& actions);
   const char* CheckArrival(const MessageArrived& arrived) const;
   // Each returns true when it keeps the receive buffer.
   bool OnData(const MessageArrived& arrived, Actions& actions);
@@ -172,24 +161,35 @@ class Connection : private ConnectionState {
   bool RefusesPayload(Actions& actions);
   void UseInlineBytes();
 
-  // --- departure.cc: what follows from it ---
+  // --- step.cc: what each message costs ---
+  void Take(const Input& input, Actions& actions);
+  void TakeRare(const Input& input, Actions& actions);
   void Advance(Actions& actions);
+  void SendOut(Actions& actions);
+  void CopySmallSends(Actions& actions);
+  bool SendBeforePayload(Actions& actions);
+  void SendPayload(Actions& actions);
+  void PostPayload(SendHalf::Next next, Actions& actions);
+  void FinishSends(Actions& actions);
+  bool Holds() const;
+
+  // --- departure.cc: what follows from it ---
   [[gnu::noinline]] void MaybeDisconnect(Actions& actions);
   void Deliver(Actions& actions);
   bool ReadAdvert(Actions& actions);
   bool SettleInlineBytes(uint32_t first_read_bytes, Actions& actions);
   void RefuseAdvert();
-  void SendOut(Actions& actions);
   void SendAnswers(Actions& actions);
-  void SendPayload(Actions& actions);
-  void PostPayload(SendHalf::Next next, Actions& actions);
   void SendDisConn(Actions& actions);
   void SendUpdate(Actions& actions);
-  void FinishSends(Actions& actions);
   void ArmTimers(Actions& actions);
-  bool HasSlot(uint32_t reserved) const { return WorkPosted() + reserved < config_.send_work_max; }
-  bool MaySendControl() const { return HasSlot(0) && credits_.MaySendControl(); }
-  Send& NewSend(const wire::Body& body, Actions& actions);
+  template <typename Body>
+  Send& NewSend(const Body& body, Actions& actions) {
+    Send& send = Append<Send>(actions);
+    send.message.body.template emplace<Body>(body);
+    if (send_.has_urgent()) NoticeUrgent(send.message.base);
+    return send;
+  }
   void Stamp(Send& send, SendKind kind, bool bare);
   [[gnu::noinline]] void SendBare(Actions& actions);  // rare: its frame is no other's burden
 };

@@ -45,11 +45,34 @@ class ConnectionState {
   bool OwesSinkAnswers() const {
     return writer_.cancelled() || writer_.ack_owed() || sink_.cancel_owed();
   }
+  // [R19.1, R19.2, R19.3] Towards a deployed peer, or as one: Combined for ever. Both sides decide
+  // it from what both have declared.
+  bool MayUseModes() const {
+    return !config_.as_deployed && config_.max_adverts > 1 && !peer_.deployed();
+  }
+  bool ModesRest() const {
+    return mode_policy_.Rests(modes_.send(), modes_.receive(), send_.waiting());
+  }
+  bool HasSlot(uint32_t reserved) const { return WorkPosted() + reserved < config_.send_work_max; }
+  bool MaySendControl() const { return HasSlot(0) && credits_.MaySendControl(); }
   // Open, and no timer has to be set anew.
   bool TimersStand() const {
     return IsOpen(phase_) && teardown_.NextDeadline() == close_armed_ &&
-           suspend_.NextDeadline() == suspend_armed_ &&
-           (!acknowledge_at_ || acknowledge_armed_ || acknowledgement_due_);
+           suspend_.NextDeadline() == suspend_armed_ && AcknowledgeTimerStands();
+  }
+  bool AcknowledgeTimerStands() const {
+    return !acknowledge_at_ || acknowledge_armed_ || acknowledgement_due_;
+  }
+  // The streams run, and nothing else is going on: nothing is to be said but payload, adverts of
+  // ours, answers to the peer's and news of credits, and no timer but theirs is set.
+  bool FindCalm() const {
+    return phase_ == Phase::kEstablished && !speaks_first_ && !waits_for_first_ &&
+           !suspend_.freezes() && !resize_in_.pending() && resize_out_.settled() &&
+           !source_.cancelling() && sink_.idle() && writer_.idle() && !send_.has_urgent() &&
+           !teardown_.shut() && !teardown_.peer_shut() && TimersStand() &&
+           close_armed_ == kTimeInfinite && suspend_armed_ == kTimeInfinite &&
+           modes_.receive() != Mode::kPipelined &&
+           mode_policy_.Rests(modes_.send(), modes_.receive(), 0);
   }
 
   Config config_;
@@ -87,6 +110,9 @@ class ConnectionState {
   bool clashed_ = false;               // adverts of both sides have met with no receive posted
   bool shows_sinks_ = true;            // the peer writes to what it is shown
   bool stalled_ = false;               // payload waits for credits
+  // FindCalm(), remembered from the end of one step to the next. What may change it clears it:
+  // each input but those that Take lists, and what these lead to that is rare.
+  bool calm_ = false;
   bool acknowledgement_due_ = false;
   bool disconnect_asked_ = false;
   bool reported_closed_ = false;

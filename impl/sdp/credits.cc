@@ -53,10 +53,10 @@ void Credits::Stamp(wire::BaseHeader& header, bool payload, bool bare) {
 }
 
 // [R4.4.1, R4.4.2, R4.4.3, R4.4.4]
-Credits::Update Credits::UpdateDue() const {
+Credits::Update Credits::DutyToGive() const {
   const int32_t fresh = PeerWouldKnow();
   const int32_t known = PeerKnows();
-  if (fresh <= known || available() < kCreditsForUpdate) return Update::kNone;
+  if (available() < kCreditsForUpdate) return Update::kNone;
   // Bare updates do not count: one that restores a buffer must not call for one in return.
   const int32_t effective = known + static_cast<int32_t>(bare_received_);
   if (fresh > effective) {

@@ -47,7 +47,7 @@ class Credits {
   enum class Update : uint8_t { kNone, kNow, kLater };
   // kLater: the duty is there, but two sides that both hold unread bytes would answer each other's
   // bare Data for ever, so after the first few it is done at leisure: not before `LaterBy` delays.
-  Update UpdateDue() const;
+  Update UpdateDue() const { return GivesCredits() ? DutyToGive() : Update::kNone; }
   uint32_t LaterBy() const;
   // A message that left now would tell the peer of credits; without, no update is due.
   bool GivesCredits() const { return PeerWouldKnow() > PeerKnows(); }
@@ -74,6 +74,7 @@ class Credits {
   void AddTo(Digest& digest) const;
 
  private:
+  Update DutyToGive() const;
   // [R4.1.5]
   uint32_t AcknowledgementNow() const { return held_at_ ? *held_at_ : last_received_; }
   // Credits that the peer has left by our last header, and by the header we could send now.

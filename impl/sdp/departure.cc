@@ -4,27 +4,10 @@
 #include "impl/sdp/connection.h"
 #include "impl/sdp/limits.h"
 
-// What follows from an input: unread bytes reach receives, adverts are read, and whatever may leave
-// now leaves, in this order: answers to the peer, payload, DisConn, news of credits.
+// What follows from an input: unread bytes reach receives, adverts are read, and what the peer is
+// owed leaves.
 
 namespace esdp::sdp {
-
-void Connection::Advance(Actions& actions) {
-  if (IsOpen(phase_)) {  // [R2.7.3]
-    if (receive_.may_copy() || reader_.active() || !receive_.empty()) Deliver(actions);
-    SendOut(actions);
-  } else if (phase_ == Phase::kTimeWait) {
-    Deliver(actions);
-  } else if (phase_ == Phase::kSuspended || phase_ == Phase::kResuming) {
-    AdvanceSuspended(actions);
-  } else if (phase_ == Phase::kClosed) {
-    if (!reported_closed_ || cause_ == Outcome::kDone) Deliver(actions);
-    MaybeReportClosed(actions);
-    return;
-  }
-  if (!send_.empty() || teardown_.disconn_left()) FinishSends(actions);
-  if (phase_ == Phase::kTimeWait) MaybeDisconnect(actions);
-}
 
 // [R13.2.5] Not before our own DisConn has left, or what is behind it on the queue is lost.
 void Connection::MaybeDisconnect(Actions& actions) {
@@ -42,23 +25,24 @@ void Connection::Deliver(Actions& actions) {
       if (emptied) PostAgain(*emptied, actions);
     }
   } while (reader_.active() && IsOpen(phase_) && !suspend_.freezes() && ReadAdvert(actions));
-  if (receive_.empty()) return;
+  if (!receive_.MayFinish(teardown_.peer_shut())) return;
   receive_.FinishReady(reader_.brings_more(), teardown_.peer_shut(), counters_, actions);
 }
 
 // [R7.1.3, R6.2, R25.3] Starts reads as far as receives, the device and the policy allow. True:
 // there are unread bytes to deliver first.
 bool Connection::ReadAdvert(Actions& actions) {
-  while (reader_.left() > 0) {
+  while (const uint32_t left = reader_.left()) {
     if (!receive_.has_room()) {
       // [R15.1] Both sides have advertised and neither may ever receive: ours goes as Data.
       clashed_ = clashed_ || source_.outstanding();
       source_.AskCancel();
+      calm_ = calm_ && !source_.cancelling();
       return false;
     }
     if (receive_.has_unread()) return true;
     const ReceiveRoom room = *receive_.Room();
-    if (!ReadsIntoRoom(room, reader_.left(), reads_out_max_ > 0)) {
+    if (!ReadsIntoRoom(room, left, reads_out_max_ > 0)) {
       if (room.may_end_short) {
         receive_.EndShort();
         continue;
@@ -72,7 +56,7 @@ bool Connection::ReadAdvert(Actions& actions) {
     const OperationRange target{room.range.operation, std::min(read_max, reader_.left()),
                                 room.range.offset};
     const uint64_t number = receive_.OnReadStarted(target.length);
-    actions.emplace_back(reader_.StartRead(target, number));
+    Append<Read>(actions) = reader_.StartRead(target, number);
   }
   return false;
 }
@@ -95,13 +79,6 @@ void Connection::RefuseAdvert() {
 
 // --- outbound ---
 
-Send& Connection::NewSend(const wire::Body& body, Actions& actions) {
-  Send& send = std::get<Send>(actions.emplace_back(std::in_place_type<Send>));
-  send.message.body = body;
-  if (send_.has_urgent()) NoticeUrgent(send.message.base);
-  return send;
-}
-
 // [R4.1.3]
 void Connection::Stamp(Send& send, SendKind kind, bool bare) {
   credits_.Stamp(send.message.base, kind == SendKind::kPayload, bare);
@@ -115,34 +92,6 @@ void Connection::Stamp(Send& send, SendKind kind, bool bare) {
 
 void Connection::SendBare(Actions& actions) {
   Stamp(NewSend(wire::Data{}, actions), SendKind::kControl, true);
-}
-
-void Connection::SendOut(Actions& actions) {
-  if (source_.offering() || sink_.offering()) return;  // their adverts have the next MSeq
-  if (speaks_first_ && MaySendControl()) {
-    SendBare(actions);
-    speaks_first_ = false;
-  }
-  if (send_.has_pieces()) {
-    send_.LetAdvertise(MayAdvertise());
-    send_.CopyWaiting(actions, counters_);
-  }
-  // Behind both DisConns nobody needs to hear of us any more.
-  if (waits_for_first_ || phase_ == Phase::kLastAck) return;
-  if (suspend_.freezes()) return SuspendOut(actions);
-  if (reader_.active()) SendAnswers(actions);
-  if (resize_in_.due() || !resize_out_.settled()) SendResize(actions);
-  if (source_.cancel_owed()) SendSourceCancel(actions);
-  if (OwesSinkAnswers()) SendSinkAnswers(actions);
-  if (!ModesRest() && MayUseModes()) SendModeChanges(actions);
-  if (MayOfferSink()) OfferSink(actions);
-  if (sink_.offering()) return;
-  if (send_.has_pieces()) send_.LetAdvertise(MayAdvertise());
-  if (!send_.drained() || writer_.in_process()) SendPayload(actions);
-  if (source_.offering()) return;
-  if (send_.has_urgent()) SendUrgentNotice(actions);
-  if (teardown_.shut()) SendDisConn(actions);
-  if (acknowledgement_due_ || stalled_ || credits_.GivesCredits()) SendUpdate(actions);
 }
 
 // [R15.2, R16.2] They wait for no receive.
@@ -166,45 +115,6 @@ void Connection::SendAnswers(Actions& actions) {
     }
     if (!reader_.HoldsAcknowledgement()) credits_.ReleaseAcknowledgement();
   }
-}
-
-void Connection::SendPayload(Actions& actions) {
-  bool waits_for_credit = false;
-  // [R5.9, R5.11] No payload while SrcAvails are outstanding, but the remainder of one that was
-  // refused.
-  while (writer_.idle() || !WritesHavePrecedence(actions)) {
-    const SendHalf::Next next = send_.NextPayload(teardown_.shut());
-    if (next == SendHalf::Next::kNothing || !HasSlot(kWorkSlotsForControl)) break;
-    if (next == SendHalf::Next::kAdvert && !MayOffer()) break;
-    if (!credits_.MaySendPayload()) {
-      waits_for_credit = true;
-      break;
-    }
-    if (next == SendHalf::Next::kAdvert) {
-      OfferAdvert(actions);
-      break;
-    }
-    stalled_ = false;
-    PostPayload(next, actions);
-    if (send_.has_pieces()) send_.CopyWaiting(actions, counters_);
-  }
-  if (waits_for_credit && !stalled_) ++counters_.credit_stalls;
-  stalled_ = waits_for_credit;
-}
-
-void Connection::PostPayload(SendHalf::Next next, Actions& actions) {
-  Send& send = NewSend(wire::Data{}, actions);
-  if (next == SendHalf::Next::kRemainder) {
-    send_.TakeRemainder(send);
-  } else if (next == SendHalf::Next::kCopied) {
-    send_.TakeCopied(send);
-  } else {
-    send_.TakeGathered(send);
-  }
-  NoteUrgentLeft(send.message.base);
-  Stamp(send, SendKind::kPayload, false);
-  send_.OnPosted(send.message.base.sequence, counters_);
-  writer_.OnPayloadPosted();
 }
 
 void Connection::SendDisConn(Actions& actions) {
@@ -239,14 +149,6 @@ void Connection::SendUpdate(Actions& actions) {
     // acknowledgement that is one short of what the other's payload needs.
     const Duration delay = credits_.LaterBy() * config_.acknowledge_delay;
     acknowledge_at_ = AddSaturating(now_, config_.connecting ? delay + delay / 2 : delay);
-  }
-}
-
-void Connection::FinishSends(Actions& actions) {
-  if (phase_ == Phase::kAborting || phase_ < Phase::kEstablished) return;
-  if (!send_.empty()) send_.FinishReady(counters_, actions);
-  if (teardown_.disconn_left() && send_.empty()) {
-    teardown_.FinishShutdowns(Outcome::kDone, actions);
   }
 }
 

@@ -1,7 +1,5 @@
 #include "impl/sdp/mode.h"
 
-#include "impl/sdp/limits.h"
-
 namespace esdp::sdp {
 
 // [R5.2, R5.4, R5.21]
@@ -19,10 +17,6 @@ void Modes::OnPosted(const wire::ModeChange& change, uint32_t sequence) {
   // [R5.6] At once. The message names the half as its receiver sees it.
   if (!change.changes_send_half && send_ == Mode::kPipelined) frozen_until_ = sequence;
   (change.changes_send_half ? receive_ : send_) = change.mode;
-}
-
-void Modes::OnAcknowledged(uint32_t sequence) {
-  if (frozen_until_ && AtOrAfter(sequence, *frozen_until_)) frozen_until_.reset();
 }
 
 Modes::Change Modes::OnModeChange(const wire::ModeChange& change) {

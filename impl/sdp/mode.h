@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "impl/base/digest.h"
+#include "impl/sdp/limits.h"
 #include "impl/sdp/machines.h"
 #include "impl/sdp/wire/messages.h"
 
@@ -30,7 +31,9 @@ class Modes {
   // It went out with this MSeq.
   void OnPosted(const wire::ModeChange& change, uint32_t sequence);
   // The highest MSeqAck of the peer.
-  void OnAcknowledged(uint32_t sequence);
+  void OnAcknowledged(uint32_t sequence) {
+    if (frozen_until_ && AtOrAfter(sequence, *frozen_until_)) frozen_until_.reset();
+  }
 
   // --- the peer's ---
   enum class Change : uint8_t { kNone, kSendRaised, kReceiveLowered, kReceiveRaised, kIllegal };

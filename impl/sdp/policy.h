@@ -31,14 +31,22 @@ struct SendLimits {
   bool may_advertise = false;  // the fabric can expose and the peer may read
 };
 
-inline SendRoute ChooseSendRoute(const SendTraits& piece, const SendLimits& limits) {
+// Whether the peer shall read this piece, where we may advertise.
+inline bool WantsAdvert(const SendTraits& piece) {
   const bool wanted = piece.path == Path::kZeroCopy ||
                       (piece.path == Path::kByThreshold && piece.zcopy_min != Config::kNever &&
                        piece.length >= piece.zcopy_min);
-  if (wanted && piece.exposable && limits.may_advertise && piece.length >= kSourceAdvertBytesMin) {
-    return SendRoute::kAdvertise;
-  }
+  return wanted && piece.exposable && piece.length >= kSourceAdvertBytesMin;
+}
+
+// Of one that it does not read.
+inline SendRoute RouteOfCopied(const SendTraits& piece, const SendLimits& limits) {
   return piece.length <= limits.coalesce_max ? SendRoute::kCopy : SendRoute::kGather;
+}
+
+inline SendRoute ChooseSendRoute(const SendTraits& piece, const SendLimits& limits) {
+  if (limits.may_advertise && WantsAdvert(piece)) return SendRoute::kAdvertise;
+  return RouteOfCopied(piece, limits);
 }
 
 // What a receive piece looks like to the policy: the place where the next byte goes.

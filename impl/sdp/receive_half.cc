@@ -8,23 +8,20 @@ namespace esdp::sdp {
 
 void ReceiveHalf::Ask(const AskReceive& ask) {
   const bool follows = !operations_.empty() && operations_.back().open;
+  Operation& operation = follows ? operations_.back() : operations_.PushBack();
   if (!follows) {
-    Operation operation;
     operation.id = ask.piece.operation;
     operation.wait_all = ask.wait_all;
-    operations_.PushBack(operation);
   }
-  Operation& operation = operations_.back();
   operation.open = ask.more;
   operation.length += ask.piece.length;
   if (ask.piece.length == 0 || operation.ends_short) return;
-  Piece piece;
+  Piece& piece = pieces_.PushBack();
   piece.range = ask.piece;
   piece.number = first_number_ + operations_.size() - 1;
   piece.zcopy_min = ask.zcopy_min;
   piece.path = ask.path;
   piece.placeable = ask.placeable;
-  pieces_.PushBack(piece);
 }
 
 void ReceiveHalf::AskRefused(const AskReceive& ask, Outcome outcome) {
@@ -111,12 +108,11 @@ bool ReceiveHalf::CopyNext(std::optional<ReceiveBuffer>& emptied, Actions& actio
   emptied.reset();
   if (!may_copy()) return false;
   Unread& unread = unread_.front();
-  CopyIn copy;
+  CopyIn& copy = Append<CopyIn>(actions);
   copy.buffer = unread.buffer;
   copy.buffer_offset = unread.offset;
   copy.target = pieces_.front().range;
   copy.target.length = std::min(copy.target.length, unread.length);
-  actions.emplace_back(copy);
   const uint32_t length = copy.target.length;
   const uint64_t number = pieces_.front().number;
   Assign(length);
@@ -193,7 +189,7 @@ bool ReceiveHalf::IsReady(const Operation& operation, bool more_comes, bool at_e
 
 void ReceiveHalf::Finish(const Operation& operation, Outcome outcome, bool at_end,
                          Actions& actions) {
-  FinishOperation finish;
+  FinishOperation& finish = Append<FinishOperation>(actions);
   finish.operation = operation.id;
   finish.outcome = outcome;
   finish.bytes = operation.assigned - operation.in_flight;
@@ -202,7 +198,6 @@ void ReceiveHalf::Finish(const Operation& operation, Outcome outcome, bool at_en
   finish.urgent = operation.urgent;
   finish.bytes_zero_copy = operation.zero_copy;
   finish.stream_offset = operation.assigned > 0 ? operation.begin : assigned_;
-  actions.emplace_back(finish);
 }
 
 void ReceiveHalf::FinishReady(bool more_comes, bool end_of_stream, Counters& counters,

@@ -80,6 +80,13 @@ class ReceiveHalf {
   // Finishes what is done, in order. `more_comes`: bytes will follow without the application's
   // doing. `end_of_stream`: none ever will, beyond those unread.
   void FinishReady(bool more_comes, bool end_of_stream, Counters& counters, Actions& actions);
+  // Cheap to tell: false, where FinishReady has nothing to do.
+  bool MayFinish(bool end_of_stream) const {
+    if (operations_.empty()) return false;
+    const Operation& oldest = operations_.front();
+    return oldest.assigned == oldest.length || (oldest.assigned > 0 && !oldest.wait_all) ||
+           oldest.ends_short || oldest.finished || end_of_stream;
+  }
   void FinishAll(Outcome outcome, Actions& actions);
 
   bool empty() const { return operations_.empty(); }

@@ -24,7 +24,7 @@ OperationRange SendHalf::AdvertCandidate() const {
   return range;
 }
 
-void SendHalf::OnExposeFailed() { pieces_.front().refused_exposure = true; }
+void SendHalf::OnExposeFailed() { pieces_.front().RefuseExposure(); }
 
 uint64_t SendHalf::TakeAdvert(const OperationRange& range, uint32_t inline_bytes, Send& send) {
   Piece& piece = pieces_.front();
@@ -46,7 +46,11 @@ uint64_t SendHalf::TakeAdvert(const OperationRange& range, uint32_t inline_bytes
   piece.range.offset += range.length;
   piece.range.length -= range.length;
   piece.traits.length = piece.range.length;
-  if (piece.range.length == 0) pieces_.PopFront();
+  if (piece.range.length == 0) {
+    pieces_.PopFront();
+  } else {
+    Judge(piece);
+  }
   advertised_.PushBack(advertised);
   return number;
 }
@@ -82,7 +86,7 @@ void SendHalf::OnWithdrawn(uint64_t operation_number) {
 
 // Advertised anew, they could meet the peer's again, round after round.
 void SendHalf::OnAdvertsCancelled() {
-  for (Advertised& advertised : advertised_) advertised.piece.refused_exposure = true;
+  for (Advertised& advertised : advertised_) advertised.piece.RefuseExposure();
 }
 
 bool SendHalf::OnAdvertsRevoked(Actions& actions) {  // [R7.4.7, R8.3.2]
@@ -90,6 +94,7 @@ bool SendHalf::OnAdvertsRevoked(Actions& actions) {  // [R7.4.7, R8.3.2]
     Piece piece = advertised_.TakeBack().piece;
     taken_ -= piece.range.length;
     piece.traits.length = piece.range.length;
+    Judge(piece);
     pieces_.PushFront(piece);
   }
   for (Operation& operation : operations_) {
@@ -179,7 +184,7 @@ bool SendHalf::ResolveCancel(size_t index, Actions& actions) {
   }
   // The rest leaves on the way that needs nothing of the peer but buffers.
   for (Piece& piece : pieces_) {
-    if (piece.number == first_number_ + index) piece.refused_exposure = true;
+    if (piece.number == first_number_ + index) piece.RefuseExposure();
   }
   return !operation.abort_if_begun;
 }

@@ -12,19 +12,18 @@ void SendHalf::Start(const Limits& limits) { limits_ = limits; }
 
 void SendHalf::Ask(const AskSend& ask) {
   const bool follows = !operations_.empty() && operations_.back().open;
+  Operation& operation = follows ? operations_.back() : operations_.PushBack();
   if (!follows) {
-    Operation operation;
     operation.id = ask.piece.operation;
     operation.complete_at = ask.complete_at;
     operation.begin = operation.end = asked_;
-    operations_.PushBack(operation);
   }
-  Operation& operation = operations_.back();
   operation.open = ask.more;
   if (ask.piece.length == 0 || operation.outcome != Outcome::kDone) return;
   asked_ += ask.piece.length;
   operation.end = asked_;
-  Piece piece;
+  wants_advert_ = wants_advert_ && !pieces_.empty();
+  Piece& piece = pieces_.PushBack();
   piece.range = ask.piece;
   piece.number = first_number_ + operations_.size() - 1;
   piece.traits = {ask.piece.length, ask.zcopy_min, ask.path, ask.exposable};
@@ -32,7 +31,7 @@ void SendHalf::Ask(const AskSend& ask) {
     piece.urgent = true;
     urgent_marks_.PushBack({operation.id, operation.end});
   }
-  pieces_.PushBack(piece);
+  Judge(piece);
 }
 
 void SendHalf::AskRefused(const AskSend& ask, Outcome outcome) {
@@ -49,15 +48,6 @@ void SendHalf::AskRefused(const AskSend& ask, Outcome outcome) {
 
 // --- copying ---
 
-SendRoute SendHalf::RouteOf(const Piece& piece) const {
-  SendTraits traits = piece.traits;
-  const uint32_t exposable = piece.urgent ? piece.range.length - 1 : piece.range.length;
-  if (piece.begun || piece.refused_exposure || exposable < kSourceAdvertBytesMin) {
-    traits.exposable = false;
-  }
-  return ChooseSendRoute(traits, limits_.policy);
-}
-
 std::optional<SendBuffer> SendHalf::TakeBuffer() {
   if (!free_buffers_.empty()) {
     const SendBuffer buffer = free_buffers_.back();
@@ -69,8 +59,6 @@ std::optional<SendBuffer> SendHalf::TakeBuffer() {
   return SendBuffer{buffers_used_++};
 }
 
-uint32_t SendHalf::BufferRoom() const { return std::min(limits_.payload_max, kSendBufferBytes); }
-
 // Copies what fits into the open buffer. False: no buffer is free.
 bool SendHalf::CopyPart(Piece& piece, Actions& actions, Counters& counters) {
   if (filled_.empty() || filled_.back().urgent || filled_.back().bytes == BufferRoom()) {
@@ -79,12 +67,11 @@ bool SendHalf::CopyPart(Piece& piece, Actions& actions, Counters& counters) {
     filled_.PushBack({*buffer, 0, false});
   }
   Filled& open = filled_.back();
-  CopyOut copy;
+  CopyOut& copy = Append<CopyOut>(actions);
   copy.source = piece.range;
   copy.source.length = std::min(piece.range.length, BufferRoom() - open.bytes);
   copy.buffer = open.buffer;
   copy.buffer_offset = open.bytes;
-  actions.emplace_back(copy);
   open.bytes += copy.source.length;
   piece.range.offset += copy.source.length;
   piece.range.length -= copy.source.length;
@@ -102,7 +89,7 @@ void SendHalf::CopyWaiting(Actions& actions, Counters& counters) {
     Piece& piece = pieces_.front();
     if (RouteOf(piece) != SendRoute::kCopy) return;
     if (!CopyPart(piece, actions, counters)) return;
-    piece.begun = true;
+    piece.Begin();
     if (piece.range.length == 0) pieces_.PopFront();
   }
 }
@@ -148,7 +135,7 @@ void SendHalf::Gather(Send& send, Piece& piece, uint32_t& room) {
   room -= part.length;
   piece.range.offset += part.length;
   piece.range.length -= part.length;
-  piece.begun = true;
+  piece.Begin();
   emitted_ += part.length;
   At(piece.number).uncopied_end = std::max(At(piece.number).uncopied_end, emitted_);
 }
@@ -208,24 +195,13 @@ void SendHalf::OnQueuePairLeft() {
 
 // --- completion ---
 
-uint64_t SendHalf::Released() const {
-  const uint64_t sent = unfinished_.empty() ? emitted_ : unfinished_.front().begin;
-  return writes_.empty() ? sent : std::min(sent, writes_.front());
-}
-
-uint64_t SendHalf::Delivered() const {
-  if (!unacknowledged_.empty()) return unacknowledged_.front().begin;
-  return unreported_.value_or(emitted_);
-}
-
 void SendHalf::Finish(Operation& operation, uint64_t bytes, Outcome outcome, Actions& actions) {
-  FinishOperation finish;
+  FinishOperation& finish = Append<FinishOperation>(actions);
   finish.operation = operation.id;
   finish.outcome = outcome;
   finish.bytes = bytes;
   finish.bytes_zero_copy = std::min(operation.zero_copy, bytes);
   finish.stream_offset = operation.begin;
-  actions.emplace_back(finish);
 }
 
 void SendHalf::FinishReady(Counters& counters, Actions& actions) {

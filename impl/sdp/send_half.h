@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "impl/base/digest.h"
 #include "impl/base/ring.h"
@@ -12,6 +11,7 @@
 #include "impl/sdp/ids.h"
 #include "impl/sdp/input.h"
 #include "impl/sdp/policy.h"
+#include "impl/sdp/send_half_state.h"
 
 namespace esdp::sdp {
 
@@ -25,17 +25,12 @@ namespace esdp::sdp {
 // Three sources feed messages, in this order: the remainders of adverts that the peer asked to be
 // sent (SendSm), copied bytes in send buffers, queued pieces. While pieces are advertised nothing
 // else is copied or gathered: what is not read of them comes back to the head of the queue.
-class SendHalf {
+class SendHalf : private SendHalfState {
  public:
   // What could leave next, if credits, slots and adverts allow.
   enum class Next : uint8_t { kNothing, kRemainder, kCopied, kGathered, kAdvert };
 
-  struct Limits {
-    uint32_t payload_max = 0;  // user bytes of one Data message
-    uint32_t gather_max = 1;   // ranges of one message
-    uint16_t send_buffers = 0;
-    SendLimits policy;
-  };
+  using SendHalfState::Limits;
   void Start(const Limits& limits);
 
   // --- the application ---
@@ -99,7 +94,16 @@ class SendHalf {
   std::optional<uint64_t> UrgentAhead() const;
   bool CarriesNextUrgent(OperationId operation) const;
   void FinishReady(Counters& counters, Actions& actions);  // what is done, in order
-  void FinishAll(Outcome outcome, Actions& actions);       // the end: everything left
+  // Cheap to tell: false, where FinishReady has nothing to do.
+  bool MayFinish() const {
+    if (operations_.empty()) return false;
+    const Operation& oldest = operations_.front();
+    const bool free = taken_ >= oldest.end && oldest.exposures == 0;
+    return (free && Released() >= oldest.uncopied_end) || oldest.finished || dropped_ > 0;
+  }
+  // Whether anything that waits would be advertised, where we may: LetAdvertise matters.
+  bool wants_advert() const { return wants_advert_ && has_pieces(); }
+  void FinishAll(Outcome outcome, Actions& actions);  // the end: everything left
   // No byte is waiting to be emitted.
   bool drained() const { return pieces_.empty() && filled_.empty() && remainders_.empty(); }
   bool has_pieces() const { return !pieces_.empty(); }
@@ -111,52 +115,6 @@ class SendHalf {
   void AddTo(Digest& digest) const;
 
  private:
-  struct Operation {
-    OperationId id{};
-    bool open = false;      // more pieces follow
-    bool finished = false;  // cancelled: its event is out, only the place is left
-    bool dropped = false;   // cancelled: its event waits for its adverts to be withdrawn
-    bool abort_if_begun = false;
-    CompleteAt complete_at = CompleteAt::kReusable;
-    Outcome outcome = Outcome::kDone;
-    Outcome cancel = Outcome::kDone;  // what it ends with, if its adverts come back whole
-    uint32_t exposures = 0;           // adverts that the peer may reach it by
-    uint64_t begin = 0, end = 0;      // stream positions
-    uint64_t uncopied_end = 0;        // end of its last byte that left from its own memory
-    uint64_t zero_copy = 0;
-  };
-  struct Piece {
-    OperationRange range;
-    uint64_t number = 0;  // of the operation
-    SendTraits traits;    // of the whole piece
-    bool begun = false;   // its route is settled and is not kAdvertise
-    bool refused_exposure = false;
-    bool urgent = false;  // ends with an urgent byte
-  };
-  struct Advertised {
-    Piece piece;  // what is left to be read
-    uint32_t inline_bytes = 0;
-  };
-  struct Filled {
-    SendBuffer buffer{};
-    uint32_t bytes = 0;
-    bool urgent = false;  // ends with an urgent byte: takes no more
-  };
-  struct Unfinished {
-    uint64_t begin = 0;
-    std::optional<SendBuffer> buffer;
-  };
-  struct UrgentMark {
-    OperationId id{};
-    uint64_t end = 0;  // stream position behind the urgent byte
-  };
-  struct Unacknowledged {
-    uint32_t sequence = 0;
-    uint64_t begin = 0;
-  };
-
-  SendRoute RouteOf(const Piece& piece) const;
-  Operation& At(uint64_t number) { return operations_[number - first_number_]; }
   uint32_t GatherRoom() const;
   void OnUrgentTaken(Send& send);
   void OnUrgentCancelled(const Operation& operation);
@@ -169,30 +127,7 @@ class SendHalf {
   void Drop(size_t index, Outcome outcome, Actions& actions);
   bool ResolveCancel(size_t index, Actions& actions);
   void FinishDropped(Actions& actions);
-  uint64_t Released() const;   // below it no message of ours needs the memory
-  uint64_t Delivered() const;  // below it the peer has the bytes
   void Finish(Operation& operation, uint64_t bytes, Outcome outcome, Actions& actions);
-  uint32_t BufferRoom() const;
-
-  Limits limits_;
-  GrowingRing<Operation> operations_;
-  uint64_t first_number_ = 0;  // of operations_[0]
-  GrowingRing<Piece> pieces_;
-  GrowingRing<Filled> filled_;          // the last may be partly filled
-  GrowingRing<Advertised> advertised_;  // oldest first
-  GrowingRing<Piece> remainders_;       // oldest first
-  uint32_t dropped_ = 0;                // operations that are `dropped` and not `finished`
-  GrowingRing<Unfinished> unfinished_;
-  GrowingRing<Unacknowledged> unacknowledged_;
-  GrowingRing<uint64_t> writes_;        // begins of the unfinished, in order
-  std::optional<uint64_t> unreported_;  // begin of what was written without RdmaWrCompl yet
-
-  std::vector<SendBuffer> free_buffers_;
-  uint16_t buffers_used_ = 0;             // beyond it none was ever touched
-  GrowingRing<UrgentMark> urgent_marks_;  // that have not left
-
-  uint64_t asked_ = 0, taken_ = 0, emitted_ = 0;
-  Unfinished last_taken_;
 };
 
 }  // namespace esdp::sdp

@@ -33,7 +33,7 @@ void SendHalf::OnWriteStarted(uint32_t length, Counters& counters) {
   operation.zero_copy += length;
   operation.uncopied_end = std::max(operation.uncopied_end, emitted_);
   counters.bytes_sent_zero_copy += length;
-  piece.begun = true;
+  piece.Begin();
   piece.range.offset += length;
   piece.range.length -= length;
   if (piece.range.length == 0) pieces_.PopFront();

@@ -44,6 +44,7 @@ class SinkAdvert {
   void OnPosted();
 
   size_t outstanding() const { return outstanding_.size(); }
+  bool idle() const { return !offer_ && outstanding_.empty() && cancel_ == Cancel::kNone; }
   // Each is larger than a receive buffer of so many bytes [8.1].
   bool Fit(uint32_t buffer_bytes) const;
 

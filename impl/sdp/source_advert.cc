@@ -11,11 +11,7 @@ void SourceAdvert::Offer(const OperationRange& range, uint32_t inline_bytes, Act
   offer_.id = AdvertId{next_id_++};
   offer_.range = range;
   offer_.inline_bytes = inline_bytes;
-  Expose expose;
-  expose.advert = offer_.id;
-  expose.range = range;
-  expose.right = Right::kRemoteRead;
-  actions.emplace_back(expose);
+  Append<Expose>(actions) = {offer_.id, range, Right::kRemoteRead};
 }
 
 bool SourceAdvert::OnExposed(const Exposed& answer) {

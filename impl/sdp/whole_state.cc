@@ -1,17 +1,8 @@
 #include "impl/sdp/connection.h"
 
-// The connection as a value: the invariants between its parts, and one number for equal states.
+// The connection as a value: one number for equal states.
 
 namespace esdp::sdp {
-
-bool Connection::Holds() const {
-  if (credits_.posted() > config_.receive_buffers) return false;
-  if (WorkPosted() > config_.send_work_max) return false;
-  if (sink_.outstanding() != receive_.advertised()) return false;
-  if (source_.count() + sink_.outstanding() > peer_.max_adverts) return false;
-  return sink_.Holds() && writer_.Holds() && credits_.Holds() && send_.Holds() && source_.Holds() &&
-         receive_.Holds() && reader_.Holds() && resize_in_.Holds();
-}
 
 uint64_t Connection::digest() const {
   Digest digest;

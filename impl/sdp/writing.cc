@@ -11,7 +11,8 @@ namespace esdp::sdp {
 
 // --- our SinkAvails ---
 
-bool Connection::MayOfferSinkNow() const {
+bool Connection::MayOfferSink() const {
+  if (modes_.permits().sink_adverts != AdvertAllowance::kMany) return false;
   if (!shows_sinks_ || !config_.can_expose || !MayUseModes()) return false;
   // [R5.12]
   if (!sink_.may_offer()) return false;

@@ -1,0 +1,183 @@
+#include <variant>
+
+#include "impl/base/check.h"
+#include "impl/sdp/connection.h"
+#include "impl/sdp/limits.h"
+
+// One step: an input, what follows from it, and the invariants. This is what each message costs, so
+// it is one function to the compiler, and what is rare stands elsewhere. What leaves does so in
+// this order: answers to the peer, payload, DisConn, news of credits.
+
+namespace esdp::sdp {
+
+// --- what leaves ---
+
+inline void Connection::PostPayload(SendHalf::Next next, Actions& actions) {
+  Send& send = NewSend(wire::Data{}, actions);
+  if (next == SendHalf::Next::kRemainder) {
+    send_.TakeRemainder(send);
+  } else if (next == SendHalf::Next::kCopied) {
+    send_.TakeCopied(send);
+  } else {
+    send_.TakeGathered(send);
+  }
+  NoteUrgentLeft(send.message.base);
+  Stamp(send, SendKind::kPayload, false);
+  send_.OnPosted(send.message.base.sequence, counters_);
+  writer_.OnPayloadPosted();
+}
+
+inline void Connection::SendPayload(Actions& actions) {
+  bool waits_for_credit = false;
+  // [R5.9, R5.11] No payload while SrcAvails are outstanding, but the remainder of one that was
+  // refused.
+  while (writer_.idle() || !WritesHavePrecedence(actions)) {
+    const SendHalf::Next next = send_.NextPayload(teardown_.shut());
+    if (next == SendHalf::Next::kNothing || !HasSlot(kWorkSlotsForControl)) break;
+    if (next == SendHalf::Next::kAdvert && !MayOffer()) break;
+    if (!credits_.MaySendPayload()) {
+      waits_for_credit = true;
+      break;
+    }
+    if (next == SendHalf::Next::kAdvert) {
+      OfferAdvert(actions);
+      break;
+    }
+    stalled_ = false;
+    PostPayload(next, actions);
+    if (send_.has_pieces()) send_.CopyWaiting(actions, counters_);
+  }
+  if (waits_for_credit && !stalled_) ++counters_.credit_stalls;
+  stalled_ = waits_for_credit;
+}
+
+inline void Connection::CopySmallSends(Actions& actions) {
+  if (!send_.has_pieces()) return;
+  if (send_.wants_advert()) send_.LetAdvertise(MayAdvertise());
+  send_.CopyWaiting(actions, counters_);
+}
+
+// False: nothing more may leave now.
+bool Connection::SendBeforePayload(Actions& actions) {
+  if (speaks_first_ && MaySendControl()) {
+    SendBare(actions);
+    speaks_first_ = false;
+  }
+  CopySmallSends(actions);
+  // Behind both DisConns nobody needs to hear of us any more.
+  if (waits_for_first_ || phase_ == Phase::kLastAck) return false;
+  if (suspend_.freezes()) {
+    SuspendOut(actions);
+    return false;
+  }
+  if (reader_.active()) SendAnswers(actions);
+  if (resize_in_.due() || !resize_out_.settled()) SendResize(actions);
+  if (source_.cancel_owed()) SendSourceCancel(actions);
+  if (OwesSinkAnswers()) SendSinkAnswers(actions);
+  if (!ModesRest() && MayUseModes()) SendModeChanges(actions);
+  if (MayOfferSink()) OfferSink(actions);
+  return !sink_.offering();
+}
+
+inline void Connection::SendOut(Actions& actions) {
+  if (source_.offering() || sink_.offering()) return;  // their adverts have the next MSeq
+  if (send_.waiting() >= 2) calm_ = false;             // it may be time for another mode
+  if (calm_) {
+    CopySmallSends(actions);
+    if (reader_.active()) SendAnswers(actions);
+  } else if (!SendBeforePayload(actions)) {
+    return;
+  }
+  if (send_.wants_advert()) send_.LetAdvertise(MayAdvertise());
+  if (!send_.drained() || writer_.in_process()) SendPayload(actions);
+  if (source_.offering()) return;
+  if (!calm_ && send_.has_urgent()) SendUrgentNotice(actions);
+  if (!calm_ && teardown_.shut()) SendDisConn(actions);
+  const bool gives = credits_.UpdateDue() != Credits::Update::kNone;
+  if (acknowledgement_due_ || stalled_ || gives) SendUpdate(actions);
+}
+
+inline void Connection::FinishSends(Actions& actions) {
+  if (phase_ == Phase::kAborting || phase_ < Phase::kEstablished) return;
+  if (!send_.empty()) send_.FinishReady(counters_, actions);
+  if (teardown_.disconn_left() && send_.empty()) {
+    teardown_.FinishShutdowns(Outcome::kDone, actions);
+  }
+}
+
+inline void Connection::Advance(Actions& actions) {
+  if (IsOpen(phase_)) {  // [R2.7.3]
+    if (receive_.may_copy() || reader_.active() || receive_.MayFinish(teardown_.peer_shut())) {
+      Deliver(actions);
+    }
+    SendOut(actions);
+  } else if (phase_ == Phase::kTimeWait) {
+    Deliver(actions);
+  } else if (phase_ == Phase::kSuspended || phase_ == Phase::kResuming) {
+    AdvanceSuspended(actions);
+  } else if (phase_ == Phase::kClosed) {
+    if (!reported_closed_ || cause_ == Outcome::kDone) Deliver(actions);
+    MaybeReportClosed(actions);
+    return;
+  }
+  if (send_.MayFinish() || teardown_.disconn_left()) FinishSends(actions);
+  if (phase_ == Phase::kTimeWait) MaybeDisconnect(actions);
+}
+
+// --- what comes in ---
+
+void Connection::On(const SendFinished&, Actions& actions) {
+  if (phase_ == Phase::kAborting || phase_ == Phase::kClosed) return;
+  if (!ESDP_CHECK(!posted_sends_.empty())) {
+    Fail(Outcome::kInternal, "SendFinished: no Send is posted", actions);
+    return;
+  }
+  const SendKind kind = posted_sends_.TakeFront();
+  if (kind == SendKind::kPayload) send_.OnPayloadFinished();
+  if (kind == SendKind::kDisConn) teardown_.OnDisConnLeft();
+}
+
+// Those that come with each message first, and they keep what is calm.
+inline void Connection::Take(const Input& input, Actions& actions) {
+  if (const auto* arrived = std::get_if<MessageArrived>(&input)) return On(*arrived, actions);
+  if (const auto* sent = std::get_if<SendFinished>(&input)) return On(*sent, actions);
+  if (const auto* send = std::get_if<AskSend>(&input)) return On(*send, actions);
+  if (const auto* receive = std::get_if<AskReceive>(&input)) return On(*receive, actions);
+  if (const auto* exposed = std::get_if<Exposed>(&input)) return On(*exposed, actions);
+  if (const auto* withdrawn = std::get_if<Withdrawn>(&input)) return On(*withdrawn, actions);
+  if (const auto* read = std::get_if<ReadFinished>(&input)) return On(*read, actions);
+  TakeRare(input, actions);
+}
+
+void Connection::TakeRare(const Input& input, Actions& actions) {
+  calm_ = false;
+  std::visit([&](const auto& it) { On(it, actions); }, input);
+}
+
+// --- the whole ---
+
+inline bool Connection::Holds() const {
+  if (credits_.posted() > config_.receive_buffers) return false;
+  if (WorkPosted() > config_.send_work_max) return false;
+  if (sink_.outstanding() != receive_.advertised()) return false;
+  if (source_.count() + sink_.outstanding() > peer_.max_adverts) return false;
+  return sink_.Holds() && writer_.Holds() && credits_.Holds() && send_.Holds() && source_.Holds() &&
+         receive_.Holds() && reader_.Holds() && resize_in_.Holds();
+}
+
+void Connection::Step(const Input& input, Time now, Actions& actions) {
+  now_ = now;
+  const size_t first = actions.size();
+  const bool answered = !(source_.offering() || sink_.offering()) ||
+                        std::holds_alternative<Exposed>(input) ||
+                        std::holds_alternative<ExposeFailed>(input);
+  if (!ESDP_CHECK(answered)) Fail(Outcome::kInternal, "Expose: not answered first", actions);
+  Take(input, actions);
+  Advance(actions);
+  if (!ESDP_CHECK(Holds())) Fail(Outcome::kInternal, "an invariant does not hold", actions);
+  if (!(calm_ ? AcknowledgeTimerStands() : TimersStand())) ArmTimers(actions);
+  if (!calm_) calm_ = FindCalm();
+  if (threshold_.waits()) LearnFromEnds(actions, first);
+}
+
+}  // namespace esdp::sdp
