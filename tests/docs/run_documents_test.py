@@ -56,7 +56,8 @@ class Page:
 
     def here(self, command):
         """The command with this page's own ports and temporary folder."""
-        command = re.sub(r"(--port )(\d+)", lambda match: match.group(1) + self.port_for(match.group(2)), command)
+        named = r"(--port |127\.0\.0\.1:)(\d+)"
+        command = re.sub(named, lambda match: match.group(1) + self.port_for(match.group(2)), command)
         return re.sub(r"(?<!\S)/tmp/", str(self.temporary) + "/", command)
 
     def port_for(self, named):

@@ -95,7 +95,7 @@ ROOMS = [
     Room("impl/sockets/.*", ["esdp/.*", BASE, "impl/provider/.*", "impl/sockets/.*"], [ABSEIL]),
     Room("impl/assembly/diagnose.*", ["esdp/.*", "impl/.*"], [ABSEIL, POSIX]),
     Room("impl/assembly/.*", ["esdp/.*", "impl/.*"], [ABSEIL]),
-    Room("(samples|bindings)/.*", ["esdp/.*", "samples/.*"], [ABSEIL, POSIX, "openssl/sha[.]h", "pybind11/.*"]),
+    Room("(samples|bindings)/.*", ["esdp/.*", "samples/.*"], [ABSEIL, POSIX, "openssl/(evp|sha)[.]h", "pybind11/.*"]),
 ]
 
 _INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
