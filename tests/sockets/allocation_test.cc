@@ -79,7 +79,7 @@ class AllocationTest : public PairTest {
   uint64_t Count(size_t rounds, Round round) {
     for (size_t i = 0; i < rounds; ++i) EXPECT_TRUE(round()) << "while warming up";
     uint64_t allocations = 1;
-    const int attempts = world() == World::kQpipManual ? 1 : 10;
+    const int attempts = HasThread(world()) ? 10 : 1;
     for (int attempt = 0; attempt < attempts && allocations > 0; ++attempt) {
       const uint64_t before = g_allocations.load();
       bool all = true;
@@ -100,8 +100,7 @@ class AllocationTest : public PairTest {
   Memory* to_ = nullptr;
   Memory* back_ = nullptr;
 };
-INSTANTIATE_TEST_SUITE_P(On, AllocationTest,
-                         ::testing::Values(World::kQpipManual, World::kQpipThread), ParamName);
+INSTANTIATE_TEST_SUITE_P(On, AllocationTest, ::testing::ValuesIn(WorldsInRealTime()), ParamName);
 
 TEST_P(AllocationTest, TheCounterCounts) {
   const uint64_t before = g_allocations.load();

@@ -291,7 +291,7 @@ TEST_P(BadInputTest, MoreThanTheBouncePoolIsRefusedForGood) {
 
 TEST_P(BadInputTest, ProgressIsForManualContexts) {
   const auto moved = client_.context.Progress();
-  if (world() == World::kQpipThread) {
+  if (HasThread(world())) {
     EXPECT_TRUE(Refuses(moved, ErrorKind::kWrongState, StatusCode::kFailedPrecondition));
   } else {
     EXPECT_TRUE(moved.ok()) << moved.status();

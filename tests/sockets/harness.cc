@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <random>
 #include <utility>
 
@@ -19,6 +21,24 @@ std::chrono::nanoseconds AsChrono(absl::Duration duration) {
   return absl::ToChronoNanoseconds(duration);
 }
 
+bool IsVerbs(World world) { return world == World::kVerbsThread || world == World::kVerbsManual; }
+
+struct NamedDevice {
+  std::string name;
+  std::string address;
+};
+
+const NamedDevice& Device() {
+  static const NamedDevice device = [] {
+    const char* const hosts = std::getenv("ESDP_VERBS_HOSTS");
+    const std::string first = hosts == nullptr ? "" : std::string(hosts, strcspn(hosts, " "));
+    const size_t equals = first.find('=');
+    if (equals == std::string::npos) return NamedDevice{};
+    return NamedDevice{first.substr(0, equals), first.substr(equals + 1)};
+  }();
+  return device;
+}
+
 }  // namespace
 
 std::string NameOf(World world) {
@@ -29,14 +49,45 @@ std::string NameOf(World world) {
       return "QpipManual";
     case World::kSim:
       return "Sim";
+    case World::kVerbsThread:
+      return "VerbsThread";
+    case World::kVerbsManual:
+      return "VerbsManual";
   }
   return "";
 }
 
+std::vector<World> Worlds() {
+  std::vector<World> worlds = WorldsInRealTime();
+  if (Device().name.empty()) worlds.push_back(World::kSim);
+  return worlds;
+}
+
+std::vector<World> WorldsInRealTime() {
+  if (!Device().name.empty()) return {World::kVerbsThread, World::kVerbsManual};
+  return {World::kQpipThread, World::kQpipManual};
+}
+
+std::vector<World> WorldsWithThread() {
+  return {Device().name.empty() ? World::kQpipThread : World::kVerbsThread};
+}
+
+Transport TransportOf(World world) {
+  if (world == World::kSim) return Transport::kSim;
+  return IsVerbs(world) ? Transport::kVerbs : Transport::kQpip;
+}
+
+Address HostOf(World world, uint16_t port) {
+  if (!IsVerbs(world)) return Address::Loopback(Family::kIpv4, port);
+  return Address::Parse(Device().address + ":" + std::to_string(port)).value_or(Address());
+}
+
 ContextOptions OptionsOf(World world, Context* of) {
   ContextOptions options;
-  options.fabric = world == World::kSim ? "sim" : "qpip";
-  options.progress = world == World::kQpipThread ? Progress::kThread : Progress::kManual;
+  options.fabric = world == World::kSim ? "sim"
+                   : IsVerbs(world)     ? "verbs:" + Device().name
+                                        : "qpip";
+  options.progress = HasThread(world) ? Progress::kThread : Progress::kManual;
   if (world == World::kSim) options.world_of = of;
   return options;
 }
@@ -183,7 +234,7 @@ Address PairTest::Listen(const SocketOptions& options, int backlog) {
   EXPECT_TRUE(created.ok()) << created.status();
   if (!created.ok()) return {};
   listener_ = *std::move(created);
-  const absl::Status bound = listener_.Bind(Address::Loopback(Family::kIpv4, 0));
+  const absl::Status bound = listener_.Bind(HostOf(world(), 0));
   EXPECT_TRUE(bound.ok()) << bound;
   const absl::Status listens = listener_.Listen(backlog);
   EXPECT_TRUE(listens.ok()) << listens;

@@ -21,9 +21,21 @@
 
 namespace esdp::contract {
 
-enum class World : uint8_t { kQpipThread, kQpipManual, kSim };
+enum class World : uint8_t { kQpipThread, kQpipManual, kSim, kVerbsThread, kVerbsManual };
 std::string NameOf(World world);
 inline void PrintTo(World world, std::ostream* out) { *out << NameOf(world); }
+
+// What a program is run over: qpip and the simulator; where ESDP_VERBS_HOSTS names a device and an
+// address of it, "rxe0=10.77.0.1", that device alone.
+std::vector<World> Worlds();
+std::vector<World> WorldsInRealTime();  // all but the simulator
+std::vector<World> WorldsWithThread();
+inline bool HasThread(World world) {
+  return world == World::kQpipThread || world == World::kVerbsThread;
+}
+Transport TransportOf(World world);
+// Where that world is reached from this machine.
+Address HostOf(World world, uint16_t port);
 
 // Of one context of that world; `of` is the first context of the same world, or null for the first.
 ContextOptions OptionsOf(World world, Context* of = nullptr);
@@ -135,15 +147,12 @@ inline std::string ParamName(const ::testing::TestParamInfo<World>& info) {
   return NameOf(info.param);
 }
 
-#define ESDP_ON_EVERY_WORLD(Suite)                                                                 \
-  INSTANTIATE_TEST_SUITE_P(On, Suite,                                                              \
-                           ::testing::Values(World::kQpipThread, World::kQpipManual, World::kSim), \
-                           ParamName)
+#define ESDP_ON_EVERY_WORLD(Suite) \
+  INSTANTIATE_TEST_SUITE_P(On, Suite, ::testing::ValuesIn(Worlds()), ParamName)
 
 // Where time is the clock's, threads are threads and peers are processes.
-#define ESDP_ON_REAL_WORLDS(Suite)                                                               \
-  INSTANTIATE_TEST_SUITE_P(On, Suite, ::testing::Values(World::kQpipThread, World::kQpipManual), \
-                           ParamName)
+#define ESDP_ON_REAL_WORLDS(Suite) \
+  INSTANTIATE_TEST_SUITE_P(On, Suite, ::testing::ValuesIn(WorldsInRealTime()), ParamName)
 #define ESDP_ON_SIM(Suite) \
   INSTANTIATE_TEST_SUITE_P(On, Suite, ::testing::Values(World::kSim), ParamName)
 

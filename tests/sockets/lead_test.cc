@@ -47,7 +47,7 @@ class LeadTest : public PairTest {
     return *std::move(queue);
   }
 };
-INSTANTIATE_TEST_SUITE_P(On, LeadTest, ::testing::Values(World::kQpipThread), ParamName);
+INSTANTIATE_TEST_SUITE_P(On, LeadTest, ::testing::ValuesIn(WorldsWithThread()), ParamName);
 
 // A thread that waits in Dequeue until it is woken.
 class Sleeper {

@@ -202,7 +202,7 @@ TEST_P(PathsTest, TheSocketTellsItsTransportAndItsAddresses) {
   Socket unused = *client_.context.CreateSocket(Family::kIpv4);
   EXPECT_EQ(unused.transport(), Transport::kNone);
   ASSERT_NO_FATAL_FAILURE(Connect());
-  const Transport expected = world() == World::kSim ? Transport::kSim : Transport::kQpip;
+  const Transport expected = TransportOf(world());
   EXPECT_EQ(client_.socket.transport(), expected);
   EXPECT_EQ(server_.socket.transport(), expected);
   EXPECT_EQ(client_.socket.peer(), listener_.local());

@@ -33,13 +33,14 @@ int RunPeer(const std::string& manner, uint16_t port, bool manual) {
   static Side kept;
   Side here;
   Side& side = manner == "static" ? kept : here;
-  ContextOptions options = OptionsOf(manual ? World::kQpipManual : World::kQpipThread);
+  const World world = WorldsInRealTime()[manual ? 1 : 0];
+  const ContextOptions options = OptionsOf(world);
   side.context = *Context::Open(options);
   side.queue = *side.context.CreateQueue({.depth = 64});
   static std::vector<std::byte>& bytes = *new std::vector<std::byte>(2 * kLarge);
   Region region = *side.context.Register(absl::MakeSpan(bytes));
   side.socket = *side.context.CreateSocket(Family::kIpv4);
-  if (!side.socket.Connect(Address::Loopback(Family::kIpv4, port), side.Args()).ok()) return 3;
+  if (!side.socket.Connect(HostOf(world, port), side.Args()).ok()) return 3;
   std::array<Event, 1> connected;
   if (!side.queue.Dequeue(absl::MakeSpan(connected)).ok() || !connected[0].ok()) return 4;
   for (int i = 0; i < 16; ++i) {
@@ -83,7 +84,7 @@ class ProcessDeathTest : public ::testing::TestWithParam<Ending> {
     EXPECT_EQ(pipe2(pipes.data(), O_CLOEXEC), 0);
     EXPECT_EQ(pipe2(words.data(), O_CLOEXEC), 0);
     const std::string text = std::to_string(port);
-    const bool manual = GetParam().world == World::kQpipManual;
+    const bool manual = !HasThread(GetParam().world);
     const pid_t child = fork();
     if (child == 0) {
       dup2(words[0], STDIN_FILENO);
@@ -114,7 +115,7 @@ class ProcessDeathTest : public ::testing::TestWithParam<Ending> {
 
 std::vector<Ending> Endings() {
   std::vector<Ending> all;
-  for (const World world : {World::kQpipThread, World::kQpipManual}) {
+  for (const World world : WorldsInRealTime()) {
     for (const char* manner : {"killed", "_exit", "exit", "static", "return"}) {
       all.push_back({manner, world});
     }
@@ -131,10 +132,10 @@ INSTANTIATE_TEST_SUITE_P(On, ProcessDeathTest, ::testing::ValuesIn(Endings()),
 // R14.2
 TEST_P(ProcessDeathTest, EveryOperationOfTheOtherSideEndsOnceInABoundedTime) {
   Side server;
-  ASSERT_NO_FATAL_FAILURE(server.Open(OptionsOf(World::kQpipThread)));
+  ASSERT_NO_FATAL_FAILURE(server.Open(OptionsOf(WorldsWithThread()[0])));
   Memory mine(server.context, 4 * kLarge, {});
   Socket listener = *server.context.CreateSocket(Family::kIpv4);
-  ASSERT_TRUE(listener.Bind(Address::Loopback(Family::kIpv4, 0)).ok());
+  ASSERT_TRUE(listener.Bind(HostOf(WorldsWithThread()[0], 0)).ok());
   ASSERT_TRUE(listener.Listen(4).ok());
   const OpId accept = server.Accepted(listener.Accept(1, server.Args()));
   const pid_t child = Start(listener.local().port());
