@@ -42,7 +42,8 @@ absl::StatusOr<std::unique_ptr<fabric::Fabric>> MakeFabric(const ContextOptions&
                                                            const std::shared_ptr<World>& world) {
   if (world != nullptr) return fabric::sim::MakeSimFabric(world);
   if (name.transport == Transport::kVerbs) {
-    auto fabric = fabric::verbs::MakeVerbsFabric({.device = name.device});
+    auto fabric = fabric::verbs::MakeVerbsFabric(
+        {.device = name.device, .infiniband_port_space = name.infiniband_port_space});
     if (fabric.ok()) return fabric;
     return MakeError(ErrorKind::kFabric,
                      "verbs: " + std::string(FromAbsl(fabric.status().message())));

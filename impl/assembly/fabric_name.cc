@@ -35,7 +35,10 @@ absl::StatusOr<FabricName> ParseFabricName(const std::string& text) {
   if (text == "sim" || text.starts_with("sim:")) return ParseSim(text);
   if (text == "verbs") return FabricName{Transport::kVerbs};
   if (text.starts_with("verbs:") && text.size() > 6) {
-    return FabricName{.transport = Transport::kVerbs, .device = text.substr(6)};
+    FabricName name{.transport = Transport::kVerbs, .device = text.substr(6)};
+    name.infiniband_port_space = name.device.ends_with(":ib");
+    if (name.infiniband_port_space) name.device.resize(name.device.size() - 3);
+    return name;
   }
   if (text == "local") {
     return sockets::MakeError(ErrorKind::kUnsupported, "this build has no fabric \"" + text +

@@ -11,11 +11,12 @@
 namespace esdp::assembly {
 
 // What ContextOptions::fabric names: one fabric, for "sim:42" its seed, for "verbs:rxe0" its
-// device.
+// device; "verbs:rxe0:ib" meets peers in the port space of InfiniBand (connection profile C).
 struct FabricName {
   Transport transport = Transport::kNone;
   uint64_t seed = 1;
   std::string device = {};  // empty: the first with an active port
+  bool infiniband_port_space = false;
 };
 
 // "auto" becomes what is chosen. InvalidArgument lists the known names; Unimplemented names a

@@ -71,6 +71,7 @@ class Driver {
   void NoteEnd(Endpoint& endpoint);
 
   void Act(Endpoint& endpoint, const sdp::StartConnect& action);
+  absl::Status NameLocalPort(const Endpoint& endpoint, Address& local, sdp::wire::Message& hello);
   void Act(Endpoint& endpoint, const sdp::AcceptConnection& action);
   void Act(Endpoint& endpoint, const sdp::RejectConnection& action);
   void Act(Endpoint& endpoint, const sdp::ReplaceQueuePair& action);

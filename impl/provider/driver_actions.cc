@@ -19,26 +19,42 @@ sdp::RemoteRange ToCore(const fabric::RemoteRange& range) { return {range.key, r
 void Driver::Act(Endpoint& endpoint, const sdp::StartConnect& action) {
   Flush();
   endpoint.connecting = true;
-  std::array<std::byte, sdp::wire::kHelloBytes> hello{};
-  size_t bytes = sdp::wire::Encode(action.hello, 0, hello);
+  Address local = endpoint.local;
+  Address peer = endpoint.peer;
+  sdp::wire::Message hello = action.hello;
+  absl::Status status;
+  if (action.port) {
+    // The old port may still be in use, perhaps by a listener: the Hello alone has it.
+    local.port = 0;
+    peer.port = *action.port;
+  } else if (!endpoint.broken) {
+    status = NameLocalPort(endpoint, local, hello);
+  }
+  std::array<std::byte, sdp::wire::kHelloBytes> bytes{};
+  size_t length = sdp::wire::Encode(hello, 0, bytes);
   // [R25.1] Whole where it fits. A Hello's compact form is its beginning [R2.6.2].
-  if (fabric_.limits().private_data_max < bytes) bytes = sdp::wire::kCompactHelloBytes;
+  if (fabric_.limits().private_data_max < length) length = sdp::wire::kCompactHelloBytes;
   if (!endpoint.broken) {
-    Address local = endpoint.local;
-    Address peer = endpoint.peer;
-    if (action.port) {
-      // The old port may still be in use, perhaps by a listener: the Hello alone has it.
-      local.port = 0;
-      peer.port = *action.port;
+    if (status.ok()) {
+      status = fabric_.Connect(endpoint.queue_pair, local, peer, ConstBytes(bytes).first(length),
+                               endpoint.connect_deadline);
     }
-    const absl::Status status =
-        fabric_.Connect(endpoint.queue_pair, local, peer, ConstBytes(hello).first(bytes),
-                        endpoint.connect_deadline);
     if (status.ok()) return;
     endpoint.evidence.NoteRefusal(status);
   }
   endpoint.broken = true;
   answers_.PushBack(sdp::ConnectFailed{});
+}
+
+// [R2.6.4] The peer compares the Hello's port with the transport's, so it has to be known now.
+absl::Status Driver::NameLocalPort(const Endpoint& endpoint, Address& local,
+                                   sdp::wire::Message& hello) {
+  const absl::StatusOr<Address> reserved = fabric_.ReserveAddress(endpoint.queue_pair, local);
+  if (absl::IsUnimplemented(reserved.status())) return absl::OkStatus();
+  if (!reserved.ok()) return reserved.status();
+  local = *reserved;
+  std::get<sdp::wire::Hello>(hello.body).local_port = local.port;
+  return absl::OkStatus();
 }
 
 void Driver::Act(Endpoint& endpoint, const sdp::AcceptConnection& action) {

@@ -31,8 +31,9 @@ void Rendezvous::StopReturn(Endpoint& endpoint) {
 }
 
 void Rendezvous::OnReturn(Endpoint& endpoint, const fabric::RendezvousEvent& event) {
+  // It goes by the port it had before, whatever port this queue pair comes from.
   const sdp::wire::TransportAddresses addresses{static_cast<uint8_t>(event.peer.family),
-                                                event.peer.port, event.peer.bytes,
+                                                endpoint.peer.port, event.peer.bytes,
                                                 event.local.bytes};
   sdp::HelloArrived arrived;
   if (const auto error = sdp::wire::DecodeHello(PrivateDataOf(event), addresses, arrived.hello)) {

@@ -25,6 +25,13 @@ TEST(FabricNameTest, TheDeviceOfVerbsIsRead) {
   EXPECT_EQ(ParseFabricName("verbs")->device, "");
   EXPECT_EQ(ParseFabricName("verbs:rxe0")->transport, Transport::kVerbs);
   EXPECT_EQ(ParseFabricName("verbs:rxe0")->device, "rxe0");
+  EXPECT_FALSE(ParseFabricName("verbs:rxe0")->infiniband_port_space);
+}
+
+TEST(FabricNameTest, ThePortSpaceOfVerbsIsRead) {
+  EXPECT_EQ(ParseFabricName("verbs:rxe0:ib")->device, "rxe0");
+  EXPECT_TRUE(ParseFabricName("verbs:rxe0:ib")->infiniband_port_space);
+  EXPECT_EQ(ParseFabricName("verbs::ib")->device, "");
 }
 
 TEST(FabricNameTest, TheSeedOfASimulationIsRead) {

@@ -144,6 +144,7 @@ class ContractTest : public ::testing::TestWithParam<ContractVariant> {
   void ExpectSuccess(Endpoint& endpoint, QueuePairId queue_pair, uint64_t id);
   // What stands for `cause`: itself, or `told` where the fabric may say that instead.
   Cause AsTold(Cause cause, Cause told) const;
+  WorkStatus AsTold(WorkStatus status, WorkStatus told) const;
   // Both sides end, with these causes; their completions stay where they are.
   void ExpectEnds(Cause one, Cause two);
   // All completions of the queue pair until its kDisconnected.
@@ -158,6 +159,9 @@ class ContractTest : public ::testing::TestWithParam<ContractVariant> {
  private:
   bool Wait(Duration remaining);
 
+  // Of the pair: where one of two kinds tells less, both ends may be told less.
+  bool tells_why_ = true;
+  bool keeps_terminate_ = false;
   ListenerId listener_ = ListenerId::kNone;
   std::unique_ptr<Memory> scratch_one_;
   std::unique_ptr<Memory> scratch_two_;
@@ -179,8 +183,9 @@ class ContractTest : public ::testing::TestWithParam<ContractVariant> {
     EXPECT_TRUE(posted_status.ok()) << posted_status; \
   } while (false)
 
-#define ESDP_NEEDS_WINDOWS() \
-  if (!(*one_)->limits().windows) GTEST_SKIP() << "this fabric has no windows"
+#define ESDP_NEEDS(what)                                  \
+  if (!(*one_)->limits().what || !(*two_)->limits().what) \
+  GTEST_SKIP() << "not between these fabrics: " #what
 
 #define EXPECT_CODE(expression, expected)                                           \
   do {                                                                              \

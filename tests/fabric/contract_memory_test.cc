@@ -111,7 +111,7 @@ TEST_P(MemoryContract, DeregisterIsRefusedWhilePostedWorkNamesTheRegion) {
 }
 
 TEST_P(MemoryContract, DeregisterIsRefusedWhileAWindowIsBound) {
-  ESDP_NEEDS_WINDOWS();
+  ESDP_NEEDS(windows);
   const Link link = Connect();
   Memory memory(*one_, 64);
   const RemoteRange first = Bind(*one_, link.one, memory, 0, 8, kForReading);

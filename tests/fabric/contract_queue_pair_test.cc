@@ -72,7 +72,8 @@ TEST_P(QueuePairContract, CarriesMessagesOfEverySize) {
 TEST_P(QueuePairContract, GathersAndScattersAcrossAnyBoundary) {
   const Link link = Connect();
   constexpr size_t kTotal = 70000;
-  const size_t entries_max = (*one_)->limits().scatter_gather_max;
+  const size_t entries_max =
+      std::min((*one_)->limits().scatter_gather_max, (*two_)->limits().scatter_gather_max);
   Memory source(*one_, kTotal);
   Memory target(*two_, kTotal);
   source.Fill(11);

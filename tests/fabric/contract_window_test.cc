@@ -10,7 +10,7 @@ namespace {
 ESDP_CONTRACT_SUITE(WindowContract);
 
 TEST_P(WindowContract, BindChecksItsRange) {
-  ESDP_NEEDS_WINDOWS();
+  ESDP_NEEDS(windows);
   const Link link = Connect();
   Memory memory(*one_, 64);
   const auto bind = [&](std::byte* address, uint64_t length) {
@@ -28,7 +28,7 @@ TEST_P(WindowContract, BindChecksItsRange) {
 }
 
 TEST_P(WindowContract, BindNeedsAConnectedQueuePair) {
-  ESDP_NEEDS_WINDOWS();
+  ESDP_NEEDS(windows);
   Memory memory(*one_, 64);
   const QueuePairId lone = Create(*one_);
   EXPECT_CODE((*one_)->Bind(lone, memory.region(), memory.at(0), 64, kForReading).status(),
@@ -41,7 +41,7 @@ TEST_P(WindowContract, BindNeedsAConnectedQueuePair) {
 }
 
 TEST_P(WindowContract, AWindowCannotWriteWhereTheRegionCannot) {
-  ESDP_NEEDS_WINDOWS();
+  ESDP_NEEDS(windows);
   const Link link = Connect();
   Memory constant(*one_, 64, {.local_write = false});
 
@@ -52,7 +52,7 @@ TEST_P(WindowContract, AWindowCannotWriteWhereTheRegionCannot) {
 }
 
 TEST_P(WindowContract, AWindowGivesExactlyItsRange) {
-  ESDP_NEEDS_WINDOWS();
+  ESDP_NEEDS(windows);
   constexpr size_t kOffset = 101;
   constexpr size_t kLength = 333;
   struct Case {
@@ -94,7 +94,7 @@ TEST_P(WindowContract, AWindowGivesExactlyItsRange) {
 }
 
 TEST_P(WindowContract, AWindowGivesExactlyItsRights) {
-  ESDP_NEEDS_WINDOWS();
+  ESDP_NEEDS(windows);
   Memory memory(*two_, 64);
   memory.Fill(4);
   const std::vector<std::byte> before = memory.Copy(0, 64);
@@ -111,7 +111,7 @@ TEST_P(WindowContract, AWindowGivesExactlyItsRights) {
 }
 
 TEST_P(WindowContract, AWindowServesOneQueuePair) {
-  ESDP_NEEDS_WINDOWS();
+  ESDP_NEEDS(windows);
   const Link owner = Connect();
   const Link other = Connect();
   Memory memory(*two_, 64);
@@ -123,7 +123,7 @@ TEST_P(WindowContract, AWindowServesOneQueuePair) {
 }
 
 TEST_P(WindowContract, WindowsMayOverlap) {
-  ESDP_NEEDS_WINDOWS();
+  ESDP_NEEDS(windows);
   const Link link = Connect();
   Memory memory(*two_, 64);
   memory.Fill(6);
@@ -139,7 +139,7 @@ TEST_P(WindowContract, WindowsMayOverlap) {
 }
 
 TEST_P(WindowContract, KeysAreNotReusedSoon) {
-  ESDP_NEEDS_WINDOWS();
+  ESDP_NEEDS(windows);
   const Link link = Connect();
   Memory memory(*one_, 64);
   std::set<uint32_t> keys;
@@ -153,7 +153,7 @@ TEST_P(WindowContract, KeysAreNotReusedSoon) {
 }
 
 TEST_P(WindowContract, LocalInvalidateEndsAKey) {
-  ESDP_NEEDS_WINDOWS();
+  ESDP_NEEDS(windows);
   const Link link = Connect();
   Memory memory(*two_, 64);
   memory.Fill(7);
@@ -169,8 +169,8 @@ TEST_P(WindowContract, LocalInvalidateEndsAKey) {
 }
 
 TEST_P(WindowContract, RemoteInvalidateEndsAKeyAndNamesIt) {
-  ESDP_NEEDS_WINDOWS();
-  if (!(*one_)->limits().remote_invalidate) GTEST_SKIP() << "no Send with Invalidate here";
+  ESDP_NEEDS(windows);
+  ESDP_NEEDS(remote_invalidate);
   const Link link = Connect();
   Memory memory(*two_, 64);
   Memory message(*one_, 8);
@@ -196,7 +196,7 @@ TEST_P(WindowContract, RemoteInvalidateEndsAKeyAndNamesIt) {
 }
 
 TEST_P(WindowContract, InvalidatingAnUnknownKeyEndsTheStream) {
-  if (!(*one_)->limits().remote_invalidate) GTEST_SKIP() << "no Send with Invalidate here";
+  ESDP_NEEDS(remote_invalidate);
   const Link link = Connect();
   const Link bystander = Connect();
   Memory memory(*two_, 64);
@@ -213,7 +213,7 @@ TEST_P(WindowContract, InvalidatingAnUnknownKeyEndsTheStream) {
 }
 
 TEST_P(WindowContract, ARegionKeyCannotBeInvalidated) {
-  if (!(*one_)->limits().remote_invalidate) GTEST_SKIP() << "no Send with Invalidate here";
+  ESDP_NEEDS(remote_invalidate);
   const Link link = Connect();
   const Link bystander = Connect();
   Memory memory(*two_, 64);
@@ -230,7 +230,7 @@ TEST_P(WindowContract, ARegionKeyCannotBeInvalidated) {
 }
 
 TEST_P(WindowContract, LocalInvalidateOfAnUnknownKeyIsNotFound) {
-  ESDP_NEEDS_WINDOWS();
+  ESDP_NEEDS(windows);
   const Link link = Connect();
   const Link bystander = Connect();
   Memory memory(*one_, 64);
@@ -248,7 +248,7 @@ TEST_P(WindowContract, LocalInvalidateOfAnUnknownKeyIsNotFound) {
 }
 
 TEST_P(WindowContract, UnbindIsForTheTimeAfterTheConnection) {
-  ESDP_NEEDS_WINDOWS();
+  ESDP_NEEDS(windows);
   const Link link = Connect();
   Memory memory(*one_, 64);
   const RemoteRange range = Bind(*one_, link.one, memory, 0, 64, kForReading);
@@ -264,7 +264,7 @@ TEST_P(WindowContract, UnbindIsForTheTimeAfterTheConnection) {
 }
 
 TEST_P(WindowContract, DestroyWithdrawsTheWindows) {
-  ESDP_NEEDS_WINDOWS();
+  ESDP_NEEDS(windows);
   const Link link = Connect();
   Memory memory(*one_, 64);
   Bind(*one_, link.one, memory, 0, 64, kForReading);

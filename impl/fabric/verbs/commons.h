@@ -6,7 +6,10 @@
 #include <vector>
 
 #include "impl/base/clock.h"
+#include "impl/base/ring.h"
+#include "impl/base/time.h"
 #include "impl/fabric/outbox.h"
+#include "impl/fabric/types.h"
 #include "impl/fabric/verbs/completion_queues.h"
 #include "impl/fabric/verbs/device.h"
 #include "impl/fabric/verbs/region_table.h"
@@ -18,6 +21,12 @@ struct Scratch {
   std::vector<ibv_send_wr> sends;
   std::vector<ibv_recv_wr> receives;
   std::vector<ibv_sge> entries;
+};
+
+// A queue pair that flushes, and until when the device may take.
+struct Flush {
+  QueuePairId queue_pair = QueuePairId::kNone;
+  Time deadline = kTimeInfinite;
 };
 
 // What the parts of one fabric share.
@@ -33,6 +42,7 @@ struct Commons {
   RegionTable regions;
   Outbox outbox;
   Scratch scratch;
+  GrowingRing<Flush> flushes;  // the oldest first; one that is done stays until its time
 };
 
 }  // namespace esdp::fabric::verbs

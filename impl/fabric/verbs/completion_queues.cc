@@ -36,9 +36,11 @@ absl::StatusOr<ibv_cq*> CompletionQueues::Reserve(int entries) {
     queue.reserved += entries;
     return queue.queue;
   }
+  if (entries > most) {
+    return absl::ResourceExhaustedError("the device's completion queues are too short for this");
+  }
   ibv_cq* const made = device_.calls().create_cq(device_.context(), most, channel_);
-  if (made == nullptr || entries > most) {
-    if (made != nullptr) device_.calls().destroy_cq(made);
+  if (made == nullptr) {
     return MakeStatus(absl::StatusCode::kResourceExhausted,
                       std::string("the device has no completion queue left: ") + strerror(errno));
   }
@@ -69,14 +71,16 @@ size_t CompletionQueues::Poll(absl::Span<ibv_wc> completions) {
   return count;
 }
 
-void CompletionQueues::Arm() {
+void CompletionQueues::TakeNotice() {
   ibv_cq* told = nullptr;
-  while (device_.calls().get_cq_event(channel_, &told) == 0) {
-    device_.calls().ack_cq_events(told, 1);
-    for (Queue& queue : queues_) {
-      if (queue.queue == told) queue.armed = false;
-    }
+  if (device_.calls().get_cq_event(channel_, &told) != 0) return;
+  device_.calls().ack_cq_events(told, 1);
+  for (Queue& queue : queues_) {
+    if (queue.queue == told) queue.armed = armed_ = false;
   }
+}
+
+void CompletionQueues::Arm() {
   for (Queue& queue : queues_) {
     if (!queue.armed) queue.armed = device_.calls().request_notify(queue.queue) == 0;
   }

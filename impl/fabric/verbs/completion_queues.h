@@ -34,8 +34,11 @@ class CompletionQueues {
 
   // Takes completions out, from all queues in turn.
   size_t Poll(absl::Span<ibv_wc> completions);
-  // Takes notice of what the channel told, and asks it to tell of the next arrival in queues that
-  // were found empty. What arrived before is found by a Poll behind this.
+  // Takes one notice off the channel, which is readable. It may be late: what it tells of has been
+  // polled then, and the queue has to be armed once more.
+  void TakeNotice();
+  // Asks the channel to tell of the next arrival in queues that were found empty. What arrived
+  // before is found by a Poll behind this.
   void Arm();
   bool armed() const { return armed_; }
 

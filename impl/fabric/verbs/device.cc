@@ -83,7 +83,7 @@ Limits LimitsOf(const ibv_device_attr& attributes, uint64_t message_bytes_max, b
   limits.private_data_max = iwarp ? kPrivateDataIwarp : kPrivateDataInfiniBand;
   limits.answer_data_max = iwarp ? kPrivateDataIwarp : kAnswerDataInfiniBand;
   limits.pads_private_data = !iwarp;
-  limits.tells_why = iwarp;
+  limits.tells_why = false;
   limits.windows = WindowsHold(attributes);
   limits.remote_invalidate =
       limits.windows && (attributes.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS) != 0;

@@ -16,7 +16,13 @@ namespace {
 constexpr Duration kFlushWait = std::chrono::seconds(2);
 constexpr uint32_t kInlineWanted = 64;
 
-WorkStatus StatusOf(ibv_wc_status status) {
+// siw says IBV_WC_LOC_QP_OP_ERR of work that the end of the TCP connection has stopped.
+bool IsStreamLost(ibv_wc_status status, bool iwarp) {
+  return iwarp && status == IBV_WC_LOC_QP_OP_ERR;
+}
+
+WorkStatus StatusOf(ibv_wc_status status, bool iwarp) {
+  if (IsStreamLost(status, iwarp)) return WorkStatus::kFlushed;
   switch (status) {
     case IBV_WC_SUCCESS:
       return WorkStatus::kSuccess;
@@ -41,7 +47,8 @@ WorkStatus StatusOf(ibv_wc_status status) {
 }
 
 // What a completion with an error says of the connection.
-Cause CauseOf(const ibv_wc& completion, bool receive) {
+Cause CauseOf(const ibv_wc& completion, bool receive, bool iwarp) {
+  if (IsStreamLost(completion.status, iwarp)) return Cause::kPeerReset;
   switch (completion.status) {
     case IBV_WC_WR_FLUSH_ERR:
       return Cause::kNone;  // the reason is elsewhere
@@ -145,7 +152,7 @@ void QueuePair::Tell(const Completion& completion) {
   }
 }
 
-void QueuePair::FinishSend(WorkStatus status) {
+void QueuePair::FinishSend() {
   const SendSlot slot = sends_.TakeFront();
   ++first_send_;
   Release(send_regions_, slot.regions);
@@ -153,11 +160,11 @@ void QueuePair::FinishSend(WorkStatus status) {
     --internal_;
     return;
   }
-  if (slot.opcode == Opcode::kInvalidate && status == WorkStatus::kSuccess) {
+  if (slot.opcode == Opcode::kInvalidate && slot.status == WorkStatus::kSuccess) {
     commons_.regions.Invalidated(id_, slot.key);
   }
   ++told_sends_;
-  Tell({.queue_pair = id_, .work_id = slot.work_id, .opcode = slot.opcode, .status = status});
+  Tell({.queue_pair = id_, .work_id = slot.work_id, .opcode = slot.opcode, .status = slot.status});
 }
 
 void QueuePair::FinishReceive(WorkStatus status, const ibv_wc& completion) {
@@ -180,20 +187,30 @@ void QueuePair::FinishReceive(WorkStatus status, const ibv_wc& completion) {
 void QueuePair::OnSendCompletion(const ibv_wc& completion) {
   const uint64_t number = NumberOf(completion.wr_id);
   if (number < first_send_ || number >= first_send_ + sends_.size()) return;
-  // Only some ask for a completion of their own: those before it are done too.
-  while (first_send_ < number) FinishSend(WorkStatus::kSuccess);
-  FinishSend(StatusOf(completion.status));
+  const bool alone = commons_.device->is_iwarp();
+  const auto finish = [this](uint64_t each, WorkStatus status) {
+    SendSlot& slot = sends_[static_cast<size_t>(each - first_send_)];
+    slot.done = true;
+    slot.status = status;
+  };
+  // Where only some ask for a completion of their own, those before it are done too.
+  for (uint64_t each = first_send_; !alone && each < number; ++each) {
+    finish(each, WorkStatus::kSuccess);
+  }
+  finish(number, StatusOf(completion.status, alone));
+  while (!sends_.empty() && sends_.front().done) FinishSend();
 }
 
 void QueuePair::OnReceiveCompletion(const ibv_wc& completion) {
-  if (!receives_.empty()) FinishReceive(StatusOf(completion.status), completion);
+  if (!receives_.empty())
+    FinishReceive(StatusOf(completion.status, commons_.device->is_iwarp()), completion);
 }
 
 void QueuePair::OnCompletion(const ibv_wc& completion) {
   if (TagIn(completion.wr_id) != tag_) return;
   const bool receive = IsReceive(completion.wr_id);
   if (completion.status != IBV_WC_SUCCESS) {
-    const Cause cause = CauseOf(completion, receive);
+    const Cause cause = CauseOf(completion, receive, commons_.device->is_iwarp());
     if (cause != Cause::kNone) End(cause, ibv_wc_status_str(completion.status));
   }
   if (receive) {
@@ -207,6 +224,11 @@ void QueuePair::OnCompletion(const ibv_wc& completion) {
 
 void QueuePair::OnAsynchronous(ibv_event_type type) {
   switch (type) {
+    case IBV_EVENT_COMM_EST:
+      // The first message has overtaken the manager's own: without a word from here the accepting
+      // side would wait for that one, which may be lost.
+      commons_.calls().notify(connection_, type);
+      return;
     case IBV_EVENT_QP_ACCESS_ERR:
       return End(Cause::kLocalAccess, "the peer asked for memory that it was not shown");
     case IBV_EVENT_QP_REQ_ERR:
@@ -237,6 +259,7 @@ void QueuePair::End(Cause cause, std::string detail) {
   detail_ = std::move(detail);
   phase_ = Phase::kEnding;
   flush_deadline_ = commons_.clock->Now() + kFlushWait;
+  commons_.flushes.PushBack({id_, flush_deadline_});
   if (commons_.calls().disconnect(connection_) != 0) {
     ibv_qp_attr attributes{};
     attributes.qp_state = IBV_QPS_ERR;
@@ -267,7 +290,7 @@ void QueuePair::TakeAway() {
         completion_queue_, static_cast<int>(2 * options_.send_work + options_.receive_work));
     verbs_ = nullptr;
   }
-  while (!sends_.empty()) FinishSend(WorkStatus::kFlushed);
+  while (!sends_.empty()) FinishSend();
   while (!receives_.empty()) FinishReceive(WorkStatus::kFlushed, ibv_wc{});
 }
 

@@ -71,8 +71,6 @@ class QueuePair {
   // --- the end ---
   // Breaks the connection off and flushes, without a rendezvous event.
   void Destroy();
-  // Nothing is left to flush.
-  bool IsOver() const { return phase_ == Phase::kEnded; }
   // A device that keeps work back for longer has its queue pair taken away.
   Time flush_deadline() const { return flush_deadline_; }
   void OnFlushDeadline();
@@ -86,6 +84,8 @@ class QueuePair {
     bool internal = false;  // a binding: nobody is told
     uint32_t key = 0;       // kInvalidate: our window
     uint32_t regions = 0;   // held, the next of send_regions_
+    bool done = false;      // and not told yet: work before it is not
+    WorkStatus status = WorkStatus::kFlushed;
   };
   struct ReceiveSlot {
     uint64_t work_id = 0;
@@ -97,13 +97,13 @@ class QueuePair {
   absl::Status CheckEntries(const ScatterEntry* entries, uint32_t count, uint32_t count_max,
                             bool writes) const;
   void Hold(GrowingRing<RegionId>& held, const ScatterEntry* entries, uint32_t count);
-  void WriteDown(const ScatterEntry* entries, uint32_t count);
+  uint32_t WriteDown(const ScatterEntry* entries, uint32_t count);
   void WriteSend(const SendWork& work, uint64_t number, bool last);
   absl::Status Link(absl::Span<const SendWork> batch);
   absl::Status PostWaitingReceives();
 
   // Completing.
-  void FinishSend(WorkStatus status);
+  void FinishSend();
   void FinishReceive(WorkStatus status, const ibv_wc& completion);
   void Tell(const Completion& completion);
   void TellHeld();

@@ -76,18 +76,23 @@ void QueuePair::Hold(GrowingRing<RegionId>& held, const ScatterEntry* entries, u
   }
 }
 
-void QueuePair::WriteDown(const ScatterEntry* entries, uint32_t count) {
+// Empty entries are left out: devices read their length as 2 GiB, or never come past them.
+uint32_t QueuePair::WriteDown(const ScatterEntry* entries, uint32_t count) {
+  uint32_t written = 0;
   for (uint32_t i = 0; i < count; ++i) {
+    if (entries[i].length == 0) continue;
+    ++written;
     commons_.scratch.entries.push_back(
         ibv_sge{.addr = reinterpret_cast<uint64_t>(entries[i].address),
                 .length = entries[i].length,
                 .lkey = commons_.regions.LocalKey(entries[i].region)});
   }
+  return written;
 }
 
 void QueuePair::WriteSend(const SendWork& work, uint64_t number, bool last) {
   const uint32_t count = work.opcode == Opcode::kInvalidate ? 0 : work.entry_count;
-  WriteDown(work.entries, count);
+  const uint32_t written_entries = WriteDown(work.entries, count);
   Hold(send_regions_, work.entries, count);
   sends_.PushBack({.work_id = work.work_id,
                    .opcode = work.opcode,
@@ -96,9 +101,12 @@ void QueuePair::WriteSend(const SendWork& work, uint64_t number, bool last) {
   ibv_send_wr& written = commons_.scratch.sends.emplace_back();
   written.wr_id = SendName(tag_, number);
   written.opcode = VerbsOpcode(work);
-  written.num_sge = static_cast<int>(count);
+  written.num_sge = static_cast<int>(written_entries);
   unsigned flags = 0;
-  if (last || number % kSilentMost == 0) flags |= IBV_SEND_SIGNALED;
+  // On siw a completion says nothing of the work before it: sends overtake reads, and what asks for
+  // no completion goes to TCP by reference.
+  const bool alone = commons_.device->is_iwarp();
+  if (last || alone || number % kSilentMost == 0) flags |= IBV_SEND_SIGNALED;
   if (work.solicited) flags |= IBV_SEND_SOLICITED;
   if ((work.opcode == Opcode::kSend || work.opcode == Opcode::kWrite) &&
       LengthOf(work.entries, count) <= inline_max_) {
@@ -213,12 +221,14 @@ absl::Status QueuePair::PostWaitingReceives() {
   Scratch& scratch = commons_.scratch;
   scratch.receives.assign(waiting_counts_.size(), ibv_recv_wr{});
   scratch.entries.clear();
-  WriteDown(waiting_entries_.data(), static_cast<uint32_t>(waiting_entries_.size()));
+  scratch.entries.reserve(waiting_entries_.size());  // so that it does not move below
+  const ScatterEntry* from = waiting_entries_.data();
   ibv_sge* entry = scratch.entries.data();
   for (size_t i = 0; i < waiting_counts_.size(); ++i) {
     ibv_recv_wr& work = scratch.receives[i];
     work.wr_id = ReceiveName(tag_);
-    work.num_sge = static_cast<int>(waiting_counts_[i]);
+    work.num_sge = static_cast<int>(WriteDown(from, waiting_counts_[i]));
+    from += waiting_counts_[i];
     work.sg_list = entry;
     entry += work.num_sge;
     work.next = i + 1 < waiting_counts_.size() ? &scratch.receives[i + 1] : nullptr;

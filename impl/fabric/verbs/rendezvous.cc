@@ -9,6 +9,7 @@
 
 #include "impl/base/status.h"
 #include "impl/fabric/socket_address.h"
+#include "impl/fabric/verbs/manager_error.h"
 
 namespace esdp::fabric::verbs {
 namespace {
@@ -19,28 +20,6 @@ constexpr int kRejectedByConsumer = 28;
 
 // How long the connecting side may take to say that it has our answer.
 constexpr Duration kAnswerWait = std::chrono::seconds(5);
-
-bool IsAny(const Address& address) {
-  return address.port == 0 && std::all_of(address.bytes.begin(), address.bytes.end(),
-                                          [](uint8_t byte) { return byte == 0; });
-}
-
-absl::Status FromErrno(const char* what) {
-  const std::string text = std::string(what) + ": " + strerror(errno);
-  switch (errno) {
-    case EADDRINUSE:
-      return MakeStatus(absl::StatusCode::kAlreadyExists, text);
-    case EADDRNOTAVAIL:
-    case ENODEV:
-    case EINVAL:
-      return MakeStatus(absl::StatusCode::kInvalidArgument, text);
-    case EACCES:
-    case EPERM:
-      return MakeStatus(absl::StatusCode::kPermissionDenied, text);
-    default:
-      return MakeStatus(absl::StatusCode::kResourceExhausted, text);
-  }
-}
 
 Cause CauseOfRejection(int status, bool iwarp) {
   if (iwarp) return status == -ECONNREFUSED ? Cause::kRefused : Cause::kRejected;
@@ -67,6 +46,7 @@ absl::Status Rendezvous::Open() {
 Rendezvous::~Rendezvous() {
   listeners_.ForEach([&](uint64_t, Listener& each) { commons_.calls().destroy_id(each.id); });
   requests_.ForEach([&](uint64_t, Request& each) { commons_.calls().destroy_id(each.id); });
+  for (const auto& [queue_pair, id] : reserved_) commons_.calls().destroy_id(id);
   for (const auto& [queue_pair, attempt] : attempts_) {
     if (!attempt.adopted) commons_.calls().destroy_id(attempt.id);
   }
@@ -83,12 +63,12 @@ void Rendezvous::Discard(rdma_cm_id* id) {
 absl::StatusOr<ListenerId> Rendezvous::Listen(const Address& address, int backlog) {
   rdma_cm_id* id = nullptr;
   const Calls& calls = commons_.calls();
-  if (calls.create_id(channel_, &id, nullptr, RDMA_PS_TCP) != 0) {
-    return FromErrno("no id of the connection manager");
+  if (calls.create_id(channel_, &id, nullptr, port_space_) != 0) {
+    return ManagerError("no id of the connection manager");
   }
   SocketAddress system = ToSystem(address);
   if (calls.bind_address(id, system.pointer()) != 0 || calls.listen(id, backlog) != 0) {
-    absl::Status status = FromErrno("cannot listen there");
+    absl::Status status = ManagerError("cannot listen on " + ToString(address));
     calls.destroy_id(id);
     return status;
   }
@@ -177,7 +157,7 @@ absl::Status Rendezvous::Accept(RequestId id, QueuePairId queue_pair, ConstBytes
   parameters.responder_resources = static_cast<uint8_t>(attempt.responder_resources);
   parameters.rnr_retry_count = 7;
   rdma_cm_id* const cm_id = attempt.id;
-  attempts_.emplace(queue_pair, std::move(attempt));
+  Add(queue_pair, std::move(attempt));
   if (commons_.calls().accept(cm_id, &parameters) != 0) {
     Fail(queue_pair, Cause::kPeerReset, std::string("cannot accept: ") + strerror(errno), {});
   }
@@ -196,114 +176,6 @@ absl::Status Rendezvous::Reject(RequestId id, ConstBytes private_data) {
   requests_.Erase(static_cast<uint64_t>(id));
   Discard(cm_id);
   return absl::OkStatus();
-}
-
-// --- connecting ---
-
-int Rendezvous::Milliseconds(Time deadline) const {
-  constexpr int kLongest = 60'000;
-  if (deadline == kTimeInfinite) return kLongest;
-  const auto left =
-      std::chrono::duration_cast<std::chrono::milliseconds>(deadline - commons_.clock->Now());
-  return static_cast<int>(std::clamp<int64_t>(left.count(), 1, kLongest));
-}
-
-absl::Status Rendezvous::Connect(QueuePairId id, const Address& local, const Address& peer,
-                                 ConstBytes private_data, Time deadline) {
-  if (private_data.size() > commons_.device->limits().private_data_max) {
-    return absl::OutOfRangeError("more private data than limits().private_data_max");
-  }
-  QueuePair& queue_pair = *queue_pairs_.Find(id);
-  Attempt attempt;
-  attempt.deadline = deadline;
-  attempt.initiator_depth = queue_pair.options().initiator_depth;
-  attempt.responder_resources = queue_pair.options().responder_resources;
-  attempt.private_data.assign(private_data.begin(), private_data.end());
-  const Calls& calls = commons_.calls();
-  if (calls.create_id(channel_, &attempt.id, nullptr, RDMA_PS_TCP) != 0) {
-    return FromErrno("no id of the connection manager");
-  }
-  SocketAddress from = ToSystem(local);
-  SocketAddress to = ToSystem(peer);
-  sockaddr* const source = IsAny(local) ? nullptr : from.pointer();
-  if (calls.resolve_address(attempt.id, source, to.pointer(), Milliseconds(deadline)) != 0) {
-    absl::Status status = FromErrno("the address cannot be resolved");
-    calls.destroy_id(attempt.id);
-    return status;
-  }
-  owners_[attempt.id] = Owner{Kind::kQueuePair, static_cast<uint64_t>(id)};
-  attempts_.emplace(id, std::move(attempt));
-  queue_pair.BeginStartup();
-  return absl::OkStatus();
-}
-
-void Rendezvous::OnAddress(QueuePairId id, Attempt& attempt) {
-  if (attempt.id->verbs != commons_.device->context()) {
-    const char* const other =
-        attempt.id->verbs == nullptr ? "no RDMA device" : attempt.id->verbs->device->name;
-    return Fail(id, Cause::kUnreachable,
-                std::string("the way to this address is through ") + other + ", not " +
-                    commons_.device->name(),
-                {});
-  }
-  if (commons_.calls().resolve_route(attempt.id, Milliseconds(attempt.deadline)) != 0) {
-    Fail(id, Cause::kUnreachable, std::string("no route: ") + strerror(errno), {});
-  }
-}
-
-void Rendezvous::OnRoute(QueuePairId id, Attempt& attempt) {
-  QueuePair& queue_pair = *queue_pairs_.Find(id);
-  if (const absl::Status status = queue_pair.Adopt(attempt.id); !status.ok()) {
-    return Fail(id, Cause::kDevice, std::string(FromAbsl(status.message())), {});
-  }
-  attempt.adopted = true;
-  queue_pairs_.OnAdopted(queue_pair, id);
-  rdma_conn_param parameters{};
-  parameters.private_data = attempt.private_data.data();
-  parameters.private_data_len = static_cast<uint8_t>(attempt.private_data.size());
-  parameters.initiator_depth = static_cast<uint8_t>(attempt.initiator_depth);
-  parameters.responder_resources = static_cast<uint8_t>(attempt.responder_resources);
-  parameters.retry_count = 7;
-  parameters.rnr_retry_count = 7;
-  if (commons_.calls().connect(attempt.id, &parameters) != 0) {
-    Fail(id, Cause::kUnreachable, std::string("cannot connect: ") + strerror(errno), {});
-  }
-}
-
-void Rendezvous::OnEstablished(QueuePairId id, Attempt& attempt, const Told& told) {
-  QueuePair::Agreed agreed;
-  agreed.local = FromSystem(rdma_get_local_addr(attempt.id));
-  agreed.peer = FromSystem(rdma_get_peer_addr(attempt.id));
-  agreed.initiator_depth = attempt.initiator_depth;
-  agreed.responder_resources = attempt.responder_resources;
-  if (!attempt.accepts) {
-    agreed.initiator_depth = std::min(agreed.initiator_depth, told.initiator_depth);
-    agreed.responder_resources = std::min(agreed.responder_resources, told.responder_resources);
-  }
-  const bool accepts = attempt.accepts;
-  attempts_.erase(id);
-  queue_pairs_.Find(id)->Establish(agreed, accepts ? ConstBytes{} : ConstBytes(told.private_data));
-}
-
-void Rendezvous::Fail(QueuePairId id, Cause cause, std::string detail, ConstBytes private_data) {
-  const auto found = attempts_.find(id);
-  if (found == attempts_.end()) return;
-  const Attempt attempt = std::move(found->second);
-  attempts_.erase(found);
-  owners_.erase(attempt.id);
-  QueuePair* const queue_pair = queue_pairs_.Find(id);
-  if (queue_pair != nullptr) queue_pair->FailStartup(cause, std::move(detail), private_data);
-  if (!attempt.adopted) commons_.calls().destroy_id(attempt.id);
-}
-
-void Rendezvous::GiveUp(QueuePairId id) {
-  if (const auto found = attempts_.find(id); found != attempts_.end()) {
-    if (!found->second.adopted) commons_.calls().destroy_id(found->second.id);
-    attempts_.erase(found);
-  }
-  absl::erase_if(owners_, [id](const auto& each) {
-    return each.second.kind == Kind::kQueuePair && each.second.handle == static_cast<uint64_t>(id);
-  });
 }
 
 // --- events ---
@@ -378,20 +250,6 @@ void Rendezvous::OnAttempt(QueuePairId id, const Told& told) {
     default:
       return;
   }
-}
-
-Time Rendezvous::NextDeadline() const {
-  Time next = kTimeInfinite;
-  for (const auto& [id, attempt] : attempts_) next = std::min(next, attempt.deadline);
-  return next;
-}
-
-void Rendezvous::OnDeadlines(Time now) {
-  std::vector<QueuePairId> late;
-  for (const auto& [id, attempt] : attempts_) {
-    if (attempt.deadline <= now) late.push_back(id);
-  }
-  for (const QueuePairId id : late) Fail(id, Cause::kTimedOut, "the peer did not answer", {});
 }
 
 }  // namespace esdp::fabric::verbs

@@ -37,8 +37,8 @@ class QueuePairs {
 //   Errors:   those of the port.
 class Rendezvous {
  public:
-  Rendezvous(Commons& commons, QueuePairs& queue_pairs)
-      : commons_(commons), queue_pairs_(queue_pairs) {}
+  Rendezvous(Commons& commons, QueuePairs& queue_pairs, rdma_port_space port_space)
+      : commons_(commons), queue_pairs_(queue_pairs), port_space_(port_space) {}
   ~Rendezvous();
   Rendezvous(const Rendezvous&) = delete;
   Rendezvous& operator=(const Rendezvous&) = delete;
@@ -50,6 +50,7 @@ class Rendezvous {
   absl::StatusOr<Address> ListenerAddress(ListenerId id) const;
   absl::Status StopListening(ListenerId id);
 
+  absl::StatusOr<Address> Reserve(QueuePairId id, const Address& local);
   absl::Status Connect(QueuePairId id, const Address& local, const Address& peer,
                        ConstBytes private_data, Time deadline);
   absl::Status Accept(RequestId id, QueuePairId queue_pair, ConstBytes private_data);
@@ -67,7 +68,8 @@ class Rendezvous {
     Believe(*told);
     return true;
   }
-  Time NextDeadline() const;
+  // Not after the first deadline of an attempt; one that is over may still count.
+  Time next_deadline() const { return next_deadline_; }
   void OnDeadlines(Time now);
 
  private:
@@ -116,13 +118,17 @@ class Rendezvous {
   void Fail(QueuePairId id, Cause cause, std::string detail, ConstBytes private_data);
   void Discard(rdma_cm_id* id);
   int Milliseconds(Time deadline) const;
+  void Add(QueuePairId id, Attempt attempt);
 
   Commons& commons_;
   QueuePairs& queue_pairs_;
+  const rdma_port_space port_space_;
   rdma_event_channel* channel_ = nullptr;
   HandleTable<Listener> listeners_;
   HandleTable<Request> requests_;
+  absl::flat_hash_map<QueuePairId, rdma_cm_id*> reserved_;  // bound, for a Connect to come
   absl::flat_hash_map<QueuePairId, Attempt> attempts_;
+  Time next_deadline_ = kTimeInfinite;
   absl::flat_hash_map<rdma_cm_id*, Owner> owners_;
 };
 

@@ -22,6 +22,10 @@ namespace esdp::fabric::verbs {
 namespace {
 
 constexpr size_t kCompletionsAtOnce = 32;
+constexpr uint32_t kIdlePollsForALook = 8;
+
+// What makes the fabric's descriptor readable.
+enum Source : uint32_t { kSignal, kChannel, kManager, kDevice, kSources };
 
 absl::Status UnknownQueuePair() {
   return absl::NotFoundError("no such queue pair: it was never created here, or is destroyed");
@@ -33,8 +37,8 @@ absl::Status AlreadyUsed() {
 
 class VerbsFabric final : public Fabric, private QueuePairs {
  public:
-  explicit VerbsFabric(std::unique_ptr<Device> device)
-      : commons_(std::move(device)), rendezvous_(commons_, *this) {}
+  VerbsFabric(std::unique_ptr<Device> device, rdma_port_space port_space)
+      : commons_(std::move(device)), rendezvous_(commons_, *this, port_space) {}
   ~VerbsFabric() override;
 
   absl::Status Open();
@@ -74,6 +78,7 @@ class VerbsFabric final : public Fabric, private QueuePairs {
   absl::Status StopListening(ListenerId listener) override {
     return rendezvous_.StopListening(listener);
   }
+  absl::StatusOr<Address> ReserveAddress(QueuePairId id, const Address& local) override;
   absl::Status Connect(QueuePairId id, const Address& local, const Address& peer,
                        ConstBytes private_data, Time deadline) override;
   absl::Status Accept(RequestId request, QueuePairId id, ConstBytes private_data) override;
@@ -114,6 +119,7 @@ class VerbsFabric final : public Fabric, private QueuePairs {
   int all_fd_ = -1;     // an epoll descriptor over the device's, the manager's and ours
   int signal_fd_ = -1;  // readable while something waits to be polled
   bool signalled_ = false;
+  uint32_t idle_polls_ = 0;
 };
 
 absl::Status VerbsFabric::Open() {
@@ -121,11 +127,12 @@ absl::Status VerbsFabric::Open() {
   ESDP_RETURN_IF_ERROR(rendezvous_.Open());
   all_fd_ = epoll_create1(EPOLL_CLOEXEC);
   signal_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  for (const int fd : {signal_fd_, commons_.completion_queues.fd(), rendezvous_.fd(),
-                       commons_.device->context()->async_fd}) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    if (epoll_ctl(all_fd_, EPOLL_CTL_ADD, fd, &event) != 0) {
+  const std::array<int, kSources> sources = {signal_fd_, commons_.completion_queues.fd(),
+                                             rendezvous_.fd(),
+                                             commons_.device->context()->async_fd};
+  for (uint32_t i = 0; i < kSources; ++i) {
+    epoll_event event{.events = EPOLLIN, .data = {.u32 = i}};
+    if (epoll_ctl(all_fd_, EPOLL_CTL_ADD, sources[i], &event) != 0) {
       return MakeStatus(absl::StatusCode::kResourceExhausted,
                         std::string("no descriptor to wait on: ") + strerror(errno));
     }
@@ -183,6 +190,13 @@ absl::Status VerbsFabric::DestroyQueuePair(QueuePairId id) {
       [id](const RendezvousEvent& event) { return event.queue_pair == id; });
   queue_pairs_.Erase(static_cast<uint64_t>(id));
   return absl::OkStatus();
+}
+
+absl::StatusOr<Address> VerbsFabric::ReserveAddress(QueuePairId id, const Address& local) {
+  const QueuePair* queue_pair = Find(id);
+  if (queue_pair == nullptr) return UnknownQueuePair();
+  if (!queue_pair->IsUnused()) return AlreadyUsed();
+  return rendezvous_.Reserve(id, local);
 }
 
 absl::Status VerbsFabric::Connect(QueuePairId id, const Address& local, const Address& peer,
@@ -243,8 +257,11 @@ bool VerbsFabric::PollDevice() {
 
 void VerbsFabric::Progress() {
   (void)PollDevice();
-  if (!commons_.outbox.HasCompletions()) {
-    Look();
+  if (commons_.outbox.HasCompletions()) {
+    idle_polls_ = 0;
+  } else {
+    // Who spins asks often, and each look is a system call.
+    if (idle_polls_++ % kIdlePollsForALook == 0) Look();
     // What came between the last poll and the wish to be told of arrivals tells nobody.
     if (!commons_.completion_queues.armed()) {
       commons_.completion_queues.Arm();
@@ -272,6 +289,15 @@ void VerbsFabric::LookAtDevice() {
 // The device's own word on a queue pair comes before the manager's, which only knows that it is
 // over.
 void VerbsFabric::Look() {
+  std::array<epoll_event, kSources> ready{};
+  const int count = epoll_wait(all_fd_, ready.data(), static_cast<int>(ready.size()), 0);
+  bool told = false;
+  for (int i = 0; i < count; ++i) {
+    const uint32_t source = ready[static_cast<size_t>(i)].data.u32;
+    if (source == kChannel) commons_.completion_queues.TakeNotice();
+    told = told || source == kManager || source == kDevice;
+  }
+  if (!told) return;
   const auto device_first = [this] {
     LookAtDevice();
     while (PollDevice()) {
@@ -283,20 +309,18 @@ void VerbsFabric::Look() {
 }
 
 Time VerbsFabric::NextDeadline() const {
-  Time next = rendezvous_.NextDeadline();
-  auto& queue_pairs = const_cast<VerbsFabric*>(this)->queue_pairs_;
-  queue_pairs.ForEach([&](uint64_t, const std::unique_ptr<QueuePair>& each) {
-    next = std::min(next, each->flush_deadline());
-  });
-  return next;
+  const Time flush = commons_.flushes.empty() ? kTimeInfinite : commons_.flushes.front().deadline;
+  return std::min(rendezvous_.next_deadline(), flush);
 }
 
 void VerbsFabric::RunDeadlines() {
+  if (NextDeadline() == kTimeInfinite) return;
   const Time now = Now();
   rendezvous_.OnDeadlines(now);
-  queue_pairs_.ForEach([&](uint64_t, const std::unique_ptr<QueuePair>& each) {
-    if (each->flush_deadline() <= now) each->OnFlushDeadline();
-  });
+  while (!commons_.flushes.empty() && commons_.flushes.front().deadline <= now) {
+    QueuePair* const queue_pair = Find(commons_.flushes.TakeFront().queue_pair);
+    if (queue_pair != nullptr && queue_pair->flush_deadline() <= now) queue_pair->OnFlushDeadline();
+  }
 }
 
 void VerbsFabric::Signal() {
@@ -316,7 +340,11 @@ void VerbsFabric::Signal() {
 absl::StatusOr<std::unique_ptr<Fabric>> MakeVerbsFabric(const VerbsOptions& options) {
   const Calls& calls = options.calls == nullptr ? LibraryCalls() : *options.calls;
   ESDP_ASSIGN_OR_RETURN(std::unique_ptr<Device> device, Device::Open(calls, options.device));
-  auto fabric = std::make_unique<VerbsFabric>(std::move(device));
+  if (options.infiniband_port_space && device->is_iwarp()) {
+    return absl::InvalidArgumentError("iWARP has no port space of InfiniBand");
+  }
+  auto fabric = std::make_unique<VerbsFabric>(
+      std::move(device), options.infiniband_port_space ? RDMA_PS_IB : RDMA_PS_TCP);
   ESDP_RETURN_IF_ERROR(fabric->Open());
   return std::unique_ptr<Fabric>(std::move(fabric));
 }

@@ -11,7 +11,10 @@
 namespace esdp::fabric::verbs {
 
 struct VerbsOptions {
-  std::string device;            // as ibv_devices prints it; empty: the first with an active port
+  std::string device;  // as ibv_devices prints it; empty: the first with an active port
+  // Meet in the connection manager's port space of InfiniBand and not in that of TCP: connection
+  // profile C, which stock tshark takes for SDP. Not on iWARP.
+  bool infiniband_port_space = false;
   const Calls* calls = nullptr;  // null: the libraries
 };
 

@@ -1,9 +1,14 @@
 // The RDMA device under the contract suite. ESDP_VERBS_HOSTS names, separated by spaces, the
-// device and an address of it, "rxe0=10.77.0.1"; without it there is nothing to test.
+// device and an address of it, "rxe0=10.77.0.1"; without it there is nothing to test. With
+// ESDP_VERBS_MEETS_QPIP the device is at one end, and qpip in this process at the other: two
+// implementations of iWARP that know nothing of each other.
 
 #include <cstdlib>
+#include <functional>
+#include <memory>
 #include <sstream>
 
+#include "impl/fabric/qpip/qpip_fabric.h"
 #include "impl/fabric/verbs/verbs_fabric.h"
 #include "tests/fabric/contract_harness.h"
 
@@ -22,6 +27,17 @@ Address ParseIpv4(const std::string& text) {
   return address;
 }
 
+using Maker = std::function<std::unique_ptr<Fabric>()>;
+
+ContractVariant VariantOf(const std::string& name, const Address& host, const Maker& one,
+                          const Maker& two) {
+  ContractVariant variant;
+  variant.name = name;
+  variant.host = host;
+  variant.make = [one, two] { return std::pair(one(), two()); };
+  return variant;
+}
+
 }  // namespace
 
 std::vector<ContractVariant> ContractVariants() {
@@ -33,13 +49,15 @@ std::vector<ContractVariant> ContractVariants() {
     const size_t equals = host.find('=');
     verbs::VerbsOptions options;
     options.device = host.substr(0, equals);
-    ContractVariant variant;
-    variant.name = options.device;
-    variant.host = ParseIpv4(host.substr(equals + 1));
-    variant.make = [options] {
-      return std::pair(*verbs::MakeVerbsFabric(options), *verbs::MakeVerbsFabric(options));
-    };
-    variants.push_back(variant);
+    const auto device = [options] { return *verbs::MakeVerbsFabric(options); };
+    const auto qpip = [] { return *qpip::MakeQpipFabric({}); };
+    const Address address = ParseIpv4(host.substr(equals + 1));
+    if (std::getenv("ESDP_VERBS_MEETS_QPIP") == nullptr) {
+      variants.push_back(VariantOf(options.device, address, device, device));
+    } else {
+      variants.push_back(VariantOf(options.device + "_calls_qpip", address, device, qpip));
+      variants.push_back(VariantOf("qpip_calls_" + options.device, address, qpip, device));
+    }
   }
   return variants;
 }

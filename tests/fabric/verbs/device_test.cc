@@ -146,7 +146,7 @@ TEST_F(DeviceTest, AnIwarpDeviceReadsIntoOneEntryAndItsInitiatorSpeaksFirst) {
   const Limits limits = (*Open())->limits();
   EXPECT_EQ(limits.read_scatter_gather_max, 1u);
   EXPECT_TRUE(limits.initiator_speaks_first);
-  EXPECT_TRUE(limits.tells_why);
+  EXPECT_FALSE(limits.tells_why);
   EXPECT_EQ(limits.private_data_max, 251u);
 }
 

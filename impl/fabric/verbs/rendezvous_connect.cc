@@ -1,0 +1,185 @@
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "impl/base/status.h"
+#include "impl/fabric/socket_address.h"
+#include "impl/fabric/verbs/manager_error.h"
+#include "impl/fabric/verbs/rendezvous.h"
+
+// Connection attempts of ours, from the address to the established connection or its failure.
+
+namespace esdp::fabric::verbs {
+namespace {
+
+bool IsAny(const Address& address) {
+  return address.port == 0 && std::all_of(address.bytes.begin(), address.bytes.end(),
+                                          [](uint8_t byte) { return byte == 0; });
+}
+
+// siw opens its TCP connection within the call.
+Cause CauseOfConnect(int error) {
+  if (error == ECONNREFUSED || error == ECONNRESET) return Cause::kRefused;
+  return error == ETIMEDOUT ? Cause::kTimedOut : Cause::kUnreachable;
+}
+
+}  // namespace
+
+// --- connecting ---
+
+int Rendezvous::Milliseconds(Time deadline) const {
+  constexpr int kLongest = 60'000;
+  if (deadline == kTimeInfinite) return kLongest;
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(deadline - commons_.clock->Now());
+  return static_cast<int>(std::clamp<int64_t>(left.count(), 1, kLongest));
+}
+
+absl::StatusOr<Address> Rendezvous::Reserve(QueuePairId id, const Address& local) {
+  if (reserved_.contains(id)) {
+    return absl::FailedPreconditionError("the queue pair has an address: connect it");
+  }
+  rdma_cm_id* made = nullptr;
+  const Calls& calls = commons_.calls();
+  if (calls.create_id(channel_, &made, nullptr, port_space_) != 0) {
+    return ManagerError("no id of the connection manager");
+  }
+  SocketAddress system = ToSystem(local);
+  if (calls.bind_address(made, system.pointer()) != 0) {
+    absl::Status status = ManagerError("cannot connect from " + ToString(local));
+    calls.destroy_id(made);
+    return status;
+  }
+  reserved_.emplace(id, made);
+  return FromSystem(rdma_get_local_addr(made));
+}
+
+absl::Status Rendezvous::Connect(QueuePairId id, const Address& local, const Address& peer,
+                                 ConstBytes private_data, Time deadline) {
+  if (private_data.size() > commons_.device->limits().private_data_max) {
+    return absl::OutOfRangeError("more private data than limits().private_data_max");
+  }
+  QueuePair& queue_pair = *queue_pairs_.Find(id);
+  Attempt attempt;
+  attempt.deadline = deadline;
+  attempt.initiator_depth = queue_pair.options().initiator_depth;
+  attempt.responder_resources = queue_pair.options().responder_resources;
+  attempt.private_data.assign(private_data.begin(), private_data.end());
+  const auto reserved = reserved_.find(id);
+  const bool is_bound = reserved != reserved_.end();
+  const Calls& calls = commons_.calls();
+  if (is_bound) {
+    attempt.id = reserved->second;
+    reserved_.erase(reserved);
+  } else if (calls.create_id(channel_, &attempt.id, nullptr, port_space_) != 0) {
+    return ManagerError("no id of the connection manager");
+  }
+  SocketAddress from = ToSystem(local);
+  SocketAddress to = ToSystem(peer);
+  sockaddr* const source = is_bound || IsAny(local) ? nullptr : from.pointer();
+  if (calls.resolve_address(attempt.id, source, to.pointer(), Milliseconds(deadline)) != 0) {
+    absl::Status status = ManagerError("no way to " + ToString(peer));
+    calls.destroy_id(attempt.id);
+    return status;
+  }
+  owners_[attempt.id] = Owner{Kind::kQueuePair, static_cast<uint64_t>(id)};
+  Add(id, std::move(attempt));
+  queue_pair.BeginStartup();
+  return absl::OkStatus();
+}
+
+void Rendezvous::OnAddress(QueuePairId id, Attempt& attempt) {
+  if (attempt.id->verbs != commons_.device->context()) {
+    const char* const other =
+        attempt.id->verbs == nullptr ? "no RDMA device" : attempt.id->verbs->device->name;
+    return Fail(id, Cause::kUnreachable,
+                std::string("the way to this address is through ") + other + ", not " +
+                    commons_.device->name(),
+                {});
+  }
+  if (commons_.calls().resolve_route(attempt.id, Milliseconds(attempt.deadline)) != 0) {
+    Fail(id, Cause::kUnreachable, std::string("no route: ") + strerror(errno), {});
+  }
+}
+
+void Rendezvous::OnRoute(QueuePairId id, Attempt& attempt) {
+  QueuePair& queue_pair = *queue_pairs_.Find(id);
+  if (const absl::Status status = queue_pair.Adopt(attempt.id); !status.ok()) {
+    return Fail(id, Cause::kDevice, std::string(FromAbsl(status.message())), {});
+  }
+  attempt.adopted = true;
+  queue_pairs_.OnAdopted(queue_pair, id);
+  rdma_conn_param parameters{};
+  parameters.private_data = attempt.private_data.data();
+  parameters.private_data_len = static_cast<uint8_t>(attempt.private_data.size());
+  parameters.initiator_depth = static_cast<uint8_t>(attempt.initiator_depth);
+  parameters.responder_resources = static_cast<uint8_t>(attempt.responder_resources);
+  parameters.retry_count = 7;
+  parameters.rnr_retry_count = 7;
+  if (commons_.calls().connect(attempt.id, &parameters) != 0) {
+    const int error = errno;
+    Fail(id, CauseOfConnect(error), std::string("cannot connect: ") + strerror(error), {});
+  }
+}
+
+void Rendezvous::OnEstablished(QueuePairId id, Attempt& attempt, const Told& told) {
+  QueuePair::Agreed agreed;
+  agreed.local = FromSystem(rdma_get_local_addr(attempt.id));
+  agreed.peer = FromSystem(rdma_get_peer_addr(attempt.id));
+  agreed.initiator_depth = attempt.initiator_depth;
+  agreed.responder_resources = attempt.responder_resources;
+  if (!attempt.accepts) {
+    agreed.initiator_depth = std::min(agreed.initiator_depth, told.initiator_depth);
+    agreed.responder_resources = std::min(agreed.responder_resources, told.responder_resources);
+  }
+  const bool accepts = attempt.accepts;
+  attempts_.erase(id);
+  queue_pairs_.Find(id)->Establish(agreed, accepts ? ConstBytes{} : ConstBytes(told.private_data));
+}
+
+void Rendezvous::Fail(QueuePairId id, Cause cause, std::string detail, ConstBytes private_data) {
+  const auto found = attempts_.find(id);
+  if (found == attempts_.end()) return;
+  const Attempt attempt = std::move(found->second);
+  attempts_.erase(found);
+  owners_.erase(attempt.id);
+  QueuePair* const queue_pair = queue_pairs_.Find(id);
+  if (queue_pair != nullptr) queue_pair->FailStartup(cause, std::move(detail), private_data);
+  if (!attempt.adopted) commons_.calls().destroy_id(attempt.id);
+}
+
+void Rendezvous::GiveUp(QueuePairId id) {
+  if (const auto found = reserved_.find(id); found != reserved_.end()) {
+    commons_.calls().destroy_id(found->second);
+    reserved_.erase(found);
+  }
+  if (const auto found = attempts_.find(id); found != attempts_.end()) {
+    if (!found->second.adopted) commons_.calls().destroy_id(found->second.id);
+    attempts_.erase(found);
+  }
+  absl::erase_if(owners_, [id](const auto& each) {
+    return each.second.kind == Kind::kQueuePair && each.second.handle == static_cast<uint64_t>(id);
+  });
+}
+
+void Rendezvous::Add(QueuePairId id, Attempt attempt) {
+  next_deadline_ = std::min(next_deadline_, attempt.deadline);
+  attempts_.emplace(id, std::move(attempt));
+}
+
+void Rendezvous::OnDeadlines(Time now) {
+  if (now < next_deadline_) return;
+  std::vector<QueuePairId> late;
+  next_deadline_ = kTimeInfinite;
+  for (const auto& [id, attempt] : attempts_) {
+    if (attempt.deadline <= now) {
+      late.push_back(id);
+    } else {
+      next_deadline_ = std::min(next_deadline_, attempt.deadline);
+    }
+  }
+  for (const QueuePairId id : late) Fail(id, Cause::kTimedOut, "the peer did not answer", {});
+}
+
+}  // namespace esdp::fabric::verbs
