@@ -4,8 +4,8 @@
     tests/report.py FOLDER
 
 FOLDER holds for each phase PHASE.code, the exit code of what ran, and either PHASE.events.json, what Bazel tells about
-its build, or PHASE.log, with lines that begin with PASS or FAIL. What failed to build, crashed or ran out of time
-counts as failed; so does a phase in which nothing ran.
+its build, or PHASE.log, with lines that begin with PASS, FAIL or SKIP. What failed to build, crashed or ran out of time
+counts as failed; so does a phase in which nothing ran and which does not say why.
 """
 
 import glob
@@ -87,6 +87,8 @@ def count_log(path, count):
                 count.passed += 1
             elif line.startswith("FAIL "):
                 count.failed.append(line[5:].strip())
+            elif line.startswith("SKIP "):
+                count.skipped.append(line[5:].strip())
 
 
 def count_phase(folder, phase):
@@ -101,7 +103,7 @@ def count_phase(folder, phase):
         code = int(file.read())
     if code != 0 and not count.failed:
         count.failed.append(f"{phase} (ended with code {code})")
-    if not count.passed and not count.failed:
+    if not count.passed and not count.failed and not count.skipped:
         count.failed.append(f"{phase} (nothing ran)")
     return count
 

@@ -74,6 +74,12 @@ class ReportTest(unittest.TestCase):
     def test_a_phase_in_which_nothing_ran_is_a_failure(self):
         self.assertEqual(self.last_line([], 0), ("0 passed, 1 failed", 1))
 
+    def test_a_phase_that_says_why_it_cannot_run_counts_as_neither(self):
+        self.write("guest.log", "SKIP guest: qemu cannot be installed\n")
+        self.write("guest.code", "0")
+        events = [self.result("//t:a", "PASSED", PASSING)]
+        self.assertEqual(self.last_line(events, 0), ("1 passed, 0 failed", 0))
+
     def test_lines_of_a_log_are_counted_where_bazel_had_no_part(self):
         self.write("tidy.log", "PASS one\nnoise PASS\nFAIL two\n  detail\n")
         self.write("tidy.code", "1")

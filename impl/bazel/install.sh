@@ -32,17 +32,24 @@ esdp_test_packages=(
   valgrind
 )
 
-# What the guest with RDMA devices needs (tests/guest).
+# What the guest with RDMA devices needs (tests/guest); headers, source and make for siw, which Debian's kernel comes
+# without.
 esdp_guest_packages=(
   busybox-static
   cpio
   ibverbs-utils
   iproute2
   kmod
+  linux-headers-amd64
   linux-image-amd64
+  linux-source-6.1
+  make
+  perftest
   qemu-system-x86
   rdma-core
   rdmacm-utils
+  tshark
+  xz-utils
 )
 
 esdp_say() { printf '== %s\n' "$*"; }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Boots Debian's kernel under qemu, with this machine's files read-only as its own, and runs inside.sh of a folder there.
 #
-#   tests/guest/boot.sh FOLDER     FOLDER is shared with the guest, as /tmp/shared
+#   tests/guest/boot.sh FOLDER     FOLDER is shared with the guest, as /tmp/shared; its siw.ko is loaded where it is there
 #
 # The console goes to standard output. No acceleration: it works wherever qemu does.
 set -eu -o pipefail
@@ -14,9 +14,11 @@ work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work"/{bin,modules,proc,sys,dev,host}
 cp /bin/busybox "$work/bin/"
-for module in virtio_pci 9pnet_virtio 9p veth crc32_generic ib_uverbs rdma_ucm rdma_rxe; do
+modules=(virtio_pci 9pnet_virtio 9p veth crc32_generic libcrc32c ib_uverbs ib_umad rdma_ucm rdma_rxe)
+for module in "${modules[@]}"; do
   modprobe -S "$version" --show-depends "$module" 2>/dev/null | awk '$1 == "insmod" { print $2 }'
 done | awk '!seen[$0]++' >"$work/list"
+[ ! -f "$shared/siw.ko" ] || echo "$shared/siw.ko" >>"$work/list"
 while read -r file; do
   cp "$file" "$work/modules/"
   basename "$file" >>"$work/order"

@@ -1,46 +1,199 @@
 #!/bin/bash
-# Runs in the guest. Prints PASS or FAIL for each test; what programs print goes to logs in the shared folder.
+# Runs in the guest. Prints PASS or FAIL for each test; what programs print goes to logs in the shared folder, which says
+# in the file `steps` what to do:
+#
+#   DEVICE STEP [FILTER]      on rxe or siw: check, contract, perf, sockets, death, memlock, down, figures (FILTER: how many
+#                             pairs); on rxe: capture; on siw: meet;
+#                             shell (FILTER: a command), to find out
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp
 shared=/tmp/shared
-address=10.77.0.1
+declare -A name=([rxe]=rxe0 [siw]=siw0) address=([rxe]=10.77.0.1 [siw]=10.78.0.1)
 exec >/dev/console 2>&1
+cd /tmp || exit
 
 verdict() { # NAME CODE
   if [ "$2" -eq 0 ]; then echo "PASS guest.$1"; else echo "FAIL guest.$1"; fi
 }
 
-ulimit -l unlimited
-ip link set lo up
-ip link add veth0 mtu 9000 type veth peer name veth1 mtu 9000
-ip address add $address/24 dev veth0
-ip link set veth0 up
-ip link set veth1 up
-rdma link add rxe0 type rxe netdev veth0
+# Both ends of what is tested use one device: its traffic never leaves it.
+lay_out() {
+  ulimit -l unlimited
+  ip link set lo up
+  local kind
+  for kind in rxe siw; do
+    [ "$kind" = rxe ] || [ -f $shared/siw.ko ] || continue
+    ip link add "v$kind" mtu 9000 type veth peer name "w$kind" mtu 9000
+    ip address add "${address[$kind]}/24" dev "v$kind"
+    ip link set "v$kind" up
+    ip link set "w$kind" up
+    rdma link add "${name[$kind]}" type "$kind" netdev "v$kind"
+  done
+}
 
-echo "== guest: the device itself"
-ibv_devinfo -d rxe0 >$shared/device.log 2>&1
-verdict rxe.device_is_there $?
-rping -s -a $address -C 10 >$shared/rping_server.log 2>&1 &
-sleep 1
-timeout 30 rping -c -a $address -C 10 -V >$shared/rping.log 2>&1
-verdict rxe.rping $?
+# The other end of rxe's cable gets a device of its own, so that there is traffic to look at: packets of one address of
+# this machine to the other go through the cable, where the kernel would keep them to itself.
+add_the_far_end() {
+  local switch number=9 pair
+  ip address add 10.77.0.2/24 dev wrxe
+  for switch in /proc/sys/net/ipv4/conf/*/accept_local; do echo 1 >"$switch"; done
+  for switch in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 0 >"$switch"; done
+  ip rule add pref 100 lookup local
+  ip rule del pref 0
+  for pair in "iif lo to 10.77.0.2" "iif lo from 10.77.0.2 to 10.77.0.1" "iif wrxe to 10.77.0.1" "iif vrxe to 10.77.0.2"; do
+    # shellcheck disable=SC2086
+    ip rule add pref $((++number)) $pair lookup 77
+  done
+  link_the_far_end
+  rdma link add rxe1 type rxe netdev wrxe
+}
 
-echo "== guest: the contract of the port on rxe"
-cd /tmp || exit
-ESDP_VERBS_HOSTS=rxe0=$address timeout 500 $shared/contract_verbs --gtest_color=no \
-  --gtest_filter="$(cat $shared/filter):-*Sentences*" >$shared/contract.log 2>&1
-code=$?
-sed -n -E 's#^\[       OK \] (On/)?([A-Za-z]+[.][A-Za-z]+)/rxe0.*#PASS guest.rxe.\2#p;
-  s#^\[  FAILED  \] (On/)?([A-Za-z]+[.][A-Za-z]+)/rxe0.*ms\)#FAIL guest.rxe.\2#p' $shared/contract.log
-verdict rxe.contract_ran_to_its_end $code
+link_the_far_end() { # also after a link was down, which takes routes and neighbours with it
+  ip route replace 10.77.0.2 dev vrxe src 10.77.0.1 table 77
+  ip route replace 10.77.0.1 dev wrxe src 10.77.0.2 table 77
+  ip neigh replace 10.77.0.2 lladdr "$(cat /sys/class/net/wrxe/address)" dev vrxe nud permanent
+  ip neigh replace 10.77.0.1 lladdr "$(cat /sys/class/net/vrxe/address)" dev wrxe nud permanent
+}
 
-echo "== guest: esdp_perf on rxe"
-for path in copy zcopy; do
-  $shared/esdp_perf --server --fabric verbs:rxe0 --listen $address --port 7471 --sessions 1 \
-    >$shared/perf_server_$path.log 2>&1 &
+# Runs a GoogleTest program over the device; its cases become lines.
+cases() { # DEVICE LOG SECONDS PROGRAM [OPTION...]
+  local device="$1" log="$shared/$1_$2.log" what="$2" seconds="$3" code
+  shift 3
+  ESDP_VERBS_HOSTS="${name[$device]}=${address[$device]}" timeout "$seconds" "$@" --gtest_color=no >"$log" 2>&1
+  code=$?
+  sed -n -E "s#^\[       OK \] (On/)?([A-Za-z]+[.][A-Za-z]+)(/[A-Za-z_0-9]+)?.*#PASS guest.$device.$what.\2\3#p;
+    s#^\[  FAILED  \] (On/)?([A-Za-z]+[.][A-Za-z]+)(/[A-Za-z_0-9]+)?.*ms\)#FAIL guest.$device.$what.\2\3#p" "$log"
+  verdict "$device.${what}_ran_to_its_end" $code
+}
+
+# One transfer of esdp_perf, every byte checked, between two fabrics.
+transfer() { # NAME SERVER'S_FABRIC CLIENT'S_FABRIC ADDRESS OPTION...
+  local what="$1" server="$2" client="$3" at="$4" code
+  shift 4
+  $shared/esdp_perf --server --fabric "$server" --listen "$at" --port 7471 --sessions 1 >"$shared/$what.server.log" 2>&1 &
   sleep 1
-  timeout 120 $shared/esdp_perf --connect $address --port 7471 --fabric verbs:rxe0 --path $path \
-    --size 256K --bytes 32M --verify >$shared/perf_$path.log 2>&1
-  verdict rxe.esdp_perf_$path $?
-  wait %% 2>/dev/null
-done
+  timeout 120 $shared/esdp_perf --connect "$at" --port 7471 --fabric "$client" "$@" --verify >"$shared/$what.log" 2>&1
+  code=$?
+  kill %% 2>/dev/null
+  wait
+  verdict "$what" $code
+}
+
+# Runs a server and a client; the client's end decides.
+both() { # NAME SERVER -- CLIENT
+  local what="$1" server=() code
+  shift
+  while [ "$1" != -- ]; do
+    server+=("$1")
+    shift
+  done
+  shift
+  "${server[@]}" >"$shared/$what.server.log" 2>&1 &
+  sleep 1
+  timeout 30 "$@" >"$shared/$what.log" 2>&1
+  code=$?
+  kill %% 2>/dev/null
+  wait
+  verdict "$what" $code
+}
+
+step_check() { # DEVICE
+  ibv_devinfo -d "${name[$1]}" >"$shared/$1_device.log" 2>&1
+  verdict "$1.device_is_there" $?
+  both "$1.rping" rping -s -a "${address[$1]}" -C 10 -- rping -c -a "${address[$1]}" -C 10 -V
+}
+
+step_contract() { cases "$1" contract 500 $shared/contract_verbs --gtest_filter="${2:-*}:-*Sentences*"; }
+step_sockets() { cases "$1" sockets 500 $shared/sockets_verbs --gtest_filter="${2:-*}:-*Sim*"; }
+step_death() { cases "$1" death 200 $shared/process_death_test --gtest_filter="${2:-*}"; }
+
+step_perf() { # DEVICE
+  local path
+  for path in copy zcopy; do
+    transfer "$1.esdp_perf_$path" "verbs:${name[$1]}" "verbs:${name[$1]}" "${address[$1]}" --path $path --size 256K --bytes 16M
+  done
+}
+
+# siw and qpip, two implementations of iWARP that know nothing of each other.
+step_meet() {
+  local at="${address[siw]}" path
+  ESDP_VERBS_MEETS_QPIP=1 cases siw contract_with_qpip 500 $shared/contract_verbs --gtest_filter="${2:-*}:-*Sentences*"
+  dumpcap -q -i lo -f "host $at and tcp" -w /tmp/iwarp.pcapng >"$shared/dumpcap_siw.log" 2>&1 &
+  local capture=$!
+  sleep 1
+  for path in copy zcopy; do
+    transfer "siw.serves_qpip_$path" verbs:siw0 qpip "$at" --path $path --size 256K --bytes 2M
+    transfer "siw.calls_qpip_$path" qpip verbs:siw0 "$at" --path $path --size 256K --bytes 2M
+  done
+  both siw.rping_serves_qpip rping -s -a "$at" -C 10 -p 7475 -- $shared/rping_qpip client "$at" 7475 10
+  both siw.rping_calls_qpip $shared/rping_qpip server "$at" 7476 10 -- rping -c -a "$at" -C 10 -V -p 7476
+  kill $capture
+  wait
+  cp /tmp/iwarp.pcapng $shared/
+}
+
+step_capture() {
+  add_the_far_end
+  dumpcap -q -i vrxe -f "udp port 4791" -w /tmp/roce.pcapng >"$shared/dumpcap_rxe.log" 2>&1 &
+  local capture=$! path
+  sleep 1
+  for path in copy zcopy; do
+    transfer "rxe.two_devices_$path" verbs:rxe1:ib verbs:rxe0:ib 10.77.0.2 --path $path --size 96K --bytes 3M
+  done
+  kill $capture
+  wait
+  cp /tmp/roce.pcapng $shared/
+}
+
+# A user who may lock little memory is told so, with the limit and the cure.
+step_memlock() { # DEVICE
+  local fabric="verbs:${name[$1]}" at="${address[$1]}" log="$shared/$1_memlock.log"
+  chmod 666 /dev/infiniband/*
+  $shared/esdp_perf --server --fabric "$fabric" --listen "$at" --port 7471 --sessions 1 >"$log.server" 2>&1 &
+  sleep 1
+  (
+    ulimit -l 64
+    timeout 30 setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all \
+      $shared/esdp_perf --connect "$at" --port 7471 --fabric "$fabric" --size 1M --bytes 4M >"$log" 2>&1
+  )
+  kill %% 2>/dev/null
+  wait
+  grep -q "RLIMIT_MEMLOCK.*65536 bytes" "$log"
+  verdict "$1.a_low_limit_of_locked_memory_is_named" $?
+}
+
+# A transfer whose link goes down ends at both ends, in bounded time and with a reason; another one works afterwards.
+step_down() { # DEVICE
+  local here="verbs:${name[$1]}" there="verbs:${name[$1]}" at="${address[$1]}" code
+  if [ "$1" = rxe ]; then
+    there=verbs:rxe1
+    at=10.77.0.2
+  fi
+  timeout 90 $shared/esdp_perf --server --fabric "$there" --listen "$at" --port 7471 --sessions 1 >"$shared/$1_down.server.log" 2>&1 &
+  sleep 1
+  timeout 90 $shared/esdp_perf --connect "$at" --port 7471 --fabric "$here" --path zcopy --size 256K --bytes 4G \
+    >"$shared/$1_down.log" 2>&1 &
+  local client=$!
+  sleep 4
+  ip link set "v$1" down
+  wait $client
+  code=$?
+  [ $code -ne 0 ] && [ $code -ne 124 ] && grep -q "esdp_perf: [A-Z]" "$shared/$1_down.log"
+  verdict "$1.a_link_that_goes_down_ends_the_transfer" $?
+  kill %1 2>/dev/null
+  wait
+  ip link set "v$1" up
+  [ "$1" != rxe ] || link_the_far_end
+  sleep 1
+  transfer "$1.works_after_the_link_is_back" "$there" "$here" "$at" --path zcopy --size 256K --bytes 1M
+}
+
+step_figures() { python3 $shared/figures.py "${name[$1]}" "${address[$1]}" "${2:-7}" 2>"$shared/$1_figures.log"; }
+
+step_shell() { bash -c "$2" >"$shared/$1_shell.log" 2>&1; }
+
+echo
+lay_out
+while read -r device step filter <&3; do
+  echo "== guest: $step on $device, $(cut -d. -f1 /proc/uptime) s after it booted"
+  "step_$step" "$device" "$filter"
+done 3<$shared/steps

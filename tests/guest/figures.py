@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Runs in the guest: our programs beside perftest's and rstream's on the same device, in turns, and prints a table.
+
+    figures.py DEVICE ADDRESS PAIRS
+
+Each pair is one run of each, ours first in every other pair. A ratio is the median of the pairs' ratios; the spread is the
+lowest and the highest of them. No ratio is a pass or a failure: an emulated machine says how programs on one device compare,
+in one run, on an idle host.
+"""
+
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+SHARED = "/tmp/shared"
+MIB = 1 << 20
+STARTUP = 1.5  # seconds a server gets to listen
+
+
+class Lost(Exception):
+    pass
+
+
+def run(server, client):
+    """What the client prints, and the seconds of processor that both took."""
+    before = os.times()
+    with subprocess.Popen(server, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as far:
+        time.sleep(STARTUP)
+        try:
+            near = subprocess.run(client, capture_output=True, text=True, timeout=90, check=False)
+        except subprocess.TimeoutExpired as late:
+            raise Lost(f"{client[0]} takes more than 90 s") from late
+        finally:
+            try:
+                far.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                far.kill()
+    if near.returncode != 0:
+        raise Lost(f"{' '.join(client)}: {near.stderr.strip() or near.stdout.strip()}")
+    after = os.times()
+    return near.stdout, after.children_user + after.children_system - before.children_user - before.children_system
+
+
+class Programs:
+    def __init__(self, device, address):
+        self.device, self.address = device, address
+
+    def esdp(self, *options):
+        perf = SHARED + "/esdp_perf"
+        fabric = ["--fabric", "verbs:" + self.device]
+        server = [perf, "--server", "--listen", self.address, "--port", "7481", "--sessions", "1", *fabric]
+        client = [perf, "--connect", self.address, "--port", "7481", "--json", "--quiet", *fabric, *options]
+        text, cpu = run(server, client)
+        return json.loads(text), cpu
+
+    def esdp_mbytes(self, *options):
+        return self.esdp(*options)[0]["bytes_per_second"] / 1e6
+
+    def perftest(self, tool, size, *options):
+        common = [tool, "-d", self.device, "-R", "-F", "-s", str(size), *options]
+        text, cpu = run(common, common + [self.address])
+        row = [line for line in text.splitlines() if re.match(rf"\s*{size}\s", line)][-1].split()
+        return row, cpu
+
+    def perftest_mbytes(self, tool, size, count):
+        return float(self.perftest(tool, size, "-n", str(count))[0][3]) * MIB / 1e6
+
+    def stream_mbytes(self, tool, size, count, *options):
+        common = [tool, "-S", str(size), "-C", str(count), "-I", "1", *options]
+        text, _ = run(common, common + ["-s", self.address])
+        row = text.strip().splitlines()[-1].split()
+        return float(row[-2].rstrip("Gb")) * 1e9 / 8 / 1e6 if row[-2] else 0.0
+
+    def send_latency(self):
+        return float(self.perftest("ib_send_lat", 64, "-n", "1000")[0][4])
+
+    def esdp_latency(self):
+        result = self.esdp("--mode", "latency", "--size", "64", "--seconds", "2", "--progress", "manual")[0]
+        return result["latency_us"]["p50"] / 2
+
+
+def rows(of):
+    """Name, ours, theirs, whether more is better."""
+    zcopy = ["--path", "zcopy", "--bytes", "48M"]
+    copy = ["--path", "copy", "--bytes", "32M"]
+    large = lambda: of.esdp_mbytes(*zcopy, "--size", "1M", "--depth", "8")
+    small = lambda: of.esdp_mbytes(*zcopy, "--size", "64K", "--depth", "8")
+    yield "B1 zcopy 1 MiB / ib_read_bw, MB/s", large, lambda: of.perftest_mbytes("ib_read_bw", MIB, 48)
+    yield ("B2 bcopy 64 KiB / ib_send_bw, MB/s", lambda: of.esdp_mbytes(*copy, "--size", "64K", "--depth", "8"),
+           lambda: of.perftest_mbytes("ib_send_bw", 65536, 512))
+    yield "B3 zcopy 1 MiB / ib_write_bw, MB/s", large, lambda: of.perftest_mbytes("ib_write_bw", MIB, 48)
+    yield "B4 zcopy 64 KiB / rstream -T a, MB/s", small, lambda: of.stream_mbytes("rstream", 65536, 256, "-T", "a")
+    yield "B4 zcopy 64 KiB / riostream, MB/s", small, lambda: of.stream_mbytes("riostream", 65536, 256)
+    yield "B5 zcopy 1 MiB / riostream, MB/s", large, lambda: of.stream_mbytes("riostream", MIB, 32)
+    yield "B6 64 bytes one way / ib_send_lat, us (less is better)", of.esdp_latency, of.send_latency
+    yield ("B7 zcopy 64 KiB, 8 outstanding / 1, MB/s", small,
+           lambda: of.esdp_mbytes("--path", "zcopy", "--bytes", "16M", "--size", "64K", "--depth", "1"))
+    yield ("B8 processor per MB, bcopy 64 KiB / ib_send_bw -e, ms (less is better)",
+           lambda: of.esdp(*copy, "--size", "64K", "--depth", "8")[1] * 1e3 / 33.6,
+           lambda: of.perftest("ib_send_bw", 65536, "-n", "512", "-e")[1] * 1e3 / 33.6)
+
+
+def main():
+    of = Programs(sys.argv[1], sys.argv[2])
+    pairs = int(sys.argv[3])
+    print(f"| on {sys.argv[1]}, {pairs} pairs | ours | theirs | ratio | lowest to highest |", flush=True)
+    print("|---|---|---|---|---|", flush=True)
+    for name, ours, theirs in rows(of):
+        mine, others = [], []
+        try:
+            for pair in range(pairs):
+                for which in ((ours, mine), (theirs, others)) if pair % 2 == 0 else ((theirs, others), (ours, mine)):
+                    which[1].append(which[0]())
+        except Lost as lost:
+            print(f"| {name} | {lost} | | | |", flush=True)
+            continue
+        ratios = [one / two for one, two in zip(mine, others)]
+        print(f"| {name} | {statistics.median(mine):.1f} | {statistics.median(others):.1f} | {statistics.median(ratios):.2f} | "
+              f"{min(ratios):.2f} to {max(ratios):.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
