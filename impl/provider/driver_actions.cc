@@ -46,9 +46,10 @@ void Driver::Act(Endpoint& endpoint, const sdp::StartConnect& action) {
   answers_.PushBack(sdp::ConnectFailed{});
 }
 
-// [R2.6.4] The peer compares the Hello's port with the transport's, so it has to be known now.
+// The peer compares the Hello's port with the transport's, so it has to be known now.
 absl::Status Driver::NameLocalPort(const Endpoint& endpoint, Address& local,
                                    sdp::wire::Message& hello) {
+  local.family = endpoint.peer.family;
   const absl::StatusOr<Address> reserved = fabric_.ReserveAddress(endpoint.queue_pair, local);
   if (absl::IsUnimplemented(reserved.status())) return absl::OkStatus();
   if (!reserved.ok()) return reserved.status();
