@@ -32,7 +32,7 @@ TEST(CopyWireTest, RequestsAndAnswersSurviveTheWire) {
 }
 
 TEST(CopyWireTest, ANameThatLeavesTheFolderIsNoRequest) {
-  for (const std::string name :
+  for (const std::string& name :
        {std::string(), std::string("."), std::string(".."), std::string("../x"),
         std::string("/etc/passwd"), std::string("a/b"), std::string(251, 'x')}) {
     Bytes record;
