@@ -17,6 +17,16 @@ esdp_build_packages=(
   python3
 )
 
+# What building the Python package needs beside that.
+esdp_python_packages=(
+  pybind11-dev
+  python3-dev
+  python3-pip
+  python3-setuptools
+  python3-venv
+  python3-wheel
+)
+
 # What the tests need beside that.
 esdp_test_packages=(
   clang-14
@@ -27,7 +37,12 @@ esdp_test_packages=(
   libclang-rt-14-dev
   lld-14
   man-db
+  mypy
   pkg-config
+  python3-hypothesis
+  python3-matplotlib
+  python3-numpy
+  python3-pytest
   universal-ctags
   valgrind
 )

@@ -37,3 +37,18 @@ def esdp_cc_binary(name, **kwargs):
 def esdp_cc_test(name, size = "small", **kwargs):
     """A GoogleTest program; its deps name @system//:gtest_main themselves."""
     native.cc_test(name = name, size = size, **_with_flags(kwargs))
+
+def esdp_python_test(name, data = [], tags = [], size = "medium", **kwargs):
+    """Tests in NAME.py for pytest; each case counts. The package esdp is there to import.
+
+    Under no sanitizer: the interpreter is Debian's own, and a module with a sanitizer's runtime does not load into it.
+    """
+    native.sh_test(
+        name = name,
+        size = size,
+        srcs = ["//tests/bindings/python:run_pytest.py"],
+        args = ["$(location %s.py)" % name],
+        data = [name + ".py", "//tests/bindings/python:support", "//bindings/python:esdp"] + data,
+        tags = ["plain_build_only"] + tags,
+        **kwargs
+    )

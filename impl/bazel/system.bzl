@@ -130,6 +130,31 @@ def _system_impl(ctx):
 
 _system_repository = repository_rule(implementation = _system_impl, local = True)
 
+# pybind11 with the headers of /usr/bin/python3, in a repository of its own: only who builds the binding needs the
+# packages. An extension names nothing to link: the interpreter that loads it has the symbols.
+_PYTHON = "/usr/include/python3.11"
+_PYTHON_HEADERS = {
+    "/usr/include/pybind11/pybind11.h": "pybind11-dev",
+    _PYTHON + "/Python.h": "python3-dev",
+}
+_PYBIND11 = """
+cc_library(
+    name = "pybind11",
+    hdrs = glob(["headers/**/*.h"]),
+    includes = ["headers"],
+    visibility = ["//visibility:public"],
+)
+"""
+
+def _python_impl(ctx):
+    for header, package in _PYTHON_HEADERS.items():
+        if not ctx.path(header).exists:
+            fail("%s is missing: apt-get install %s" % (header, package))
+    ctx.symlink(_PYTHON, "headers")
+    ctx.file("BUILD", _PYBIND11)
+
+_python_repository = repository_rule(implementation = _python_impl, local = True)
+
 def system_repositories():
     _stub_repository(name = "rules_cc", files = _native_rules("cc", _CC_RULES))
     _stub_repository(name = "rules_java", files = _native_rules("java", _JAVA_RULES))
@@ -137,3 +162,4 @@ def system_repositories():
     _stub_repository(name = "remote_coverage_tools", files = _COVERAGE)
     native.local_repository(name = "platforms", path = "/usr/share/bazel/platforms")
     _system_repository(name = "system")
+    _python_repository(name = "python")

@@ -29,6 +29,7 @@ MAY_USE = {
     "impl/sockets": ["api", "impl/base", "impl/provider"],
     "impl/assembly": None,  # everything
     "samples": [],
+    "bindings/python": [],
 }
 LIBRARY = re.compile(r"//(api|impl/[a-z/]+):([\w-]+)")
 
@@ -118,7 +119,7 @@ def main():
         libraries = workspace.libraries()
         complete = report("pure_rooms_are_proved_pure", unproved(workspace))
         rooms = {package for package, _ in libraries}
-        packages = [package for package in MAY_USE if package in rooms or package == "samples"]
+        packages = [package for package in MAY_USE if package in rooms or not package.startswith(("api", "impl"))]
         homeless = [f"//{room} is in no row of the table" for room in sorted(rooms - set(MAY_USE))]
         for package in packages:
             workspace.plant(package, [label for _, label in libraries])

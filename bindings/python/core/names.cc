@@ -1,0 +1,139 @@
+#include "bindings/python/core/names.h"
+
+#include <array>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "bindings/python/core/errors.h"
+
+namespace py = pybind11;
+
+namespace esdp::python {
+namespace {
+
+template <typename T>
+using Word = std::pair<std::string_view, T>;
+
+template <typename T, size_t N>
+T Find(const std::array<Word<T>, N>& words, const char* what, std::string_view wanted) {
+  for (const auto& [word, value] : words) {
+    if (word == wanted) return value;
+  }
+  std::string known;
+  for (const auto& [word, value] : words)
+    known += (known.empty() ? "'" : ", '") + std::string(word) + "'";
+  RaiseValueError(std::string(what) + " is '" + std::string(wanted) + "'; there are: " + known);
+}
+
+template <typename T, size_t N>
+std::string_view WordIn(const std::array<Word<T>, N>& words, T wanted) {
+  for (const auto& [word, value] : words) {
+    if (value == wanted) return word;
+  }
+  return "unknown";
+}
+
+constexpr std::array<Word<Exposure>, 3> kExposures = {{
+    {"per_operation", Exposure::kPerOperation},
+    {"region_key", Exposure::kRegionKey},
+    {"none", Exposure::kNone},
+}};
+constexpr std::array<Word<DeliveryMode>, 4> kModes = {{
+    {"automatic", DeliveryMode::kAutomatic},
+    {"buffered", DeliveryMode::kBuffered},
+    {"combined", DeliveryMode::kCombined},
+    {"pipelined", DeliveryMode::kPipelined},
+}};
+constexpr std::array<Word<DeadlinePolicy>, 2> kPolicies = {{
+    {"finish", DeadlinePolicy::kFinish},
+    {"abort_connection", DeadlinePolicy::kAbortConnection},
+}};
+
+}  // namespace
+
+CompleteAt CompleteAtFrom(std::string_view word) {
+  static constexpr std::array<Word<CompleteAt>, 2> kWords = {
+      {{"reusable", CompleteAt::kReusable}, {"delivered", CompleteAt::kDelivered}}};
+  return Find(kWords, "complete_at", word);
+}
+
+Path PathFrom(std::string_view word) {
+  static constexpr std::array<Word<Path>, 3> kWords = {
+      {{"threshold", Path::kByThreshold}, {"copy", Path::kCopy}, {"zero_copy", Path::kZeroCopy}}};
+  return Find(kWords, "path", word);
+}
+
+CloseMode CloseModeFrom(std::string_view word) {
+  static constexpr std::array<Word<CloseMode>, 2> kWords = {
+      {{"graceful", CloseMode::kGraceful}, {"abort", CloseMode::kAbort}}};
+  return Find(kWords, "mode", word);
+}
+
+Direction DirectionFrom(std::string_view word) {
+  static constexpr std::array<Word<Direction>, 3> kWords = {
+      {{"send", Direction::kSend}, {"receive", Direction::kReceive}, {"both", Direction::kBoth}}};
+  return Find(kWords, "direction", word);
+}
+
+Family FamilyFrom(std::string_view word) {
+  static constexpr std::array<Word<Family>, 2> kWords = {
+      {{"ipv4", Family::kIpv4}, {"ipv6", Family::kIpv6}}};
+  return Find(kWords, "family", word);
+}
+
+Exposure ExposureFrom(std::string_view word) { return Find(kExposures, "exposure", word); }
+
+Progress ProgressFrom(std::string_view word) {
+  static constexpr std::array<Word<Progress>, 2> kWords = {
+      {{"thread", Progress::kThread}, {"manual", Progress::kManual}}};
+  return Find(kWords, "progress", word);
+}
+
+WaitMode WaitModeFrom(std::string_view word) {
+  static constexpr std::array<Word<WaitMode>, 3> kWords = {{{"adaptive", WaitMode::kAdaptive},
+                                                            {"notify", WaitMode::kNotify},
+                                                            {"busy_poll", WaitMode::kBusyPoll}}};
+  return Find(kWords, "wait", word);
+}
+
+DeliveryMode DeliveryModeFrom(std::string_view word) { return Find(kModes, "mode", word); }
+
+DeadlinePolicy DeadlinePolicyFrom(std::string_view word) {
+  return Find(kPolicies, "deadline_policy", word);
+}
+
+std::string_view WordOf(Exposure exposure) { return WordIn(kExposures, exposure); }
+std::string_view WordOf(DeliveryMode mode) { return WordIn(kModes, mode); }
+std::string_view WordOf(DeadlinePolicy policy) { return WordIn(kPolicies, policy); }
+
+Address AddressFrom(py::handle address) {
+  if (py::isinstance<py::str>(address))
+    return Value(Address::Parse(Cast<std::string>(address, "a str")));
+  if (!py::isinstance<py::tuple>(address) || py::len(address) < 2) {
+    RaiseTypeError("an address is a str such as '192.0.2.1:5001' or a tuple (host, port)");
+  }
+  const auto parts = py::reinterpret_borrow<py::tuple>(address);
+  const auto host = Cast<std::string>(parts[0], "a host as str");
+  const auto port = Cast<uint16_t>(parts[1], "a port, 0 to 65535,");
+  const bool is_ipv6 = host.find(':') != std::string::npos;
+  return Value(Address::Parse((is_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port)));
+}
+
+py::tuple TupleOf(const Address& address) {
+  std::string host = address.ToString();
+  host.resize(host.rfind(':'));
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  return py::make_tuple(host, address.port());
+}
+
+absl::Duration DurationFrom(double seconds) {
+  if (std::isnan(seconds) || seconds < 0) RaiseValueError("a time must not be negative");
+  return absl::Seconds(seconds);
+}
+
+absl::Time DeadlineAfter(absl::Time now, std::optional<double> seconds) {
+  return seconds.has_value() ? now + DurationFrom(*seconds) : absl::InfiniteFuture();
+}
+
+}  // namespace esdp::python

@@ -1,0 +1,188 @@
+#include "bindings/python/core/options.h"
+
+#include <pybind11/stl.h>
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "bindings/python/core/errors.h"
+#include "bindings/python/core/names.h"
+
+namespace py = pybind11;
+
+namespace esdp::python {
+namespace {
+
+// Takes members out of keyword arguments; what is left at the end is no option.
+class Members {
+ public:
+  explicit Members(const py::dict& arguments) : left_(arguments.attr("copy")()) {}
+
+  template <typename T>
+  void Take(const char* name, T& member) {
+    if (const py::object value = Pop(name)) member = Cast<T>(value, name);
+  }
+  void Take(const char* name, absl::Duration& member) {
+    if (const py::object value = Pop(name)) member = DurationFrom(Cast<double>(value, name));
+  }
+  // A member that is written as a word.
+  template <typename T, typename FromWord>
+  void TakeWord(const char* name, T& member, FromWord from) {
+    if (const py::object value = Pop(name)) member = from(Cast<std::string>(value, name));
+  }
+  void Finish(const char* what) const {
+    if (left_.empty()) return;
+    RaiseTypeError("'" + py::str(left_.begin()->first).cast<std::string>() + "' is no option of " +
+                   what);
+  }
+
+ private:
+  py::object Pop(const char* name) {
+    if (!left_.contains(name)) return {};
+    py::object value = left_[name];
+    PyDict_DelItemString(left_.ptr(), name);
+    return value;
+  }
+
+  py::dict left_;
+};
+
+enum class Kind : uint8_t { kNumber, kFlag, kSeconds, kMode, kPolicy };
+
+struct Named {
+  std::string_view name;
+  OptionName option;
+  Kind kind;
+};
+
+constexpr std::array kNamed = {
+    Named{"zcopy_send_min", OptionName::kZcopySendMin, Kind::kNumber},
+    Named{"zcopy_recv_min", OptionName::kZcopyRecvMin, Kind::kNumber},
+    Named{"adaptive_threshold", OptionName::kAdaptiveThreshold, Kind::kFlag},
+    Named{"send_mode", OptionName::kSendMode, Kind::kMode},
+    Named{"receive_mode", OptionName::kReceiveMode, Kind::kMode},
+    Named{"receive_buffers", OptionName::kReceiveBuffers, Kind::kNumber},
+    Named{"receive_buffer_bytes", OptionName::kReceiveBufferBytes, Kind::kNumber},
+    Named{"receive_buffer_bytes_max", OptionName::kReceiveBufferBytesMax, Kind::kNumber},
+    Named{"peer_receive_buffer_bytes", OptionName::kPeerReceiveBufferBytes, Kind::kNumber},
+    Named{"send_buffers", OptionName::kSendBuffers, Kind::kNumber},
+    Named{"coalesce_max", OptionName::kCoalesceMax, Kind::kNumber},
+    Named{"linger", OptionName::kLinger, Kind::kSeconds},
+    Named{"keep_alive_idle", OptionName::kKeepAliveIdle, Kind::kSeconds},
+    Named{"deadline_policy", OptionName::kDeadlinePolicy, Kind::kPolicy},
+    Named{"as_deployed", OptionName::kAsDeployed, Kind::kFlag},
+};
+
+const Named& Find(std::string_view name) {
+  for (const Named& named : kNamed) {
+    if (named.name == name) return named;
+  }
+  RaiseValueError("'" + std::string(name) + "' is no option of a socket");
+}
+
+Kind KindOf(OptionName option) {
+  for (const Named& named : kNamed) {
+    if (named.option == option) return named.kind;
+  }
+  return Kind::kNumber;
+}
+
+}  // namespace
+
+ContextOptions ContextOptionsFrom(const py::dict& arguments) {
+  ContextOptions options;
+  Members members(arguments);
+  members.Take("fabric", options.fabric);
+  members.TakeWord("progress", options.progress, ProgressFrom);
+  members.Take("progress_cpu", options.progress_cpu);
+  members.Take("progress_spin", options.progress_spin);
+  members.Take("zcopy_send_min", options.zcopy_send_min);
+  members.Take("zcopy_recv_min", options.zcopy_recv_min);
+  members.Take("adaptive_threshold", options.adaptive_threshold);
+  members.TakeWord("send_mode", options.send_mode, DeliveryModeFrom);
+  members.TakeWord("receive_mode", options.receive_mode, DeliveryModeFrom);
+  members.Take("as_deployed", options.as_deployed);
+  members.Take("bounce_pool_bytes", options.bounce_pool_bytes);
+  members.Take("operations_max", options.operations_max);
+  members.Take("congestion_control", options.congestion_control);
+  members.Take("checksum", options.checksum);
+  members.Finish("a Context");
+  return options;
+}
+
+SocketOptions SocketOptionsFrom(const py::dict& arguments) {
+  SocketOptions options;
+  Members members(arguments);
+  members.Take("zcopy_send_min", options.zcopy_send_min);
+  members.Take("zcopy_recv_min", options.zcopy_recv_min);
+  members.Take("adaptive_threshold", options.adaptive_threshold);
+  members.TakeWord("send_mode", options.send_mode, DeliveryModeFrom);
+  members.TakeWord("receive_mode", options.receive_mode, DeliveryModeFrom);
+  members.Take("as_deployed", options.as_deployed);
+  members.Take("receive_buffers", options.receive_buffers);
+  members.Take("receive_buffer_bytes", options.receive_buffer_bytes);
+  members.Take("receive_buffer_bytes_max", options.receive_buffer_bytes_max);
+  members.Take("peer_receive_buffer_bytes", options.peer_receive_buffer_bytes);
+  members.Take("send_buffers", options.send_buffers);
+  members.Take("coalesce_max", options.coalesce_max);
+  members.Take("linger", options.linger);
+  members.Take("keep_alive_idle", options.keep_alive_idle);
+  members.TakeWord("deadline_policy", options.deadline_policy, DeadlinePolicyFrom);
+  members.Finish("a Socket");
+  return options;
+}
+
+QueueOptions QueueOptionsFrom(const py::dict& arguments) {
+  QueueOptions options;
+  Members members(arguments);
+  members.Take("depth", options.depth);
+  members.TakeWord("wait", options.wait, WaitModeFrom);
+  members.Take("spin", options.spin);
+  members.Finish("an EventQueue");
+  return options;
+}
+
+OptionName OptionNameFrom(const std::string& name) { return Find(name).option; }
+
+Option OptionFrom(const std::string& name, py::handle value) {
+  const Named& named = Find(name);
+  switch (named.kind) {
+    case Kind::kSeconds:
+      return {named.option, DurationFrom(Cast<double>(value, "a number of seconds"))};
+    case Kind::kFlag:
+      return {named.option, uint64_t{Cast<bool>(value, "True or False")}};
+    case Kind::kMode:
+      return {named.option,
+              static_cast<uint64_t>(DeliveryModeFrom(Cast<std::string>(value, "a word")))};
+    case Kind::kPolicy:
+      return {named.option,
+              static_cast<uint64_t>(DeadlinePolicyFrom(Cast<std::string>(value, "a word")))};
+    case Kind::kNumber:
+      break;
+  }
+  return {named.option, Cast<uint64_t>(value, "a number")};
+}
+
+py::object ValueOf(const Option& option) {
+  if (const auto* const duration = std::get_if<absl::Duration>(&option.value)) {
+    return py::float_(absl::ToDoubleSeconds(*duration));
+  }
+  const uint64_t number = std::get<uint64_t>(option.value);
+  switch (KindOf(option.name)) {
+    case Kind::kFlag:
+      return py::bool_(number != 0);
+    case Kind::kMode:
+      return py::cast(WordOf(static_cast<DeliveryMode>(number)));
+    case Kind::kPolicy:
+      return py::cast(WordOf(static_cast<DeadlinePolicy>(number)));
+    case Kind::kNumber:
+    case Kind::kSeconds:
+      break;
+  }
+  return py::int_(number);
+}
+
+}  // namespace esdp::python

@@ -1,0 +1,234 @@
+#include "bindings/python/core/queue_object.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "absl/types/span.h"
+#include "bindings/python/core/context_object.h"
+#include "bindings/python/core/names.h"
+#include "bindings/python/core/socket_object.h"
+#include "bindings/python/core/unlocked.h"
+
+namespace py = pybind11;
+
+namespace esdp::python {
+namespace {
+
+// A signal that comes just before a wait begins is seen after this at the latest.
+constexpr absl::Duration kSignalsSeen = absl::Milliseconds(500);
+// What the library gives a queue that is destroyed with operations, and a little less.
+constexpr absl::Duration kAbandoned = absl::Milliseconds(900);
+constexpr size_t kDepthMax = size_t{1} << 20;
+
+void HandleSignals() {
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
+// What an await gives for an operation that went well.
+py::object ResultOf(const EventObject& ended) {
+  switch (ended.event.type) {
+    case EventType::kSend:
+    case EventType::kRecv:
+    case EventType::kSendV:
+    case EventType::kRecvV:
+      return py::int_(ended.event.bytes);
+    case EventType::kAccept:
+    case EventType::kUrgent:
+      return py::cast(ended);
+    default:
+      return py::none();
+  }
+}
+
+void SetFuture(const Record& record, EventObject ended) {
+  if (record.asked_to_end) {
+    record.sink.attr("_end_cancelled")(py::cast(std::move(ended)));
+  } else if (ended.event.ok()) {
+    record.sink.attr("set_result")(ResultOf(ended));
+  } else {
+    record.sink.attr("set_exception")(ExceptionOf(ended.event.status()));
+  }
+}
+
+}  // namespace
+
+QueueObject::QueueObject(std::shared_ptr<ContextObject> context, EventQueue queue)
+    : context_(std::move(context)), queue_(std::move(queue)) {}
+
+QueueObject::~QueueObject() {
+  if (closed_ || context_->closed()) return;
+  WarnUnclosed("EventQueue with " + std::to_string(outstanding()) + " operations outstanding");
+  const absl::Time begun = absl::Now();
+  {
+    const Unlocked unlocked;
+    queue_ = EventQueue();
+  }
+  // The library gave up waiting for operations: their memory may be in use, and is never let go.
+  if (absl::Now() - begun > kAbandoned) (void)new std::vector<Record>(std::move(records_));
+}
+
+// --- records -------------------------------------------------------------------------------------
+
+uint64_t QueueObject::Keep(Record record) {
+  if (free_.empty()) {
+    records_.push_back(std::move(record));
+    return records_.size();
+  }
+  const uint32_t number = free_.back();
+  free_.pop_back();
+  records_[number] = std::move(record);
+  return uint64_t{number} + 1;
+}
+
+Record QueueObject::Release(uint64_t cookie) {
+  const auto number = static_cast<uint32_t>(cookie - 1);
+  Record record = std::exchange(records_[number], Record());
+  free_.push_back(number);
+  return record;
+}
+
+OpArgs QueueObject::ArgumentsFor(const PostArguments& arguments) {
+  OpArgs args{queue_};
+  args.complete_at = arguments.complete_at;
+  args.path = arguments.path;
+  if (arguments.timeout.has_value()) {
+    args.deadline = DeadlineAfter(context_->handle().Now(), arguments.timeout);
+  }
+  return args;
+}
+
+py::object QueueObject::SinkFor(const PostArguments& arguments) const {
+  return make_future_ ? make_future_() : arguments.cookie;
+}
+
+bool QueueObject::Grow(const absl::Status& refused) {
+  if (!make_future_ || KindOf(refused) != ErrorKind::kQueueFull) return false;
+  const size_t depth = queue_.Stats().depth;
+  return depth < kDepthMax && queue_.Resize(std::min(2 * depth, kDepthMax)).ok();
+}
+
+// --- events --------------------------------------------------------------------------------------
+
+absl::StatusOr<size_t> QueueObject::WaitFor(std::vector<Event>& events, size_t min,
+                                            absl::Time deadline) {
+  const bool real_time = !context_->virtual_time();
+  for (;;) {
+    const absl::Time next =
+        real_time ? std::min(deadline, context_->handle().Now() + kSignalsSeen) : deadline;
+    absl::StatusOr<size_t> taken = size_t{0};
+    {
+      const Unlocked unlocked;
+      taken = queue_.Dequeue(absl::MakeSpan(events), {.min_events = min, .deadline = next});
+    }
+    HandleSignals();
+    if (taken.ok()) return taken;
+    const ErrorKind kind = KindOf(taken.status());
+    const bool goes_on =
+        kind == ErrorKind::kSignal || (kind == ErrorKind::kDeadlineExceeded && next < deadline);
+    if (!goes_on) return taken;
+  }
+}
+
+py::list QueueObject::Get(size_t min, std::optional<double> timeout, size_t max) {
+  if (min == 0) return GetNow(max);
+  std::vector<Event> events(std::max(min, max));
+  const absl::Time deadline = DeadlineAfter(context_->handle().Now(), timeout);
+  const size_t count = Value(WaitFor(events, min, deadline));
+  return ToList(events, count);
+}
+
+py::list QueueObject::GetNow(size_t max) {
+  std::vector<Event> events(max);
+  const size_t count = Value(queue_.TryDequeue(absl::MakeSpan(events)));
+  return ToList(events, count);
+}
+
+py::list QueueObject::ToList(const std::vector<Event>& events, size_t count) {
+  context_->log().HandOver();
+  py::list list(count);
+  for (size_t i = 0; i < count; ++i) {
+    const Event& event = events[i];
+    EventObject object{event, {}, {}};
+    if (event.terminal()) {
+      Record record = Release(event.cookie);
+      object.cookie = std::move(record.sink);
+      object.socket = std::move(record.socket);
+    } else {
+      object.cookie = records_[event.cookie - 1].sink;
+      object.socket = records_[event.cookie - 1].socket;
+    }
+    list[i] = py::cast(std::move(object));
+  }
+  return list;
+}
+
+// --- a loop's ------------------------------------------------------------------------------------
+
+void QueueObject::BindToLoop(py::object loop, py::object make_future) {
+  loop_ = std::move(loop);
+  make_future_ = std::move(make_future);
+}
+
+size_t QueueObject::Deliver(size_t max) {
+  std::vector<Event> events(max);
+  const size_t count = Value(queue_.TryDequeue(absl::MakeSpan(events)));
+  if (count == 0) return 0;
+  context_->log().HandOver();
+  const bool loop_closed = loop_ && loop_.attr("is_closed")().cast<bool>();
+  for (size_t i = 0; i < count; ++i) Resolve(events[i], loop_closed);
+  return count;
+}
+
+// A closed loop runs nothing any more: its futures are dropped as they are.
+void QueueObject::Resolve(const Event& event, bool loop_closed) {
+  if (!event.terminal()) return;
+  Record record = Release(event.cookie);
+  record.memory = py::object();
+  if (!make_future_ || loop_closed) return;
+  try {
+    SetFuture(record, {event, py::none(), std::move(record.socket)});
+  } catch (py::error_already_set& error) {
+    error.discard_as_unraisable("the future of an operation");
+  }
+}
+
+bool QueueObject::CancelFuture(py::handle future) {
+  const auto found = std::ranges::find_if(
+      records_, [&](const Record& record) { return record.sink.ptr() == future.ptr(); });
+  if (!make_future_ || found == records_.end()) return false;
+  found->asked_to_end = true;
+  if (const auto socket = found->socket.lock()) (void)socket->Cancel(found->op, false);
+  return true;
+}
+
+// --- the end -------------------------------------------------------------------------------------
+
+void QueueObject::Wake() { queue_.Wake(); }
+
+void QueueObject::Resize(size_t depth) { Check(queue_.Resize(depth)); }
+
+void QueueObject::Close() {
+  if (closed_) return;
+  Check(queue_.Close());
+  closed_ = true;
+}
+
+void QueueObject::OnContextClosed() {
+  if (closed_) return;
+  for (;;) {
+    std::vector<Event> events(64);
+    const auto taken = queue_.TryDequeue(absl::MakeSpan(events));
+    if (!taken.ok() || *taken == 0) break;
+    const bool loop_closed = !loop_ || loop_.attr("is_closed")().cast<bool>();
+    for (size_t i = 0; i < *taken; ++i) Resolve(events[i], loop_closed);
+  }
+  (void)queue_.Close();
+  closed_ = true;
+  loop_ = make_future_ = py::object();
+  records_.clear();
+  free_.clear();
+}
+
+}  // namespace esdp::python

@@ -1,0 +1,104 @@
+"""Sockets over RDMA: registered memory, posted operations, completions from an event queue.
+
+    with esdp.Context() as context, context.queue() as queue:
+        region = context.register(bytearray(1 << 20))
+        socket = context.socket()
+        socket.connect("127.0.0.1:7471", queue)
+        for event in queue.get(): ...
+
+The classes are those of the C++ headers; docs/python.md is the guide, esdp.aio is for asyncio.
+"""
+
+import atexit as _atexit
+
+from esdp import _core
+from esdp._core import (
+    Context,
+    ContextStats,
+    DiagnosticsReport,
+    Event,
+    EventQueue,
+    FabricReport,
+    OpId,
+    QueueStats,
+    Region,
+    Slice,
+    Socket,
+    SocketStats,
+)
+from esdp._errors import (
+    AbortedError,
+    AddressInUseError,
+    AfterForkError,
+    BadHandleError,
+    BusyError,
+    CancelledError,
+    DeadlineError,
+    Error,
+    ErrorKind,
+    FabricError,
+    InternalError,
+    InterruptError,
+    InvalidArgumentError,
+    PeerProtocolError,
+    PeerResetError,
+    PeerSilentError,
+    QueueFullError,
+    RefusedError,
+    RegistrationError,
+    RemoteAccessError,
+    ShutDownError,
+    UnreachableError,
+    UnsupportedError,
+    WindowFullError,
+    WrongStateError,
+)
+from esdp._errors import make_error as _make_error
+
+# A threshold that no transfer reaches.
+NEVER = 2**64 - 1
+
+__all__ = [
+    "AbortedError",
+    "AddressInUseError",
+    "AfterForkError",
+    "BadHandleError",
+    "BusyError",
+    "CancelledError",
+    "Context",
+    "ContextStats",
+    "DeadlineError",
+    "DiagnosticsReport",
+    "Error",
+    "ErrorKind",
+    "Event",
+    "EventQueue",
+    "FabricError",
+    "FabricReport",
+    "InternalError",
+    "InterruptError",
+    "InvalidArgumentError",
+    "NEVER",
+    "OpId",
+    "PeerProtocolError",
+    "PeerResetError",
+    "PeerSilentError",
+    "QueueFullError",
+    "QueueStats",
+    "RefusedError",
+    "Region",
+    "RegistrationError",
+    "RemoteAccessError",
+    "ShutDownError",
+    "Slice",
+    "Socket",
+    "SocketStats",
+    "UnreachableError",
+    "UnsupportedError",
+    "WindowFullError",
+    "WrongStateError",
+]
+
+_core._set_exception_maker(_make_error)
+# What was not closed ends before the interpreter does.
+_atexit.register(_core._close_all)

@@ -1,0 +1,127 @@
+"""asyncio's streams and protocols over esdp."""
+
+import asyncio
+import os
+
+import esdp
+import esdp.aio
+import esdp.streams
+import pytest
+from conftest import FABRICS
+from aio_test import run
+
+
+def with_server(serve, body):
+    """Runs body(address, context) beside a server, on each fabric."""
+
+    @pytest.mark.parametrize("fabric", FABRICS)
+    def test(fabric):
+        async def main():
+            async with esdp.aio.Context(fabric=fabric) as context:
+                async with await esdp.streams.start_server(serve, "127.0.0.1:0", context=context) as server:
+                    await body(server.address, context)
+
+        run(main())
+
+    return test
+
+
+async def echo_lines(reader, writer):
+    async for line in reader:
+        writer.write(line)
+        await writer.drain()
+    writer.close()
+    await writer.wait_closed()
+
+
+async def lines(address, context):
+    reader, writer = await esdp.streams.open_connection(address, context=context)
+    writer.writelines([b"first\n", b"second\n", b"x" * 30_000 + b"\n"])
+    assert await reader.readline() == b"first\n"
+    assert await reader.readuntil(b"\n") == b"second\n"
+    assert await reader.readexactly(30_001) == b"x" * 30_000 + b"\n"
+    assert writer.get_extra_info("peername") == address
+    writer.write_eof()
+    assert await reader.read() == b""
+    writer.close()
+    await writer.wait_closed()
+
+
+test_lines_come_back = with_server(echo_lines, lines)
+
+
+async def echo_everything(reader, writer):
+    while data := await reader.read(100_000):
+        writer.write(data)
+        await writer.drain()
+    writer.close()
+
+
+async def large(address, context):
+    """Small writes, large ones that go zero-copy, and memory that changes after it was written, in one stream."""
+    reader, writer = await esdp.streams.open_connection(address, context=context)
+    changing = bytearray(os.urandom(1000))
+    pieces = [os.urandom(10), os.urandom(esdp.streams.ZERO_COPY_MIN), bytes(changing), os.urandom(600_000), b"end"]
+
+    async def write():
+        for piece in pieces:
+            if piece == bytes(changing):
+                writer.write(changing)
+                changing[:] = bytes(1000)
+            else:
+                writer.write(piece)
+            await writer.drain()
+        writer.write_eof()
+
+    writing = asyncio.ensure_future(write())
+    assert await reader.read() == b"".join(pieces)
+    await writing
+    assert writer.get_extra_info("esdp_socket").stats().bytes_sent_zero_copy > 500_000
+    writer.close()
+    await writer.wait_closed()
+
+
+test_a_long_stream_comes_back_whole = with_server(echo_everything, large)
+
+
+async def hold(reader, writer):
+    await reader.read(1)
+    await asyncio.sleep(0.05)
+    assert len(await reader.read(-1)) == 999_999
+    writer.close()
+
+
+async def slow_reader(address, context):
+    reader, writer = await esdp.streams.open_connection(address, context=context)
+    for _ in range(100):
+        writer.write(bytes(10_000))
+    assert writer.transport.get_write_buffer_size() > 100_000
+    await writer.drain()
+    assert writer.transport.get_write_buffer_size() <= 65_536
+    writer.write_eof()
+    assert await reader.read() == b""
+    writer.close()
+
+
+test_a_writer_waits_for_a_slow_reader = with_server(hold, slow_reader)
+
+
+def test_a_connection_that_breaks_is_told_to_both():
+    async def main():
+        broken = asyncio.get_running_loop().create_future()
+
+        async def serve(reader, writer):
+            try:
+                await reader.read()
+            except ConnectionError as error:
+                broken.set_result(error)
+            writer.close()
+
+        async with await esdp.streams.start_server(serve, "127.0.0.1:0", fabric="qpip") as server:
+            _, writer = await esdp.streams.open_connection(server.address, fabric="qpip")
+            writer.write(b"x")
+            await writer.drain()
+            writer.transport.abort()
+            assert isinstance(await broken, ConnectionResetError)
+
+    run(main())
