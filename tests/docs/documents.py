@@ -3,6 +3,7 @@
 A block's language says what becomes of it:
 
     ```sh    is run; a ```text block after it is what it prints, where any number may be another
+    ```python  is run
     ```cpp   is part of the file that the mark before it names, or stands alone and is compiled
     ```text  with the mark <!-- drawing --> is a picture, and so is ```mermaid
 
@@ -74,7 +75,7 @@ def complaint(block):
         return None if len(block.argument) >= 10 else "says it is not run, but not why"
     if block.language == "sh":
         return None
-    if block.language in ("cpp", "mermaid"):
+    if block.language in ("cpp", "mermaid", "python"):
         return None
     if block.language == "text" and block.mark == "drawing":
         return None
@@ -94,7 +95,7 @@ def _masked(text):
 
 
 def documents(root):
-    """README.md, samples/README.md and all under docs/."""
+    """README.md, the README.md of samples and all under docs/."""
     root = pathlib.Path(root)
-    paths = [root / "README.md", root / "samples/README.md", *sorted((root / "docs").rglob("*.md"))]
+    paths = [root / "README.md", *sorted((root / "samples").rglob("README.md")), *sorted((root / "docs").rglob("*.md"))]
     return [(str(path.relative_to(root)), path.read_text()) for path in paths]

@@ -29,7 +29,7 @@ class DocumentsTest(unittest.TestCase):
         self.assertEqual(("not run", "needs a network", ""), (first.mark, first.argument, second.mark))
 
     def test_a_language_that_nothing_runs_is_complained_of(self):
-        self.assertIn("no test runs", documents.complaint(only("```python\nprint(1)\n```\n")))
+        self.assertIn("no test runs", documents.complaint(only("```perl\nprint 1\n```\n")))
 
     def test_a_block_without_a_language_is_complained_of(self):
         self.assertIsNotNone(documents.complaint(only("```\nls\n```\n")))

@@ -3,6 +3,9 @@
 
 `bazel run TARGET -- ARGUMENTS` runs the program that the test was given; nothing is built here. So that pages can be run
 side by side, each has free ports in place of those it names, and a folder of its own in place of /tmp.
+
+    run_documents_test.py            the pages that need no module for Python
+    run_documents_test.py python     those about Python
 """
 
 import os
@@ -22,6 +25,7 @@ import documents
 
 RUNFILES = pathlib.Path(os.environ["TEST_SRCDIR"]) / os.environ["TEST_WORKSPACE"]
 LIMIT = 120.0  # seconds for one block
+ABOUT_PYTHON = sys.argv[1:2] == ["python"]
 
 # What `bazel` means inside a document under test.
 BAZEL = """#!/bin/bash
@@ -48,7 +52,8 @@ class Page:
         tools.mkdir()
         (tools / "bazel").write_text(BAZEL)
         (tools / "bazel").chmod(0o755)
-        self.environment = dict(os.environ, PATH="%s:%s" % (tools, os.environ.get("PATH", "/usr/bin:/bin")))
+        self.environment = dict(os.environ, PYTHONPATH=str(RUNFILES / "bindings/python"), PYTHONDONTWRITEBYTECODE="1")
+        self.environment.update(HOME=self.folder.name, PATH="%s:%s" % (tools, os.environ.get("PATH", "/usr/bin:/bin")))
         self.temporary = self.root / ".tmp"
         self.temporary.mkdir()
         self.ports = {}
@@ -121,6 +126,8 @@ class RunDocumentsTest(unittest.TestCase):
             with self.subTest(block.place()):
                 if block.language == "sh":
                     self.check_command(page, block)
+                elif block.language == "python":
+                    self.check_script(page, block)
                 elif block.language == "cpp":
                     self.check_program(block)
 
@@ -133,6 +140,13 @@ class RunDocumentsTest(unittest.TestCase):
             self.assertEqual(0, code, "the command fails:\n" + output)
         if block.expected is not None and not documents.same_but_for_numbers(block.expected, output):
             self.fail("%s shows another output than the command gives:\n%s" % (block.place(), output))
+
+    def check_script(self, page, block):
+        command = ["/usr/bin/python3", "-W", "error", "-"]
+        result = subprocess.run(
+            command, input=block.text, env=page.environment, capture_output=True, text=True, timeout=LIMIT, check=False
+        )
+        self.assertEqual((0, ""), (result.returncode, result.stderr), result.stdout)
 
     def check_program(self, block):
         if block.mark == "file":
@@ -152,6 +166,8 @@ class RunDocumentsTest(unittest.TestCase):
 
 def add_tests():
     for name, text in documents.documents(RUNFILES):
+        if ("python" in name) != ABOUT_PYTHON:
+            continue
         title = "test_every_command_works_in_" + re.sub(r"\W+", "_", name)
         setattr(RunDocumentsTest, title, lambda self, name=name, text=text: self.check_page(name, text))
 
@@ -159,4 +175,4 @@ def add_tests():
 add_tests()
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    unittest.main(argv=sys.argv[:1], verbosity=2)

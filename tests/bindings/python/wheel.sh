@@ -1,0 +1,44 @@
+#!/bin/bash
+# Installs the package as docs/python.md says, into an environment of its own, and uses it outside of the repository.
+# Prints PASS or FAIL for each step. Called by tests/run, since it calls Bazel.
+set -u -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../../.." || exit 1
+
+folder="$(mktemp -d)" || exit 1
+trap 'rm -rf "$folder"' EXIT
+failed=0
+
+step() {
+  local name="$1"
+  shift
+  if "$@"; then echo "PASS wheel.$name"; else echo "FAIL wheel.$name"; failed=1; fi
+}
+
+use_it() {
+  cd / && env -u PYTHONPATH "$folder/venv/bin/python" -W error - <<'END'
+import os
+import esdp
+
+assert "site-packages" in esdp.__file__, esdp.__file__
+assert os.path.exists(os.path.join(os.path.dirname(esdp.__file__), "py.typed"))
+with esdp.Context(fabric="qpip") as context, context.queue() as queue, context.socket() as listener:
+    listener.bind("127.0.0.1:0")
+    listener.listen()
+    listener.accept(queue)
+    with context.socket() as client, context.allocate(1 << 20) as memory:
+        client.connect(listener.local, queue)
+        (accepted,) = [event.check() for event in queue.get(min=2, timeout=20) if event.has_connection]
+        with context.take_accepted(accepted) as server:
+            server.recv(memory, queue, wait_all=True)
+            client.send(memory, queue)
+            assert {event.check().bytes for event in queue.get(min=2, timeout=20)} == {1 << 20}
+END
+}
+
+left_clean() { [ -z "$(find bindings/python -name '*.egg-info' -o -name build -o -name '*.so')" ]; }
+
+step environment_is_made /usr/bin/python3 -m venv --system-site-packages "$folder/venv"
+step pip_installs "$folder/venv/bin/pip" install --quiet --no-build-isolation ./bindings/python
+(step wheel_works_outside_of_the_repository use_it; exit $failed) || failed=1
+step repository_is_left_clean left_clean
+exit $failed
