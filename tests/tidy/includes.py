@@ -95,14 +95,15 @@ ROOMS = [
     Room("impl/sockets/.*", ["esdp/.*", BASE, "impl/provider/.*", "impl/sockets/.*"], [ABSEIL]),
     Room("impl/assembly/diagnose.*", ["esdp/.*", "impl/.*"], [ABSEIL, POSIX]),
     Room("impl/assembly/.*", ["esdp/.*", "impl/.*"], [ABSEIL]),
-    Room("(samples|bindings)/.*", ["esdp/.*", "samples/.*"], [ABSEIL, POSIX, "openssl/(evp|sha)[.]h", "pybind11/.*"]),
+    Room("bindings/python/.*", ["esdp/.*", "bindings/python/.*"], [API_ABSEIL, "pybind11/.*"]),
+    Room("samples/.*", ["esdp/.*", "samples/.*"], [ABSEIL, POSIX, "openssl/(evp|sha)[.]h"]),
 ]
 
 _INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
 def _is_ours(path):
-    return path.startswith(("esdp/", "impl/", "api/", "samples/", "tests/"))
+    return path.startswith(("esdp/", "impl/", "api/", "bindings/", "samples/", "tests/"))
 
 
 def _is_standard(name):
