@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # Examples are drawn anew from the same seed in each run; a failing one is printed.
 hypothesis.settings.register_profile("ci", max_examples=25, deadline=None, database=None, derandomize=True)
 hypothesis.settings.load_profile("ci")
-faulthandler.dump_traceback_later(150, exit=True)  # a test that hangs tells where
+faulthandler.dump_traceback_later(240, exit=True)  # a test that hangs tells where
 
 FABRICS = ("qpip", "sim:7")
 LIMIT = 20.0  # seconds for any wait, on a slow machine
