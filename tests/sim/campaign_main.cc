@@ -2,6 +2,7 @@
 // progress on the way, and a table of what was met.
 //
 //   campaign [--seed N] [--lives N] [--replays N]    from seed N on; each Nth run is played twice
+//            [--findings N]                          until so many runs have found something
 //   campaign --seed N --only                         one run, and what it found
 
 #include <algorithm>
@@ -76,8 +77,12 @@ int main(int argc, char** argv) {
       options.lives = Number(argv[++i]);
     } else if (has_value && std::strcmp(argv[i], "--replays") == 0) {
       options.replay_each = Number(argv[++i]);
+    } else if (has_value && std::strcmp(argv[i], "--findings") == 0) {
+      options.findings_max = Number(argv[++i]);
     } else {
-      std::fprintf(stderr, "usage: %s [--seed N] [--lives N] [--replays N] [--only]\n", argv[0]);
+      std::fprintf(stderr,
+                   "usage: %s [--seed N] [--lives N] [--replays N] [--findings N] [--only]\n",
+                   argv[0]);
       return 2;
     }
   }

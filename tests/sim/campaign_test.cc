@@ -24,7 +24,7 @@ constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(th
 #else
 constexpr bool kSanitized = false;
 #endif
-constexpr uint64_t kLives = kSanitized ? 600 : 10'000;
+constexpr uint64_t kLives = kSanitized ? 600 : 20'000;
 
 // Each shard has seeds of its own.
 uint64_t FirstSeed(uint64_t shard) { return FromEnvironment("ESDP_SEED", 1) + shard * 1'000'000; }

@@ -1,24 +1,17 @@
 // That the checkers can fail: each is given a history with one fault, and finds it.
 
-#include <array>
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "impl/sdp/wire/codec.h"
 #include "tests/sim/completion_checker.h"
 #include "tests/sim/content.h"
 #include "tests/sim/memory_checker.h"
 #include "tests/sim/stream_checker.h"
-#include "tests/sim/wire_checker.h"
 
 namespace esdp::simulation {
 namespace {
 
-namespace wire = sdp::wire;
-using fabric::sim::Frame;
-using fabric::sim::FrameKind;
 using fabric::sim::Touch;
-using fabric::sim::WireEnd;
 
 // --- streams -------------------------------------------------------------------------------------
 
@@ -103,6 +96,31 @@ TEST_F(StreamCheckerTest, FindsAnEndThatNeverCame) {
   checker_.Received(Content(2, 50), 100);
   checker_.Finish(true);
   EXPECT_TRUE(findings_.Mention("the end of the stream never came"));
+}
+
+TEST_F(StreamCheckerTest, FindsUrgentBytesOutOfPlaceOrNotThere) {
+  const auto judge = [&](uint64_t at, uint64_t told, bool ended) {
+    Findings findings;
+    StreamChecker checker(findings, "stream");
+    checker.SendEnded(checker.SendPosted(1, 100, true), true, false, 0);
+    checker.SendEnded(checker.SendPosted(2, 50), true, false, 100);
+    const std::vector<std::byte> bytes = Content(1, 100);
+    checker.Received(std::span(bytes).first(40), 0, at == 40);
+    checker.Received(std::span(bytes).subspan(40), 40, at == 100);
+    checker.Received(Content(2, 50), 100);
+    for (uint64_t i = 0; i < told; ++i) (void)checker.UrgentTold();
+    if (ended) checker.UrgentEnded();
+    checker.EndOfStream();
+    checker.Finish(true);
+    return findings.empty() ? "" : findings.texts()[0];
+  };
+  EXPECT_EQ(judge(100, 1, true), "");
+  EXPECT_EQ(judge(100, 0, false), "");
+  EXPECT_EQ(judge(40, 1, true), "stream: byte 39 is received as urgent and was not sent so");
+  EXPECT_EQ(judge(0, 1, true), "stream: byte 99 was sent as urgent and not received so");
+  EXPECT_EQ(judge(100, 2, true), "stream: 2 urgent bytes are told of, 1 were sent");
+  EXPECT_EQ(judge(100, 0, true),
+            "stream: no urgent byte is left to tell of, though of 1 only 0 were");
 }
 
 // --- completions ---------------------------------------------------------------------------------
@@ -201,6 +219,17 @@ TEST_F(CompletionCheckerTest, FindsBytesBehindTheEndOfTheStream) {
   EXPECT_TRUE(findings_.Mention("has not the same answer"));
 }
 
+TEST_F(CompletionCheckerTest, FindsUrgentNewsOutOfOrderOrBehindTheLast) {
+  for (uint64_t op = 1; op <= 3; ++op) Post(op, EventType::kUrgent, 0);
+  Tell(EventOf(2, EventType::kUrgent, 0, ErrorKind::kNone, kTerminal | kUrgent));
+  EXPECT_TRUE(findings_.Mention("it overtakes an earlier one"));
+  EXPECT_EQ(findings_.count(), 1u);
+  Tell(EventOf(1, EventType::kUrgent, 0, ErrorKind::kNone, kTerminal | kEof));
+  EXPECT_EQ(findings_.count(), 1u);
+  Tell(EventOf(3, EventType::kUrgent, 0, ErrorKind::kNone, kTerminal | kUrgent));
+  EXPECT_TRUE(findings_.Mention("an urgent byte after the last one"));
+}
+
 TEST_F(CompletionCheckerTest, FindsTwoRootCauses) {
   Post(1, EventType::kSend);
   Post(2, EventType::kRecv);
@@ -251,133 +280,6 @@ TEST(MemoryCheckerTest, FindsEveryTouchOfWhatIsNotLent) {
   checker.TakeBack(std::span(arena).subspan(40, 20));
   checker.OnTouch(&arena[45], 1, Touch::kReadTarget);
   EXPECT_EQ(findings.count(), 5u) << "after it was given back";
-}
-
-// --- the wire ------------------------------------------------------------------------------------
-
-class WireCheckerTest : public ::testing::Test {
- protected:
-  static constexpr WireEnd kOne{1, 7, true};
-  static constexpr WireEnd kTwo{2, 7, false};
-
-  // Both sides have four receives and take one advert.
-  void SetUp() override {
-    wire::Message hello{{}, wire::Hello{.local_receive_size = 4096}};
-    hello.base.buffers = 4;
-    std::array<std::byte, 256> bytes{};
-    size_t size = wire::Encode(hello, 0, bytes);
-    checker_.OnPrivateData(kOne, ConstBytes(bytes).first(size));
-    wire::Message ack{{}, wire::HelloAck{.actual_receive_size = 4096}};
-    ack.base.buffers = 4;
-    size = wire::Encode(ack, 0, bytes);
-    checker_.OnPrivateData(kTwo, ConstBytes(bytes).first(size));
-    ASSERT_TRUE(findings_.empty());
-  }
-  Frame FrameOf(const wire::Body& body, uint32_t sequence, size_t payload = 0,
-                uint32_t acknowledged = 0) {
-    wire::Message message{{}, body};
-    message.base.buffers = 4;
-    message.base.sequence = sequence;
-    message.base.acknowledged = acknowledged;
-    Frame frame{.kind = FrameKind::kSend};
-    frame.payload.resize(wire::HeaderBytes(wire::IdOf(message)) + payload);
-    (void)wire::Encode(message, payload, frame.payload);
-    return frame;
-  }
-  void Send(Frame frame) { checker_.OnTransmit(kOne, frame); }
-  void Carry(const WireEnd& from, const WireEnd& to, Frame frame) {
-    checker_.OnTransmit(from, frame);
-    checker_.OnArrive(to, frame);
-  }
-
-  Findings findings_;
-  Marks marks_;
-  WireChecker checker_{findings_, marks_};
-};
-
-TEST_F(WireCheckerTest, FindsAGapInTheSequence) {
-  Send(FrameOf(wire::Data{}, 1));
-  EXPECT_TRUE(findings_.empty());
-  Send(FrameOf(wire::Data{}, 3));
-  EXPECT_TRUE(findings_.Mention("MSeq 3 follows 1"));
-}
-
-TEST_F(WireCheckerTest, FindsPayloadThatLeavesTooFewCredits) {
-  Send(FrameOf(wire::Data{}, 1, 10));
-  Send(FrameOf(wire::Data{}, 2, 10));
-  EXPECT_TRUE(findings_.empty());
-  Send(FrameOf(wire::Data{}, 3, 10));
-  EXPECT_TRUE(findings_.Mention("overdraws its credits with Data"));
-}
-
-TEST_F(WireCheckerTest, FindsAMessageWithoutAnyCredit) {
-  for (uint32_t i = 1; i <= 4; ++i) Send(FrameOf(wire::Data{}, i));
-  EXPECT_TRUE(findings_.empty());
-  EXPECT_EQ(marks_.Count("the last credit used"), 1u);
-  Send(FrameOf(wire::Data{}, 5));
-  EXPECT_TRUE(findings_.Mention("overdraws"));
-}
-
-TEST_F(WireCheckerTest, ANewHeaderGivesNewCredits) {
-  for (uint32_t i = 1; i <= 4; ++i) Carry(kOne, kTwo, FrameOf(wire::Data{}, i));
-  Carry(kTwo, kOne, FrameOf(wire::Data{}, 1, 0, 4));
-  Send(FrameOf(wire::Data{}, 5, 1));
-  EXPECT_TRUE(findings_.empty());
-}
-
-TEST_F(WireCheckerTest, FindsASecondAdvertWhereOneIsTaken) {
-  Send(FrameOf(wire::SrcAvail{100, 1, 0}, 1, 1));
-  EXPECT_TRUE(findings_.empty());
-  Send(FrameOf(wire::SrcAvail{100, 1, 0}, 2, 1));
-  EXPECT_TRUE(findings_.Mention("more SrcAvails than the peer takes"));
-}
-
-TEST_F(WireCheckerTest, AnAdvertEndsWhenItIsReadOrGivenBack) {
-  Carry(kOne, kTwo, FrameOf(wire::SrcAvail{100, 1, 0}, 1, 1));
-  Carry(kTwo, kOne, FrameOf(wire::RdmaRdCompl{40}, 1, 0, 1));
-  Carry(kTwo, kOne, FrameOf(wire::RdmaRdCompl{59}, 2, 0, 1));
-  Carry(kOne, kTwo, FrameOf(wire::SrcAvail{100, 1, 0}, 2, 1, 2));
-  Carry(kTwo, kOne, FrameOf(wire::RdmaRdCompl{40}, 3, 0, 2));
-  Carry(kTwo, kOne, FrameOf(wire::SendSm{}, 4, 0, 2));
-  Carry(kOne, kTwo, FrameOf(wire::SrcAvail{100, 1, 0}, 3, 1, 4));
-  EXPECT_TRUE(findings_.empty()) << findings_.texts()[0];
-  EXPECT_EQ(marks_.Count("SendSm after a part was read"), 1u);
-  EXPECT_EQ(marks_.Count("an advert read in parts"), 2u);
-}
-
-TEST_F(WireCheckerTest, FindsMoreReadThanWasAdvertised) {
-  Carry(kOne, kTwo, FrameOf(wire::SrcAvail{100, 1, 0}, 1, 1));
-  Carry(kTwo, kOne, FrameOf(wire::RdmaRdCompl{100}, 1, 0, 1));
-  EXPECT_TRUE(findings_.Mention("more than was advertised"));
-}
-
-TEST_F(WireCheckerTest, FindsAnAnswerToNoAdvert) {
-  Carry(kTwo, kOne, FrameOf(wire::SendSm{}, 1));
-  EXPECT_TRUE(findings_.Mention("answers an advert that is not there"));
-}
-
-TEST_F(WireCheckerTest, FindsBytesBehindDisConn) {
-  Send(FrameOf(wire::DisConn{}, 1));
-  Send(FrameOf(wire::Data{}, 2));
-  EXPECT_TRUE(findings_.empty());
-  Send(FrameOf(wire::Data{}, 3, 1));
-  EXPECT_TRUE(findings_.Mention("user bytes after DisConn"));
-}
-
-TEST_F(WireCheckerTest, FindsAnAcknowledgementOfWhatHasNotArrived) {
-  Send(FrameOf(wire::Data{}, 1, 0, 1));
-  EXPECT_TRUE(findings_.Mention("acknowledges a message that has not arrived"));
-}
-
-TEST_F(WireCheckerTest, FindsWhatIsNoMessage) {
-  Send({.kind = FrameKind::kSend, .payload = std::vector<std::byte>(16)});
-  EXPECT_TRUE(findings_.Mention("sends what is no message"));
-}
-
-TEST_F(WireCheckerTest, AConnectionWithAHostilePeerIsNotJudged) {
-  checker_.Disregard(7);
-  Send(FrameOf(wire::Data{}, 30));
-  EXPECT_TRUE(findings_.empty());
 }
 
 }  // namespace

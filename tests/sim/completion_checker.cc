@@ -1,12 +1,21 @@
 #include "tests/sim/completion_checker.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace esdp::simulation {
 namespace {
 
 bool IsSend(EventType type) { return type == EventType::kSend || type == EventType::kSendV; }
 bool IsReceive(EventType type) { return type == EventType::kRecv || type == EventType::kRecvV; }
+
+// In which order of a socket it has a turn.
+std::optional<size_t> OrderOf(EventType type) {
+  if (IsSend(type)) return 0;
+  if (IsReceive(type)) return 1;
+  if (type == EventType::kUrgent) return 2;
+  return std::nullopt;
+}
 
 // Moved nothing and was taken back: it may overtake (rule 4).
 bool MayOvertake(const Event& event) {
@@ -39,8 +48,7 @@ void CompletionChecker::OnPosted(OpId op, const Posted& posted) {
   }
   live_[op] = posted;
   SocketRecord& socket = sockets_[posted.socket];
-  if (IsSend(posted.type)) socket.order[0].push_back(op);
-  if (IsReceive(posted.type)) socket.order[1].push_back(op);
+  if (const auto order = OrderOf(posted.type)) socket.order[*order].push_back(op);
 }
 
 void CompletionChecker::OnEvent(const Event& event) {
@@ -61,13 +69,15 @@ void CompletionChecker::OnEvent(const Event& event) {
   live_.erase(event.op);
   CheckOrder(event, posted);
   CheckBytes(event, posted);
+  if (event.type == EventType::kUrgent) CheckUrgent(event);
   CheckCause(event);
   if (event.type == EventType::kClose) sockets_[posted.socket].closed = true;
 }
 
 void CompletionChecker::CheckOrder(const Event& event, const Posted& posted) {
-  if (!IsSend(posted.type) && !IsReceive(posted.type)) return;
-  std::deque<OpId>& order = sockets_[posted.socket].order[IsSend(posted.type) ? 0 : 1];
+  const auto which = OrderOf(posted.type);
+  if (!which) return;
+  std::deque<OpId>& order = sockets_[posted.socket].order[*which];
   const auto found = std::find(order.begin(), order.end(), event.op);
   if (found == order.end()) return;
   if (found != order.begin() && !MayOvertake(event)) Find(event, "it overtakes an earlier one");
@@ -91,6 +101,15 @@ void CompletionChecker::CheckBytes(const Event& event, const Posted& posted) {
   } else if (posted.wait_all && event.bytes != posted.length && (event.flags & kUrgent) == 0) {
     Find(event, "a receive that was to be filled is not");
   }
+}
+
+// One that finds nothing more to come says so, and then all that follow do.
+void CompletionChecker::CheckUrgent(const Event& event) {
+  SocketRecord& socket = sockets_[event.socket];
+  if (!event.ok()) return;
+  if (socket.urgent_ended && !event.eof()) Find(event, "an urgent byte after the last one");
+  if (event.eof()) socket.urgent_ended = true;
+  if (event.eof() == ((event.flags & kUrgent) != 0)) Find(event, "an urgent byte and none");
 }
 
 void CompletionChecker::CheckCause(const Event& event) {

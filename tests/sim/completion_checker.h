@@ -35,13 +35,15 @@ class CompletionChecker {
 
  private:
   struct SocketRecord {
-    std::deque<OpId> order[2];  // of sends; of receives: posted and not ended
+    std::deque<OpId> order[3];  // of sends; of receives; of AwaitUrgents: posted and not ended
     ErrorKind root = ErrorKind::kNone;
-    bool ended = false;  // by an end of the stream
+    bool ended = false;         // by an end of the stream
+    bool urgent_ended = false;  // no urgent byte comes any more
     bool closed = false;
   };
 
   void CheckOrder(const Event& event, const Posted& posted);
+  void CheckUrgent(const Event& event);
   void CheckBytes(const Event& event, const Posted& posted);
   void CheckCause(const Event& event);
   void Find(const Event& event, const std::string& what);

@@ -1,8 +1,10 @@
 #ifndef ESDP_TESTS_SIM_PARTY_H_
 #define ESDP_TESTS_SIM_PARTY_H_
 
+#include <array>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,17 @@
 #include "tests/sim/station.h"
 
 namespace esdp::simulation {
+
+// The number of one of the weights, drawn by them.
+template <size_t N>
+size_t DrawByWeight(Random& random, const std::array<uint32_t, N>& weights) {
+  uint64_t left = random.Below(std::accumulate(weights.begin(), weights.end(), uint64_t{0}));
+  for (size_t i = 0; i < N; ++i) {
+    if (left < weights[i]) return i;
+    left -= weights[i];
+  }
+  return 0;
+}
 
 // What all parties of a run share.
 struct Surroundings {
@@ -63,6 +76,7 @@ class Party {
     uint64_t length = 0;
     size_t send_number = 0;
     bool is_send() const { return type == EventType::kSend || type == EventType::kSendV; }
+    bool is_receive() const { return type == EventType::kRecv || type == EventType::kRecvV; }
   };
 
   bool HasSlotFor(bool is_send) const;
@@ -72,12 +86,15 @@ class Party {
   void Send();
   void Receive(uint64_t length);
   void CancelOne();
+  void AwaitUrgent();
+  void SetMode();
   void SetOption();
   bool TakePieces(Operation& operation);
   void Launch(const absl::StatusOr<OpId>& posted, Operation operation, bool wait_all);
   void CheckRefusal(const absl::Status& status);
   void GiveBack(Operation& operation);
   void OnTransfer(Operation& operation, const Event& event);
+  void NoteUrgent(const Event& event);
   void NoteReceived(const Operation& operation, const Event& event);
 
   void LeaveActing();

@@ -51,8 +51,10 @@ void Party::OnTransfer(Operation& operation, const Event& event) {
                                                event.kind == ErrorKind::kDeadlineExceeded);
     link_->streams[side_].SendEnded(operation.send_number, event.ok(), left_out,
                                     event.stream_offset);
-  } else {
+  } else if (operation.is_receive()) {
     NoteReceived(operation, event);
+  } else {
+    NoteUrgent(event);
   }
   for (const Piece& piece : operation.pieces) {
     around_.memory.TakeBack(piece.bytes);
@@ -60,6 +62,14 @@ void Party::OnTransfer(Operation& operation, const Event& event) {
     if (operation.is_send()) std::fill(piece.bytes.begin(), piece.bytes.end(), std::byte{0xdd});
   }
   GiveBack(operation);
+}
+
+void Party::NoteUrgent(const Event& event) {
+  if (!event.ok()) return;
+  StreamChecker& stream = link_->streams[1 - side_];
+  if (event.eof()) return stream.UrgentEnded();
+  around_.marks.Hit("an urgent byte told of");
+  if (stream.UrgentTold()) around_.marks.Hit("an urgent byte told of before it came");
 }
 
 void Party::NoteReceived(const Operation& operation, const Event& event) {
@@ -75,7 +85,7 @@ void Party::NoteReceived(const Operation& operation, const Event& event) {
     bytes.insert(bytes.end(), piece.bytes.begin(),
                  piece.bytes.begin() + static_cast<ptrdiff_t>(length));
   }
-  stream.Received(bytes, event.stream_offset);
+  stream.Received(bytes, event.stream_offset, (event.flags & kUrgent) != 0);
   if (event.eof()) {
     end_seen_ = true;
     stream.EndOfStream();

@@ -71,6 +71,24 @@ void DrawSocket(Random& random, SocketOptions& socket) {
       random.Chance(1, 8) ? DeadlinePolicy::kAbortConnection : DeadlinePolicy::kFinish;
 }
 
+// What a station's sockets are beyond that: the deployed peers' subset, modes that are wanted,
+// receive buffers that change their size. Half of all stations have nothing of it.
+void DrawManners(Random& random, StationPlan& station) {
+  using Mode = DeliveryMode;
+  if (random.Chance(1, 10)) station.context.as_deployed = true;
+  if (random.Chance(1, 5)) {
+    station.context.send_mode =
+        Pick(random, {Mode::kBuffered, Mode::kCombined, Mode::kPipelined, Mode::kPipelined});
+  }
+  if (random.Chance(1, 8)) station.context.receive_mode = Mode::kBuffered;
+  if (random.Chance(1, 4)) {
+    station.peer_receive_buffer_bytes = Pick<uint32_t>(random, {1024, 2000, 5000, 20'000, 70'000});
+  }
+  if (random.Chance(1, 3)) {
+    station.receive_buffer_bytes_max = Pick<uint32_t>(random, {1024, 1500, 4096, 65'536});
+  }
+}
+
 void DrawWorkload(Random& random, Plan& plan) {
   for (uint32_t& weight : plan.weights) weight = Pick<uint32_t>(random, {0, 1, 4});
   plan.weights[static_cast<size_t>(Act::kSend)] = Pick<uint32_t>(random, {4, 16});
@@ -97,7 +115,14 @@ void DrawEagerReaders(Random& random, Plan& plan) {
   plan.socket.zcopy_recv_min.reset();
   plan.socket.receive_buffer_bytes = 1024;
   plan.socket.receive_buffers = Pick<uint16_t>(random, {8, 16});
-  plan.weights = {Pick<uint32_t>(random, {2, 6}), 12, Pick<uint32_t>(random, {2, 8}), 1, 0, 2};
+  plan.weights = {Pick<uint32_t>(random, {2, 6}),
+                  12,
+                  Pick<uint32_t>(random, {2, 8}),
+                  1,
+                  0,
+                  2,
+                  Pick<uint32_t>(random, {0, 1}),
+                  Pick<uint32_t>(random, {0, 2})};
   plan.size_max = Pick<uint64_t>(random, {5000, 20'000});
   plan.acts_max = 30;
   plan.wait_all_chance = 0;
@@ -127,7 +152,20 @@ Plan DrawPlan(uint64_t seed) {
   plan.faults_last = milliseconds(random.Between(1, 50));
   DrawWorkload(random, plan);
   if (random.Chance(1, 3)) DrawEagerReaders(random, plan);
+  for (StationPlan& station : plan.stations) DrawManners(random, station);
   return plan;
+}
+
+SocketOptions Plan::SocketOf(size_t station) const {
+  const StationPlan& own = stations[station];
+  SocketOptions options = socket;
+  if (own.receive_buffer_bytes_max > 0) {
+    options.receive_buffer_bytes_max = own.receive_buffer_bytes_max;
+  }
+  if (own.peer_receive_buffer_bytes > 0) {
+    options.peer_receive_buffer_bytes = own.peer_receive_buffer_bytes;
+  }
+  return options;
 }
 
 uint64_t DrawSize(const Plan& plan, Random& random) {
@@ -154,10 +192,26 @@ uint64_t DrawSize(const Plan& plan, Random& random) {
   return size <= plan.size_max ? size : random.Between(0, plan.size_max);
 }
 
+namespace {
+
+// The station's wishes, by the numbers of their values.
+std::string DescribeManners(const StationPlan& station) {
+  std::string text = station.context.as_deployed ? "deployed" : "full";
+  text += " modes " + std::to_string(static_cast<int>(station.context.send_mode)) + "/" +
+          std::to_string(static_cast<int>(station.context.receive_mode));
+  text += " resizes " + std::to_string(station.receive_buffer_bytes_max) + "/" +
+          std::to_string(station.peer_receive_buffer_bytes);
+  return " [" + text + "]";
+}
+
+}  // namespace
+
 std::string Plan::Describe() const {
   const auto number = [](const char* name, uint64_t value) {
     return value == 0 ? std::string() : std::string(" ") + name + "=" + std::to_string(value);
   };
+  std::string manners;
+  for (const StationPlan& station : stations) manners += DescribeManners(station);
   return "seed " + std::to_string(seed) + ":" + number("connections", connections) +
          number("stations", stations.size()) + number("delay", faults.delay) +
          number("late_news", faults.late_news) + number("not_ready", faults.not_ready) +
@@ -166,7 +220,8 @@ std::string Plan::Describe() const {
          number("reset", faults.reset) + number("silence", faults.silence) +
          number("memory", faults.registered_bytes_max) + number("hostile", hostile) +
          number("size_max", size_max) + number("acts_max", acts_max) +
-         number("buffers", socket.receive_buffers) + number("bytes", socket.receive_buffer_bytes);
+         number("buffers", socket.receive_buffers) + number("bytes", socket.receive_buffer_bytes) +
+         manners;
 }
 
 }  // namespace esdp::simulation

@@ -15,8 +15,17 @@
 namespace esdp::simulation {
 
 // What one end of a connection may do; how often is drawn for each run, and some things not at all.
-enum class Act : uint8_t { kSend, kReceive, kCancel, kCancelAll, kSetOption, kRest };
-inline constexpr size_t kActs = 6;
+enum class Act : uint8_t {
+  kSend,
+  kReceive,
+  kCancel,
+  kCancelAll,
+  kSetOption,
+  kRest,
+  kAwaitUrgent,
+  kSetMode,
+};
+inline constexpr size_t kActs = 8;
 
 // How an end leaves when it has done everything.
 enum class Leave : uint8_t {
@@ -29,6 +38,9 @@ enum class Leave : uint8_t {
 struct StationPlan {
   fabric::Limits limits;
   ContextOptions context;
+  // Of its sockets; 0: as SocketOptions has it.
+  uint32_t receive_buffer_bytes_max = 0;
+  uint32_t peer_receive_buffer_bytes = 0;
 };
 
 // Everything that one run draws before it begins, from one seed.
@@ -57,6 +69,8 @@ struct Plan {
   bool starves() const {
     return faults.no_region > 0 || faults.no_queue_pair > 0 || faults.registered_bytes_max > 0;
   }
+  // What the sockets of a station are made with.
+  SocketOptions SocketOf(size_t station) const;
   std::string Describe() const;
 };
 

@@ -119,8 +119,9 @@ class Runner {
   bool finishing_ = false;
 };
 
+// A connection that has moved to another queue pair is still the same one.
 Link& Runner::LinkOf(uint16_t port) {
-  auto& link = links_[port];
+  auto& link = links_[checker_.FirstOf(port)];
   if (link == nullptr) link = std::make_unique<Link>(outcome_.findings, port);
   return *link;
 }
@@ -134,7 +135,7 @@ void Runner::OnHostile(uint16_t port) {
 bool Runner::Open() {
   for (size_t i = 0; i < stations_.size(); ++i) {
     const absl::Status opened =
-        stations_[i]->Open(world_, plan_.stations[i], plan_.socket, memory_);
+        stations_[i]->Open(world_, plan_.stations[i], plan_.SocketOf(i), memory_);
     if (!opened.ok()) {
       outcome_.findings.Add("a station cannot be opened: " + opened.ToString());
       return false;
@@ -157,7 +158,7 @@ void Runner::StartConnections() {
     const size_t to = (from + random_.Between(1, stations_.size() - 1)) % stations_.size();
     Station& station = *stations_[from];
     absl::StatusOr<Socket> socket =
-        station.context.CreateSocket(Family::kIpv4, SocketType::kStream, plan_.socket);
+        station.context.CreateSocket(Family::kIpv4, SocketType::kStream, plan_.SocketOf(from));
     if (!socket.ok()) {
       outcome_.findings.Add("no socket: " + socket.status().ToString());
       continue;

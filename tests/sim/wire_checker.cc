@@ -1,12 +1,8 @@
 #include "tests/sim/wire_checker.h"
 
 #include <algorithm>
-#include <variant>
-
-#include "impl/sdp/wire/codec.h"
 
 namespace esdp::simulation {
-namespace {
 
 using fabric::sim::Frame;
 using fabric::sim::FrameKind;
@@ -15,46 +11,53 @@ using sdp::wire::Message;
 
 namespace wire = sdp::wire;
 
-bool Beyond(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b) > 0; }
-
-size_t PayloadOf(const Message& message) {
-  return message.base.length - wire::HeaderBytes(wire::IdOf(message));
-}
-
-template <typename T>
-const T* Get(const Message& message) {
-  return std::get_if<T>(&message.body);
-}
-
-}  // namespace
-
-void WireChecker::Find(const WireEnd& where, const std::string& what) {
-  findings_->Add("connection " + std::to_string(where.connection) +
-                 (where.connecting ? ", connecting side: " : ", accepting side: ") + what);
-}
-
 // What the Hello or HelloAck of one side says binds the other.
 void WireChecker::OnPrivateData(const WireEnd& from, ConstBytes data) {
+  if (from.connecting) suspends_.OnHello(from);
   Message message;
-  End& peer = ends_[{from.connection, !from.connecting}];
   if (wire::Decode(data, message)) {
-    if (!data.empty()) marks_->Hit("a Hello of another form");
+    if (!data.empty()) marks().Hit("a Hello of another form");
     return;
   }
-  marks_->Hit(std::string("sent ") + wire::NameOf(wire::IdOf(message)));
+  marks().Hit(std::string("sent ") + simulation::NameOf(message));
+  End& peer = PeerOf(from);
   peer.limit = message.base.acknowledged + message.base.buffers;
-  if (const auto* hello = Get<wire::Hello>(message)) peer.adverts_max = hello->max_adverts;
-  if (const auto* ack = Get<wire::HelloAck>(message)) peer.adverts_max = ack->max_adverts;
+  if (const auto* hello = Get<wire::Hello>(message)) {
+    peer.adverts_max = hello->max_adverts;
+    modes_.OnDeclared(from, hello->max_adverts);
+    resizes_.OnDeclared(from, hello->local_receive_size);
+  }
+  if (const auto* ack = Get<wire::HelloAck>(message)) {
+    peer.adverts_max = ack->max_adverts;
+    modes_.OnDeclared(from, ack->max_adverts);
+    resizes_.OnDeclared(from, ack->actual_receive_size);
+  }
 }
 
 void WireChecker::OnTransmit(const WireEnd& from, Frame& frame) {
-  if (frame.kind != FrameKind::kSend || disregarded_.contains(from.connection)) return;
+  if (IsDisregarded(from.connection)) return;
+  if (frame.kind == FrameKind::kWrite) modes_.OnWrite(from);
+  if (frame.kind == FrameKind::kWrite || frame.kind == FrameKind::kReadRequest) {
+    suspends_.OnTransfer(from);
+  }
+  if (frame.kind != FrameKind::kSend) return;
   Message message;
   if (const auto error = wire::Decode(frame.payload, message)) {
     return Find(from, std::string("sends what is no message: ") + error->field);
   }
+  OnMessage(from, message, frame.has_key);
+}
+
+void WireChecker::OnMessage(const WireEnd& from, const Message& message, bool invalidates) {
   ++messages_;
   const size_t payload = PayloadOf(message);
+  const End& end = Of(from);
+  uint64_t shown = 0;
+  for (const End::Advert& advert : end.sources) shown += advert.unread - advert.read;
+  modes_.OnSent(from, message, payload, invalidates);
+  resizes_.OnSent(from, message, end.sinks > 0);
+  urgents_.OnSent(from, message, payload, shown);
+  suspends_.OnSent(from, message, payload, !end.sources.empty(), end.sinks > 0);
   CheckSequence(from, message);
   CheckCredits(from, message, payload);
   CheckEnd(from, message, payload);
@@ -79,11 +82,11 @@ void WireChecker::CheckCredits(const WireEnd& from, const Message& message, size
   const End& end = Of(from);
   const uint32_t needed = payload > 0 ? 2 : 0;  // credits that must be left
   if (Beyond(message.base.sequence + needed, end.limit)) {
-    Find(from, std::string("overdraws its credits with ") + wire::NameOf(wire::IdOf(message)));
+    Find(from, std::string("overdraws its credits with ") + simulation::NameOf(message));
   }
-  if (message.base.sequence == end.limit) marks_->Hit("the last credit used");
+  if (message.base.sequence == end.limit) marks().Hit("the last credit used");
   const bool bare = Get<wire::Data>(message) != nullptr && payload == 0;
-  if (bare && message.base.sequence + 1 == end.limit) marks_->Hit("a bare Data with two credits");
+  if (bare && message.base.sequence + 1 == end.limit) marks().Hit("a bare Data with two credits");
 }
 
 void WireChecker::CheckEnd(const WireEnd& from, const Message& message, size_t payload) {
@@ -97,9 +100,7 @@ void WireChecker::CheckEnd(const WireEnd& from, const Message& message, size_t p
 
 void WireChecker::NoteSent(const WireEnd& from, const Message& message, size_t payload) {
   End& end = Of(from);
-  marks_->Hit(std::string("sent ") + wire::NameOf(wire::IdOf(message)));
-  if ((message.base.flags & wire::kFlagOobPending) != 0) marks_->Hit("an urgent byte announced");
-  if ((message.base.flags & wire::kFlagOobPresent) != 0) marks_->Hit("an urgent byte sent");
+  marks().Hit(std::string("sent ") + simulation::NameOf(message));
   if (payload > 0) {
     // The sink gives up its oldest advert for the payload, or counts it.
     if (end.live > 0) {
@@ -112,23 +113,38 @@ void WireChecker::NoteSent(const WireEnd& from, const Message& message, size_t p
     end.cancel_sent = message.base.sequence;
   }
   if (Get<wire::RdmaWrCompl>(message) != nullptr && end.live > 0) --end.live;
+  if (Get<wire::ModeChange>(message) != nullptr) NoteChangeSent(from, message);
   NoteAdvertSent(from, message, payload);
   NoteAnswerSent(from, message);
+}
+
+void WireChecker::NoteChangeSent(const WireEnd& from, const Message& message) {
+  const auto& change = *Get<wire::ModeChange>(message);
+  if (change.changes_send_half || change.mode != wire::Mode::kCombined) return;
+  End& end = Of(from);
+  if (!end.sources.empty()) marks().Hit("Pipelined left with SrcAvails outstanding");
+  if (end.live > 0) marks().Hit("Pipelined left with SinkAvails in hand");
+  if (PeerOf(from).sinks > 0) marks().Hit("Pipelined left with SinkAvails outstanding");
+  end.live = 0;
+  end.frozen_until = message.base.sequence;
+  end.frozen_non_discards = end.potential_non_discards;
 }
 
 void WireChecker::NoteAdvertSent(const WireEnd& from, const Message& message, size_t payload) {
   End& end = Of(from);
   if (const auto* advert = Get<wire::SrcAvail>(message)) {
     if (end.cancel_sent) Find(from, "advertises before its SrcAvailCancel is processed");
-    end.sources.push_back({.unread = advert->length - payload});
+    end.sources.push_back({.unread = advert->length - payload, .with_bytes = payload > 0});
     if (end.sources.size() > end.adverts_max) Find(from, "more SrcAvails than the peer takes");
-    if (end.sources.size() > 1) marks_->Hit("two SrcAvails outstanding");
-    if (!end.seen.empty()) marks_->Hit("both sides advertise as sources");
+    if (end.sources.size() > 1) marks().Hit("two SrcAvails outstanding");
+    if (!end.seen.empty()) marks().Hit("both sides advertise as sources");
   }
   if (Get<wire::SinkAvail>(message) != nullptr) {
     if (++end.sinks > int64_t{end.adverts_max}) Find(from, "more SinkAvails than the peer takes");
-    if (end.sinks > 1) marks_->Hit("two SinkAvails outstanding");
-    if (!end.seen.empty()) marks_->Hit("a SrcAvail and a SinkAvail cross");
+    if (end.sinks > 1) marks().Hit("two SinkAvails outstanding");
+    if (!end.seen.empty()) marks().Hit("a SrcAvail and a SinkAvail cross");
+    if (payload > 0) marks().Hit("a transaction");
+    if (resizes_.IsPending(from)) marks().Hit("a SinkAvail while a resize is in flight");
     end.has_sinks = true;
     end.seen.clear();  // section 8.3: what came meanwhile is ignored
   }
@@ -140,20 +156,20 @@ void WireChecker::NoteAnswerSent(const WireEnd& from, const Message& message) {
   const auto* read = Get<wire::RdmaRdCompl>(message);
   if ((!gives_back && read == nullptr) || end.has_sinks) return;
   if (end.seen.empty()) {
-    Find(from, std::string("answers an advert that is not there with ") +
-                   wire::NameOf(wire::IdOf(message)));
+    Find(from,
+         std::string("answers an advert that is not there with ") + simulation::NameOf(message));
     return;
   }
-  Advert& advert = end.seen.front();
+  End::Advert& advert = end.seen.front();
   if (read != nullptr) {
     advert.read += read->length;
     if (advert.read > advert.unread) Find(from, "RdmaRdCompl: more than was advertised");
-    if (advert.read < advert.unread) marks_->Hit("an advert read in parts");
-    if (end.cancel_seen && advert.read >= advert.unread) marks_->Hit("a cancel crosses the end");
+    if (advert.read < advert.unread) marks().Hit("an advert read in parts");
+    if (end.cancel_seen && advert.read >= advert.unread) marks().Hit("a cancel crosses the end");
   }
-  if (gives_back && advert.read > 0) marks_->Hit("SendSm after a part was read");
+  if (gives_back && advert.read > 0) marks().Hit("SendSm after a part was read");
   if (gives_back && end.cancel_seen && !Beyond(*end.cancel_seen, message.base.acknowledged)) {
-    marks_->Hit("a cancel that took adverts back");
+    marks().Hit("a cancel that took adverts back");
     end.seen.clear();  // section 7.4: one SendSm for all
   } else if (gives_back || advert.read >= advert.unread) {
     end.seen.pop_front();
@@ -162,7 +178,7 @@ void WireChecker::NoteAnswerSent(const WireEnd& from, const Message& message) {
 }
 
 void WireChecker::OnArrive(const WireEnd& at, const Frame& frame) {
-  if (frame.kind != FrameKind::kSend || disregarded_.contains(at.connection)) return;
+  if (frame.kind != FrameKind::kSend || IsDisregarded(at.connection)) return;
   Message message;
   if (wire::Decode(frame.payload, message)) return;
   End& end = Of(at);
@@ -170,6 +186,9 @@ void WireChecker::OnArrive(const WireEnd& at, const Frame& frame) {
   end.arrived = message.base.sequence;
   const uint32_t limit = message.base.acknowledged + message.base.buffers;
   if (Beyond(limit, end.limit)) end.limit = limit;
+  modes_.OnArrived(at, message);
+  resizes_.OnArrived(at, message);
+  suspends_.OnArrived(at, message);
   NoteArrived(at, message, PayloadOf(message));
 }
 
@@ -177,9 +196,16 @@ void WireChecker::NoteArrived(const WireEnd& at, const Message& message, size_t 
   End& end = Of(at);
   if (const auto* advert = Get<wire::SrcAvail>(message)) {
     end.seen.push_back({.unread = advert->length - payload});
-    if (end.sinks > 0) marks_->Hit("a SrcAvail and a SinkAvail cross");
+    if (end.sinks > 0) marks().Hit("a SrcAvail and a SinkAvail cross");
+  }
+  if (end.frozen_until && !Beyond(*end.frozen_until, message.base.acknowledged)) {
+    end.frozen_until.reset();
   }
   if (const auto* advert = Get<wire::SinkAvail>(message)) NoteSinkArrived(end, *advert);
+  if (const auto* change = Get<wire::ModeChange>(message)) {
+    const bool lowers = !change->changes_send_half && change->mode == wire::Mode::kCombined;
+    if (lowers) end.sinks = -int64_t{end.adverts_max};
+  }
   if (Get<wire::SrcAvailCancel>(message) != nullptr && !end.seen.empty()) {
     end.cancel_seen = message.base.sequence;
   }
@@ -195,19 +221,26 @@ void WireChecker::EndOneSink(End& end) {
 }
 
 void WireChecker::NoteSinkArrived(End& end, const wire::SinkAvail& advert) {
-  if (advert.non_discards != end.potential_non_discards) {
-    marks_->Hit("a stale SinkAvail dropped");
+  if (end.frozen_until) {
+    if (advert.non_discards != end.frozen_non_discards) {
+      --end.frozen_non_discards;
+      --end.potential_non_discards;
+    }
+    if (!end.sources.empty() && end.sources.front().with_bytes) return;  // shown after the change
+  } else if (advert.non_discards != end.potential_non_discards) {
+    marks().Hit("a stale SinkAvail dropped");
     --end.potential_non_discards;
     return;
+  } else {
+    ++end.live;
   }
-  ++end.live;
   end.sources.clear();  // section 8.3: the sink wins
   end.cancel_sent.reset();
 }
 
 void WireChecker::NoteAnswerArrived(End& end, const Message& message) {
   if (end.sources.empty()) return;
-  Advert& advert = end.sources.front();
+  End::Advert& advert = end.sources.front();
   if (const auto* read = Get<wire::RdmaRdCompl>(message)) {
     advert.read += read->length;
     if (advert.read >= advert.unread) end.sources.pop_front();

@@ -3,58 +3,76 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <optional>
 #include <set>
-#include <string>
 
-#include "impl/fabric/sim/wire_observer.h"
-#include "impl/sdp/wire/messages.h"
-#include "tests/sim/findings.h"
-#include "tests/sim/marks.h"
+#include "tests/sim/mode_checker.h"
+#include "tests/sim/resize_checker.h"
+#include "tests/sim/suspend_checker.h"
+#include "tests/sim/urgent_checker.h"
+#include "tests/sim/wire_books.h"
 
 namespace esdp::simulation {
 
+// One end by its messages and adverts.
+struct WirePage {
+  // One advert of a source, until all of it was read or given back.
+  struct Advert {
+    uint64_t unread = 0;  // beyond the bytes that came with it
+    uint64_t read = 0;
+    bool with_bytes = false;  // user bytes came with it, as in Combined
+  };
+  uint32_t sent = 0;     // MSeq of the last message that left
+  uint32_t arrived = 0;  // MSeq of the last one that came
+  uint32_t limit = 0;    // the peer has said that it takes messages up to this MSeq
+  uint32_t adverts_max = 1;
+  std::deque<Advert> sources;           // our SrcAvails as we know of them
+  std::deque<Advert> seen;              // the peer's SrcAvails that have arrived here
+  std::optional<uint32_t> cancel_sent;  // MSeq of our SrcAvailCancel until it is processed
+  std::optional<uint32_t> cancel_seen;  // and of the peer's
+  // Our SinkAvails as we know of them, at the least: what ends one may arrive after it was posted
+  // and before it leaves, and is then counted ahead.
+  int64_t sinks = 0;
+  bool has_sinks = false;  // once one has left: which SrcAvails are overridden cannot be seen here
+  uint32_t live = 0;       // the peer's that have arrived and are not stale
+  uint32_t potential_non_discards = 0;  // section 8.2
+  // Since we have left Pipelined and until the peer has heard of it (section 5): MSeq of our
+  // ModeChange, and what the counter was then.
+  std::optional<uint32_t> frozen_until;
+  uint32_t frozen_non_discards = 0;
+  bool end_sent = false;  // DisConn or AbortConn
+};
+
 // The rules of SDP that can be seen on the wire alone, with bookkeeping of its own: messages that
-// decode, MSeq in order, credits never overdrawn, no more adverts than the peer takes. Marks what
-// it sees. A connection that was disturbed by a hostile message is no longer looked at.
-class WireChecker : public fabric::sim::WireObserver {
+// decode, MSeq in order, credits never overdrawn, no more adverts than the peer takes; the rules of
+// modes, resizing, urgent bytes and suspending are checkers of their own. Marks what it sees. A
+// connection that was disturbed by a hostile message is no longer looked at.
+class WireChecker : public fabric::sim::WireObserver, private WireBooks<WirePage> {
  public:
-  WireChecker(Findings& findings, Marks& marks) : findings_(&findings), marks_(&marks) {}
+  WireChecker(Findings& findings, Marks& marks)
+      : WireBooks(findings, marks),
+        modes_(findings, marks),
+        resizes_(findings, marks),
+        urgents_(findings, marks),
+        suspends_(findings, marks) {}
 
   void OnPrivateData(const fabric::sim::WireEnd& from, ConstBytes data) override;
   void OnTransmit(const fabric::sim::WireEnd& from, fabric::sim::Frame& frame) override;
   void OnArrive(const fabric::sim::WireEnd& at, const fabric::sim::Frame& frame) override;
 
-  void Disregard(uint16_t connection) { disregarded_.insert(connection); }
+  void Disregard(uint16_t connection) { disregarded_.insert(FirstOf(connection)); }
+  // A connection that has moved to another queue pair keeps its first number.
+  uint16_t FirstOf(uint16_t connection) const { return suspends_.FirstOf(connection); }
   uint64_t messages() const { return messages_; }
 
  private:
-  // One advert of a source, until all of it was read or given back.
-  struct Advert {
-    uint64_t unread = 0;  // beyond the bytes that came with it
-    uint64_t read = 0;
-  };
-  struct End {
-    uint32_t sent = 0;     // MSeq of the last message that left
-    uint32_t arrived = 0;  // MSeq of the last one that came
-    uint32_t limit = 0;    // the peer has said that it takes messages up to this MSeq
-    uint32_t adverts_max = 1;
-    std::deque<Advert> sources;           // our SrcAvails as we know of them
-    std::deque<Advert> seen;              // the peer's SrcAvails that have arrived here
-    std::optional<uint32_t> cancel_sent;  // MSeq of our SrcAvailCancel until it is processed
-    std::optional<uint32_t> cancel_seen;  // and of the peer's
-    // Our SinkAvails as we know of them, at the least: what ends one may arrive after it was posted
-    // and before it leaves, and is then counted ahead.
-    int64_t sinks = 0;
-    bool has_sinks =
-        false;          // once one has left: which SrcAvails are overridden cannot be seen here
-    uint32_t live = 0;  // the peer's that have arrived and are not stale
-    uint32_t potential_non_discards = 0;  // section 8.2
-    bool end_sent = false;                // DisConn or AbortConn
-  };
+  using End = WirePage;
 
-  End& Of(const fabric::sim::WireEnd& end) { return ends_[{end.connection, end.connecting}]; }
+  bool IsDisregarded(uint16_t connection) const {
+    return !disregarded_.empty() && disregarded_.contains(FirstOf(connection));
+  }
+  void OnMessage(const fabric::sim::WireEnd& from, const sdp::wire::Message& message,
+                 bool invalidates);
   void CheckSequence(const fabric::sim::WireEnd& from, const sdp::wire::Message& message);
   void CheckCredits(const fabric::sim::WireEnd& from, const sdp::wire::Message& message,
                     size_t payload);
@@ -62,6 +80,7 @@ class WireChecker : public fabric::sim::WireObserver {
                 size_t payload);
   void NoteSent(const fabric::sim::WireEnd& from, const sdp::wire::Message& message,
                 size_t payload);
+  void NoteChangeSent(const fabric::sim::WireEnd& from, const sdp::wire::Message& message);
   void NoteAdvertSent(const fabric::sim::WireEnd& from, const sdp::wire::Message& message,
                       size_t payload);
   void NoteAnswerSent(const fabric::sim::WireEnd& from, const sdp::wire::Message& message);
@@ -70,13 +89,13 @@ class WireChecker : public fabric::sim::WireObserver {
   void NoteAnswerArrived(End& end, const sdp::wire::Message& message);
   void NoteArrived(const fabric::sim::WireEnd& at, const sdp::wire::Message& message,
                    size_t payload);
-  void Find(const fabric::sim::WireEnd& where, const std::string& what);
 
-  Findings* findings_;
-  Marks* marks_;
+  ModeChecker modes_;
+  ResizeChecker resizes_;
+  UrgentChecker urgents_;
+  SuspendChecker suspends_;
   uint64_t messages_ = 0;
-  std::map<std::pair<uint16_t, bool>, End> ends_;
-  std::set<uint16_t> disregarded_;
+  std::set<uint16_t> disregarded_;  // by their first numbers
 };
 
 }  // namespace esdp::simulation

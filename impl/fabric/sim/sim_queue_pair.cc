@@ -30,7 +30,8 @@ void SimQueuePair::Record(StepKind kind, uint64_t detail, uint64_t content) {
 }
 
 WireEnd SimQueuePair::Where() const {
-  return {number_, connecting_side_ ? local_.port : peer_address_.port, connecting_side_};
+  if (connecting_side_) return {number_, local_.port, true, peer_address_.port};
+  return {number_, peer_address_.port, false, local_.port};
 }
 
 void SimQueuePair::Connect(const std::shared_ptr<Handshake>& handshake, Time deadline) {

@@ -17,6 +17,7 @@ struct WireEnd {
   uint64_t queue_pair = 0;  // its number in the world
   uint16_t connection = 0;
   bool connecting = false;
+  uint16_t listener = 0;  // the accepting side's port
 };
 
 // What memory is touched for.

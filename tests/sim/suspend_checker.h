@@ -1,0 +1,47 @@
+#ifndef ESDP_TESTS_SIM_SUSPEND_CHECKER_H_
+#define ESDP_TESTS_SIM_SUSPEND_CHECKER_H_
+
+#include <cstdint>
+#include <map>
+
+#include "tests/sim/wire_books.h"
+
+namespace esdp::simulation {
+
+struct SuspendPage {
+  bool asked = false;         // SuspComm has left
+  bool acknowledged = false;  // SuspCommAck has left
+  bool asked_by_peer = false;
+};
+
+// The rules of a connection that moves to another queue pair (section 12): who says what behind
+// SuspComm, and where the connection goes on. The new queue pair has another number on the wire.
+class SuspendChecker : private WireBooks<SuspendPage> {
+ public:
+  SuspendChecker(Findings& findings, Marks& marks) : WireBooks(findings, marks) {}
+
+  // The connecting side of a queue pair asks for one.
+  void OnHello(const fabric::sim::WireEnd& from);
+  void OnSent(const fabric::sim::WireEnd& from, const sdp::wire::Message& message, size_t payload,
+              bool shows_sources, bool shows_sinks);
+  // An RDMA write or a request to read.
+  void OnTransfer(const fabric::sim::WireEnd& from);
+  void OnArrived(const fabric::sim::WireEnd& at, const sdp::wire::Message& message);
+
+  // The number that the connection began with.
+  uint16_t FirstOf(uint16_t connection) const;
+
+ private:
+  bool IsSilent(const fabric::sim::WireEnd& from);
+
+  struct Move {
+    uint16_t first = 0;
+    uint32_t times = 0;
+  };
+  std::map<uint16_t, Move> returns_;  // by the port that a SuspComm has named
+  std::map<uint16_t, Move> moved_;    // by the number of the new queue pair
+};
+
+}  // namespace esdp::simulation
+
+#endif  // ESDP_TESTS_SIM_SUSPEND_CHECKER_H_
