@@ -48,7 +48,7 @@ bool Suspend::OnSuspCommAck() {
 }
 
 void Suspend::OnResumed(Actions& actions) {
-  if (initiator()) FinishWish(Outcome::kDone, actions);
+  if (initiator() && wish_) FinishWish(Outcome::kDone, actions);
   role_ = Role::kNone;
   peer_asked_ = answered_ = acknowledged_ = false;
   peer_port_ = 0;

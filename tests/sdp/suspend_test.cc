@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <variant>
+#include <vector>
+
 #include "tests/sdp/solo.h"
 
 // One core against a peer that suspends, or is suspended, well or badly.
@@ -334,6 +337,20 @@ TEST_F(SuspendTest, APeerWithoutCreditsIsGivenSomeBehindSuspComm) {
   const sdp::Send last = Solo::Of<sdp::Send>(solo_->all()).back();
   EXPECT_TRUE(std::holds_alternative<wire::Data>(last.message.body));
   EXPECT_GE(last.message.base.buffers, 2u);
+}
+
+// R12.1
+TEST(SuspendPartTest, AWishThatThePeerWasToldOfEndsOnceWithTheConnection) {
+  esdp::sdp::Suspend part;
+  Actions actions;
+  ASSERT_TRUE(part.OnAsk({kMove, kPort, kTimeInfinite}));
+  (void)part.TakeSuspComm();
+  part.Finish(Outcome::kShutDown, actions);
+  std::vector<Outcome> ends;
+  for (const Action& action : actions) {
+    if (const auto* end = std::get_if<FinishOperation>(&action)) ends.push_back(end->outcome);
+  }
+  EXPECT_EQ(ends, std::vector<Outcome>{Outcome::kShutDown});
 }
 
 }  // namespace
