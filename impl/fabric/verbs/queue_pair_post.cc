@@ -221,7 +221,8 @@ absl::Status QueuePair::PostWaitingReceives() {
   Scratch& scratch = commons_.scratch;
   scratch.receives.assign(waiting_counts_.size(), ibv_recv_wr{});
   scratch.entries.clear();
-  scratch.entries.reserve(waiting_entries_.size());  // so that it does not move below
+  // So that it does not move below.
+  scratch.entries.reserve(waiting_entries_.size() + waiting_counts_.size());
   const ScatterEntry* from = waiting_entries_.data();
   ibv_sge* entry = scratch.entries.data();
   for (size_t i = 0; i < waiting_counts_.size(); ++i) {
@@ -229,6 +230,10 @@ absl::Status QueuePair::PostWaitingReceives() {
     work.wr_id = ReceiveName(tag_);
     work.num_sge = static_cast<int>(WriteDown(from, waiting_counts_[i]));
     from += waiting_counts_[i];
+    if (work.num_sge == 0 && commons_.device->is_iwarp()) {
+      scratch.entries.push_back({});  // libsiw refuses a receive without an entry
+      work.num_sge = 1;
+    }
     work.sg_list = entry;
     entry += work.num_sge;
     work.next = i + 1 < waiting_counts_.size() ? &scratch.receives[i + 1] : nullptr;
