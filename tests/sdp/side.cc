@@ -333,11 +333,9 @@ void Side::Act(const Withdraw& action) {
 
 void Side::CheckOrder(const FinishOperation& action, SimOperation::Kind kind) {
   std::deque<OperationId>& expected = expected_[kind];
-  const bool may_overtake = action.bytes == 0 && (action.outcome == Outcome::kCancelled ||
-                                                  action.outcome == Outcome::kDeadlineExceeded);
   const auto place = std::find(expected.begin(), expected.end(), action.operation);
   ASSERT_NE(place, expected.end());
-  EXPECT_TRUE(may_overtake || place == expected.begin())
+  EXPECT_TRUE(MayOvertake(action) || place == expected.begin())
       << name_ << ": operation " << static_cast<uint32_t>(action.operation) << " ends out of turn";
   expected.erase(place);
 }
@@ -345,12 +343,7 @@ void Side::CheckOrder(const FinishOperation& action, SimOperation::Kind kind) {
 void Side::Act(const FinishOperation& action) {
   SimOperation& operation = operations_.at(action.operation);
   ASSERT_FALSE(operation.result) << name_ << ": an operation ends twice";
-  if (!lost_) {
-    EXPECT_EQ(operation.gathers, 0) << name_ << ": ends while a gathered Send is in flight";
-    EXPECT_EQ(operation.reads, 0) << name_ << ": ends while a Read is in flight";
-    EXPECT_EQ(operation.writes, 0) << name_ << ": ends while a Write is in flight";
-    EXPECT_EQ(operation.exposures, 0) << name_ << ": ends while it is exposed";
-  }
+  if (!lost_ && operation.InUse() != nullptr) ADD_FAILURE() << name_ << ": " << operation.InUse();
   CheckOrder(action, operation.kind);
   operation.result = action;
   --pending_;

@@ -10,6 +10,7 @@
 
 #include "impl/base/random.h"
 #include "impl/sdp/connection.h"
+#include "tests/sdp/lent.h"
 #include "tests/sdp/mode_watch.h"
 
 // One of the two ends: a core, its application's memory, and its side of a simulated fabric. A
@@ -18,17 +19,12 @@
 
 namespace esdp::sdp::testing {
 
-struct SimOperation {
+struct SimOperation : Lent {
   enum class Kind : uint8_t { kSend, kReceive, kShutdown, kClose, kUrgent, kSuspend };
   Kind kind = Kind::kSend;
   std::vector<std::byte> memory;
   bool cancel_asked = false;
   bool urgent = false;  // send: its last byte is
-  // What the fabric still does with the memory.
-  int gathers = 0;
-  int reads = 0;
-  int writes = 0;
-  int exposures = 0;
   bool was_exposed = false;
   std::optional<FinishOperation> result;
 };

@@ -9,6 +9,7 @@
 #include "impl/sdp/connection.h"
 #include "tests/sdp/exhaustion/scenario.h"
 #include "tests/sdp/exhaustion/watch.h"
+#include "tests/sdp/lent.h"
 
 // One of the two ends as a value: a core, its application's memory, and its side of a fabric that
 // holds back whatever it may. It carries out actions, and notes the first that may not be.
@@ -18,12 +19,10 @@ namespace esdp::sdp::exhaustion {
 // User bytes. Each byte of a send tells its operation and its place: number * 64 + offset.
 using Payload = std::string;
 
-struct Operation {
+struct Operation : testing::Lent {
   Ask::Kind kind = Ask::Kind::kSend;
   uint8_t number = 0;
   Payload memory;
-  // What the fabric still does with the memory.
-  uint8_t gathers = 0, reads = 0, writes = 0, exposures = 0;
   std::optional<FinishOperation> result;
 };
 
@@ -120,7 +119,6 @@ struct End {
   void Act(const SetTimer& action);
   void Act(const ClearTimer& action);
   void CheckTurn(const Operation& operation, const FinishOperation& action);
-  void CheckMemoryIsFree(const Operation& operation);
   void TakeReceived(const Operation& operation, const FinishOperation& action);
 };
 

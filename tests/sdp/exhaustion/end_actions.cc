@@ -113,30 +113,19 @@ void End::Act(const Withdraw& action) {
   Wrong("Withdraw of what is not exposed");
 }
 
-// [es-api D.2, 4] In posting order; what moved no byte may overtake.
 void End::CheckTurn(const Operation& operation, const FinishOperation& action) {
-  const bool may_overtake = action.bytes == 0 && (action.outcome == Outcome::kCancelled ||
-                                                  action.outcome == Outcome::kDeadlineExceeded);
-  if (may_overtake) return;
+  if (testing::MayOvertake(action)) return;
   for (const Operation& other : operations) {
     if (&other == &operation) return;
     if (other.kind == operation.kind && !other.result) Wrong("an operation ends out of turn");
   }
 }
 
-void End::CheckMemoryIsFree(const Operation& operation) {
-  if (lost) return;
-  if (operation.gathers > 0) Wrong("an operation ends while a Send gathers from it");
-  if (operation.reads > 0) Wrong("an operation ends while a READ fills it");
-  if (operation.writes > 0) Wrong("an operation ends while a WRITE takes from it");
-  if (operation.exposures > 0) Wrong("an operation ends while the peer can reach it");
-}
-
 void End::Act(const FinishOperation& action) {
   Operation* operation = Find(action.operation);
   if (operation == nullptr) return;
   if (operation->result) return Wrong("an operation ends twice");
-  CheckMemoryIsFree(*operation);
+  if (!lost && operation->InUse() != nullptr) Wrong(operation->InUse());
   CheckTurn(*operation, action);
   operation->result = action;
   if (action.bytes > operation->memory.size()) Wrong("more bytes than the operation has");
