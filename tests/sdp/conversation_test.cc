@@ -198,7 +198,7 @@ uint32_t UnitOf(const PairOptions& options) {
 }
 
 // Lets both applications and the fabric act until both are through and nothing moves.
-void Converse(Pair& pair, Application& a, Application& b, Random& random) {
+void Converse(Pair& pair, Application& a, Application& b, Random& random, bool rests) {
   int idle = 0;
   for (int turn = 0; turn < 200'000 && idle < 200; ++turn) {
     bool moved = false;
@@ -206,7 +206,7 @@ void Converse(Pair& pair, Application& a, Application& b, Random& random) {
       const bool more_a = a.Act();
       const bool more_b = b.Act();
       moved = more_a || more_b;
-      if (moved) pair.Settle(Duration::zero());
+      if (moved && rests) pair.Settle(Duration::zero());
     } else {
       moved = pair.Happen() || pair.LetTimePass();
     }
@@ -246,19 +246,24 @@ void CheckStream(const Side& from, const Side& to, bool whole) {
   EXPECT_EQ(to.received_urgent(), urgent);
 }
 
+struct Manner {
+  bool asks_for_modes = false;
+  bool rests = true;  // what applications have asked for comes to rest before they ask for more
+};
+
 // A conversation that both hold to its end.
-void HoldWhole(const PairOptions& options, uint64_t seed, Random& random, bool asks_for_modes,
+void HoldWhole(const PairOptions& options, uint64_t seed, Random& random, const Manner& manner,
                Reached& reached) {
   Pair pair(options, seed);
   pair.Connect();
   Application a(pair.a, random, UnitOf(options));
   Application b(pair.b, random, UnitOf(options));
-  if (asks_for_modes) {
+  if (manner.asks_for_modes) {
     a.AskForModes();
     b.AskForModes();
   }
 
-  Converse(pair, a, b, random);
+  Converse(pair, a, b, random, manner.rests);
 
   EXPECT_TRUE(pair.a.core().closed()) << ToString(pair.a.core().phase());
   EXPECT_TRUE(pair.b.core().closed()) << ToString(pair.b.core().phase());
@@ -292,7 +297,7 @@ TEST_F(ConversationTest, EveryByteArrivesOnceAndInOrderAndBothSidesEndWithoutACa
     Random random(seed);
     PairOptions options = DrawPair(random);
     options.a.linger = options.b.linger = kDurationInfinite;  // a slow reader is no failure here
-    HoldWhole(options, seed, random, /*asks_for_modes=*/false, reached);
+    HoldWhole(options, seed, random, Manner{}, reached);
   });
 
   if (HasFailure() || SeedsFromEnvironment().count < kConversations) return;
@@ -334,7 +339,7 @@ TEST_F(ConversationTest, WhateverModesBothSidesWishForAndInWhateverOrderNoByteIs
     options.a.linger = options.b.linger = kDurationInfinite;
     WishForModes(options.a, random);
     WishForModes(options.b, random);
-    HoldWhole(options, seed, random, /*asks_for_modes=*/true, reached);
+    HoldWhole(options, seed, random, {.asks_for_modes = true}, reached);
   });
 
   if (HasFailure() || SeedsFromEnvironment().count < kConversations) return;
@@ -343,6 +348,27 @@ TEST_F(ConversationTest, WhateverModesBothSidesWishForAndInWhateverOrderNoByteIs
   EXPECT_GT(reached.revoked_whole, 0u);
   EXPECT_GT(reached.mode_changes, 0u);
   EXPECT_GT(reached.buffered, 0u);
+}
+
+// What is small waits for the message before it to leave, and goes with a receive that is shown.
+TEST_F(ConversationTest, SmallBytesRideOnAdvertsOfTheReplysPlaceAndNoByteIsLost) {
+  Reached reached;
+  ForEachSeed([&reached](uint64_t seed) {
+    if (seed % 4 != 0) return;
+    Random random(seed);
+    PairOptions options;
+    options.a = SmallConfig(true);
+    options.b = SmallConfig(false);
+    for (Config* config : {&options.a, &options.b}) {
+      config->max_adverts = 16;
+      config->mode_send = ModeWish::kPipelined;
+      config->linger = kDurationInfinite;
+    }
+    HoldWhole(options, seed, random, {.rests = false}, reached);
+  });
+
+  if (HasFailure() || SeedsFromEnvironment().count < kConversations) return;
+  EXPECT_GT(reached.transactions, 0u);
 }
 
 TEST_F(ConversationTest, AnEndAtAnyMomentFinishesEveryOperationAndKeepsThePrefix) {
