@@ -51,7 +51,7 @@ class GrowingRing : public RingSlots<T, true> {
   // The new tail, a T{} to be filled in: cheaper than PushBack where T is large.
   T& PushBack() {
     MakeRoom();
-    return this->Append() = T{};
+    return this->Renewed(this->Append());
   }
 
   // The value becomes the head.

@@ -69,7 +69,7 @@ class RingSlots {
   void PopFront() {
     if constexpr (kHolds) front() = T{};
     // A short queue keeps to the slots that are warm.
-    head_ = --size_ == 0 ? 0 : static_cast<uint32_t>(Place(1));
+    head_ = --size_ == 0 ? 0 : kDoubles ? head_ + 1 : static_cast<uint32_t>(Place(1));
   }
 
   // Takes the head out and returns it.
@@ -107,7 +107,9 @@ class RingSlots {
 
  protected:
   explicit RingSlots(size_t capacity)
-      : slots_(std::make_unique<T[]>(capacity)), capacity_(static_cast<uint32_t>(capacity)) {}
+      : slots_(std::make_unique<T[]>(capacity)),
+        capacity_(static_cast<uint32_t>(capacity)),
+        mask_(capacity_ - 1) {}
   RingSlots() = default;
   ~RingSlots() = default;
   RingSlots(const RingSlots& other) : RingSlots(other.capacity_) { CopyFrom(other); }
@@ -122,22 +124,28 @@ class RingSlots {
   RingSlots(RingSlots&& other) noexcept
       : slots_(std::move(other.slots_)),
         capacity_(std::exchange(other.capacity_, 0)),
+        mask_(std::exchange(other.mask_, 0)),
         head_(std::exchange(other.head_, 0)),
         size_(std::exchange(other.size_, 0)) {}
   RingSlots& operator=(RingSlots&& other) noexcept {
     slots_ = std::move(other.slots_);
     capacity_ = std::exchange(other.capacity_, 0);
+    mask_ = std::exchange(other.mask_, 0);
     head_ = std::exchange(other.head_, 0);
     size_ = std::exchange(other.size_, 0);
     return *this;
   }
 
+  static T& Renewed(T& slot) {
+    if constexpr (kHolds) return slot = T{};
+    return *std::construct_at(&slot);
+  }
   // A place behind the tail, for a value to be moved there.
   T& Append() { return slots_[Place(size_++)]; }
   T& Prepend() {
-    head_ = static_cast<uint32_t>(Place(capacity_ - 1));
+    head_ = kDoubles ? head_ - 1 : static_cast<uint32_t>(Place(capacity_ - 1));
     ++size_;
-    return slots_[head_];
+    return front();
   }
 
   [[gnu::noinline, gnu::cold]] void Grow(size_t capacity) {
@@ -150,9 +158,12 @@ class RingSlots {
 
  private:
   size_t Place(size_t index) const {
-    const size_t place = head_ + index;
-    if constexpr (kDoubles) return place & (capacity_ - size_t{1});
-    return place < capacity_ ? place : place - capacity_;
+    if constexpr (kDoubles) {
+      return (head_ + static_cast<uint32_t>(index)) & mask_;
+    } else {
+      const size_t place = head_ + index;
+      return place < capacity_ ? place : place - capacity_;
+    }
   }
   void CopyFrom(const RingSlots& other) {
     for (const T& value : other) Append() = value;
@@ -161,7 +172,8 @@ class RingSlots {
   static constexpr bool kHolds = !std::is_trivially_destructible_v<T>;
   std::unique_ptr<T[]> slots_;
   uint32_t capacity_ = 0;
-  uint32_t head_ = 0;
+  uint32_t mask_ = 0;
+  uint32_t head_ = 0;  // kDoubles: counts on, and only the masked bits say where
   uint32_t size_ = 0;
 };
 

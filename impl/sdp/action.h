@@ -148,7 +148,7 @@ using Actions = std::vector<Action>;
 
 // One more, to be filled in. The vector's own way to grow would be in the way of each of them.
 template <typename Kind>
-Kind& Append(Actions& actions) {
+[[gnu::always_inline]] inline Kind& Append(Actions& actions) {
   if (actions.size() == actions.capacity()) MakeRoom(actions);
   if (actions.size() == actions.capacity()) __builtin_unreachable();
   return *std::get_if<Kind>(&actions.emplace_back(std::in_place_type<Kind>));

@@ -149,12 +149,6 @@ void AdvertReader::TakeSendSm() {
   refused_ = false;
 }
 
-const char* AdvertReader::OnData(uint32_t length) {  // [R17.4]
-  if (!adverts_.empty() && length > remainder_) return "Data: a SrcAvail is outstanding";
-  remainder_ -= std::min(remainder_, length);
-  return nullptr;
-}
-
 // --- the whole ---
 
 bool AdvertReader::AdvertsHold() const {

@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_SDP_ADVERT_READER_H_
 #define ESDP_IMPL_SDP_ADVERT_READER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -80,7 +81,11 @@ class AdvertReader {
   // True while Data may carry user bytes although an advert was not completed by reads.
   bool in_remainder() const { return remainder_ > 0; }
   // Returns why these bytes may not come, or nullptr.
-  const char* OnData(uint32_t length);
+  const char* OnData(uint32_t length) {  // [R17.4]
+    if (!adverts_.empty() && length > remainder_) return "Data: a SrcAvail is outstanding";
+    remainder_ -= std::min(remainder_, length);
+    return nullptr;
+  }
 
   // Bytes will come without the application's doing.
   bool brings_more() const { return remainder_ > 0 || (refused_ && !cancelled_) || left() > 0; }

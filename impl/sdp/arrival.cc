@@ -8,8 +8,56 @@
 
 namespace esdp::sdp {
 
+inline const char* Connection::CheckArrival(const MessageArrived& arrived) const {
+  const wire::Body& body = arrived.message.body;
+  if (arrived.payload_length > 0 && !std::holds_alternative<wire::Data>(body) &&
+      !std::holds_alternative<wire::SrcAvail>(body) &&
+      !std::holds_alternative<wire::SinkAvail>(body)) {
+    return "Len: this message carries no user bytes";
+  }
+  // [R16.3] Only the message that completes an advert may invalidate, and only if we said so.
+  if (arrived.invalidated_key &&
+      (!config_.remote_invalidate || (!std::holds_alternative<wire::RdmaRdCompl>(body) &&
+                                      !std::holds_alternative<wire::RdmaWrCompl>(body)))) {
+    return "RKey: invalidated by a message that may not";
+  }
+  return suspend_.peer_is_silent() ? CheckSilence(arrived) : nullptr;
+}
+
+// [R17.3] User bytes that may not come, in any message.
+bool Connection::RefusesPayload(Actions& actions) {
+  if (teardown_.peer_shut()) {
+    Fail(Outcome::kPeerProtocol, "data behind DisConn", actions);
+    return true;
+  }
+  if (teardown_.closing()) {
+    Fail(Outcome::kLocalAbort, "data arrived after Close", actions);  // [R13.2.7]
+    return true;
+  }
+  return false;
+}
+
+bool Connection::OnData(const MessageArrived& arrived, Actions& actions) {
+  if (!calm_ && RefusesPayload(actions)) return false;
+  if (const char* violation = reader_.OnData(arrived.payload_length); violation != nullptr) {
+    Fail(Outcome::kPeerProtocol, violation, actions);
+    return false;
+  }
+  if (!acknowledge_at_) acknowledge_at_ = AddSaturating(now_, config_.acknowledge_delay);
+  const bool urgent = (arrived.message.base.flags & wire::kFlagOobPresent) != 0;
+  if (urgent) ++counters_.urgent_received;
+  if (sink_.outstanding() == 0) {
+    sink_.OnUnadvertisedPayload();
+  } else if (TakenBySink(arrived, actions)) {
+    return false;
+  }
+  receive_.OnPayload(arrived.buffer, arrived.payload_offset, arrived.payload_length);
+  if (urgent) receive_.OnUrgentByte();
+  return true;
+}
+
 // [R17.1]
-void Connection::Receive(const MessageArrived& arrived, Actions& actions) {
+inline void Connection::Receive(const MessageArrived& arrived, Actions& actions) {
   const wire::Message& message = arrived.message;
   if (credits_.posted() == 0) {
     Fail(Outcome::kInternal, "a message arrived without a posted receive", actions);
@@ -49,6 +97,22 @@ void Connection::Receive(const MessageArrived& arrived, Actions& actions) {
   if (!keeps_buffer && IsOpen(phase_)) PostAgain(arrived.buffer, actions);
 }
 
+void Connection::On(const MessageArrived& arrived, Actions& actions) {
+  if (calm_ || IsOpen(phase_)) {
+    Receive(arrived, actions);
+  } else {
+    ReceiveWhileNotOpen(arrived, actions);
+  }
+}
+
+void Connection::ReceiveWhileNotOpen(const MessageArrived& arrived, Actions& actions) {
+  if (phase_ == Phase::kHelloSent || phase_ == Phase::kHelloAckSent || phase_ == Phase::kResuming) {
+    early_.PushBack(arrived);  // [R2.7.4]
+  } else if (phase_ == Phase::kSuspended) {
+    OnMessageWhileSuspended(arrived, actions);
+  }
+}
+
 bool Connection::ReceiveRare(const MessageArrived& arrived, Actions& actions) {
   const wire::Message& message = arrived.message;
   if (std::holds_alternative<wire::SendSm>(message.body)) {
@@ -78,50 +142,6 @@ bool Connection::ReceiveRare(const MessageArrived& arrived, Actions& actions) {
     OnOther(message.body, actions);
   }
   return false;
-}
-
-const char* Connection::CheckArrival(const MessageArrived& arrived) const {
-  const wire::Body& body = arrived.message.body;
-  if (arrived.payload_length > 0 && !std::holds_alternative<wire::Data>(body) &&
-      !std::holds_alternative<wire::SrcAvail>(body) &&
-      !std::holds_alternative<wire::SinkAvail>(body)) {
-    return "Len: this message carries no user bytes";
-  }
-  // [R16.3] Only the message that completes an advert may invalidate, and only if we said so.
-  if (arrived.invalidated_key &&
-      (!config_.remote_invalidate || (!std::holds_alternative<wire::RdmaRdCompl>(body) &&
-                                      !std::holds_alternative<wire::RdmaWrCompl>(body)))) {
-    return "RKey: invalidated by a message that may not";
-  }
-  return CheckSilence(arrived);
-}
-
-// [R17.3] User bytes that may not come, in any message.
-bool Connection::RefusesPayload(Actions& actions) {
-  if (teardown_.peer_shut()) {
-    Fail(Outcome::kPeerProtocol, "data behind DisConn", actions);
-    return true;
-  }
-  if (teardown_.closing()) {
-    Fail(Outcome::kLocalAbort, "data arrived after Close", actions);  // [R13.2.7]
-    return true;
-  }
-  return false;
-}
-
-bool Connection::OnData(const MessageArrived& arrived, Actions& actions) {
-  if (RefusesPayload(actions)) return false;
-  if (const char* violation = reader_.OnData(arrived.payload_length); violation != nullptr) {
-    Fail(Outcome::kPeerProtocol, violation, actions);
-    return false;
-  }
-  if (!acknowledge_at_) acknowledge_at_ = AddSaturating(now_, config_.acknowledge_delay);
-  const bool urgent = (arrived.message.base.flags & wire::kFlagOobPresent) != 0;
-  if (urgent) ++counters_.urgent_received;
-  if (TakenBySink(arrived, actions)) return false;
-  receive_.OnPayload(arrived.buffer, arrived.payload_offset, arrived.payload_length);
-  if (urgent) receive_.OnUrgentByte();
-  return true;
 }
 
 // [R17.5, R5.10] What the mode of the half allows.

@@ -4,42 +4,7 @@
 // What the application asks, and what the clock says.
 
 namespace esdp::sdp {
-namespace {
-
-void FinishNow(OperationId operation, Outcome outcome, Actions& actions) {
-  FinishOperation finish;
-  finish.operation = operation;
-  finish.outcome = outcome;
-  actions.emplace_back(finish);
-}
-
-}  // namespace
-
 // --- the application ---
-
-void Connection::On(const AskSend& ask, Actions& actions) {
-  if (ask.urgent) calm_ = false;
-  if (phase_ == Phase::kClosed) {
-    if (!ask.more) FinishNow(ask.piece.operation, OutcomeAfterEnd(), actions);
-  } else if (teardown_.shut()) {
-    send_.AskRefused(ask, Outcome::kShutDown);
-  } else if (ask.adaptive) {
-    AskAdaptiveSend(ask);
-  } else {
-    send_.Ask(ask);
-  }
-}
-
-void Connection::On(const AskReceive& ask, Actions& actions) {
-  if (phase_ == Phase::kClosed && (cause_ != Outcome::kDone || teardown_.closing())) {
-    if (!ask.more) FinishNow(ask.piece.operation, OutcomeAfterEnd(), actions);
-  } else if (teardown_.closing()) {
-    receive_.AskRefused(ask, Outcome::kShutDown);
-  } else {
-    receive_.Ask(ask);
-    clashed_ = false;
-  }
-}
 
 void Connection::On(const AskCancel& ask, Actions& actions) {
   using Answer = SendHalf::CancelAnswer;

@@ -22,15 +22,6 @@ void Connection::PostAllReceives(Actions& actions) {
   }
 }
 
-void Connection::PostAgain(ReceiveBuffer buffer, Actions& actions) {
-  if (credits_.posted() == config_.receive_buffers || !MayPostReceives()) {
-    spare_receives_.PushBack(buffer);
-    return;
-  }
-  credits_.OnReceivePosted();
-  Append<PostReceive>(actions) = {buffer, resize_in_.size()};
-}
-
 void Connection::On(const AskConnect&, Actions& actions) {
   if (!Move(PhaseCue::kAskConnect)) return;
   PostAllReceives(actions);  // before the Hello announces them [R2.7.1, R2.7.2]
@@ -116,16 +107,6 @@ void Connection::On(const ConnectFailed&, Actions& actions) {
 }
 
 // --- the wire ---
-
-void Connection::On(const MessageArrived& arrived, Actions& actions) {
-  if (phase_ == Phase::kHelloSent || phase_ == Phase::kHelloAckSent || phase_ == Phase::kResuming) {
-    early_.PushBack(arrived);  // [R2.7.4]
-  } else if (phase_ == Phase::kSuspended) {
-    OnMessageWhileSuspended(arrived, actions);
-  } else if (IsOpen(phase_)) {
-    Receive(arrived, actions);
-  }
-}
 
 // [R3.10.4]
 void Connection::On(const MessageRefused& refused, Actions& actions) {

@@ -47,7 +47,6 @@ class Connection : private ConnectionState {
   void On(const HelloRefused& refused, Actions& actions);
   void On(const Established& established, Actions& actions);
   void On(const ConnectFailed& failed, Actions& actions);
-  void On(const MessageArrived& arrived, Actions& actions);
   void On(const MessageRefused& refused, Actions& actions);
   void On(const SendFinished& finished, Actions& actions);
   void On(const ReadFinished& finished, Actions& actions);
@@ -56,8 +55,6 @@ class Connection : private ConnectionState {
 
   bool Move(PhaseCue cue);
   void PostAllReceives(Actions& actions);
-  void PostAgain(ReceiveBuffer buffer, Actions& actions);
-  bool MayPostReceives() const;
   void StartCarrying(const Established& established);
   void ReceiveEarly(Actions& actions);
   // The root cause is given once; later ones change nothing.
@@ -147,8 +144,10 @@ class Connection : private ConnectionState {
   void ArmSuspendTimer(Actions& actions);
 
   // --- arrival.cc: what the peer says ---
+  void On(const MessageArrived& arrived, Actions& actions);
   void Receive(const MessageArrived& arrived, Actions& actions);
-  bool ReceiveRare(const MessageArrived& arrived, Actions& actions);
+  [[gnu::noinline]] bool ReceiveRare(const MessageArrived& arrived, Actions& actions);
+  [[gnu::noinline]] void ReceiveWhileNotOpen(const MessageArrived& arrived, Actions& actions);
   const char* CheckArrival(const MessageArrived& arrived) const;
   // Each returns true when it keeps the receive buffer.
   bool OnData(const MessageArrived& arrived, Actions& actions);
@@ -165,12 +164,12 @@ class Connection : private ConnectionState {
   void Take(const Input& input, Actions& actions);
   void TakeRare(const Input& input, Actions& actions);
   void Advance(Actions& actions);
+  void AdvanceCalmly(Actions& actions);
   void SendOut(Actions& actions);
   void CopySmallSends(Actions& actions);
   bool SendBeforePayload(Actions& actions);
   void SendPayload(Actions& actions);
   void PostPayload(SendHalf::Next next, Actions& actions);
-  void FinishSends(Actions& actions);
   bool Holds() const;
 
   // --- departure.cc: what follows from it ---
@@ -190,7 +189,6 @@ class Connection : private ConnectionState {
     if (send_.has_urgent()) NoticeUrgent(send.message.base);
     return send;
   }
-  void Stamp(Send& send, SendKind kind, bool bare);
   [[gnu::noinline]] void SendBare(Actions& actions);  // rare: its frame is no other's burden
 };
 

@@ -55,6 +55,31 @@ class ConnectionState {
   }
   bool HasSlot(uint32_t reserved) const { return WorkPosted() + reserved < config_.send_work_max; }
   bool MaySendControl() const { return HasSlot(0) && credits_.MaySendControl(); }
+  [[gnu::noinline]] static void FinishNow(OperationId operation, Outcome outcome,
+                                          Actions& actions) {
+    FinishOperation& finish = Append<FinishOperation>(actions);
+    finish.operation = operation;
+    finish.outcome = outcome;
+  }
+  // [R4.1.3] The header of a message that goes out now.
+  void Stamp(Send& send, SendKind kind, bool bare) {
+    credits_.Stamp(send.message.base, kind == SendKind::kPayload, bare);
+    posted_sends_.PushBack() = kind;
+    ++counters_.messages_sent;
+    if (send.message.base.acknowledged == credits_.last_received()) {
+      acknowledge_at_.reset();
+      acknowledgement_due_ = false;
+    }
+  }
+  bool MayPostReceives() const { return phase_ <= Phase::kSuspending; }
+  void PostAgain(ReceiveBuffer buffer, Actions& actions) {
+    if (credits_.posted() == config_.receive_buffers || !(calm_ || MayPostReceives())) {
+      spare_receives_.PushBack(buffer);
+      return;
+    }
+    credits_.OnReceivePosted();
+    Append<PostReceive>(actions) = {buffer, resize_in_.size()};
+  }
   // Open, and no timer has to be set anew.
   bool TimersStand() const {
     return IsOpen(phase_) && teardown_.NextDeadline() == close_armed_ &&
@@ -69,9 +94,9 @@ class ConnectionState {
     return phase_ == Phase::kEstablished && !speaks_first_ && !waits_for_first_ &&
            !suspend_.freezes() && !resize_in_.pending() && resize_out_.settled() &&
            !source_.cancelling() && sink_.idle() && writer_.idle() && !send_.has_urgent() &&
-           !teardown_.shut() && !teardown_.peer_shut() && TimersStand() &&
-           close_armed_ == kTimeInfinite && suspend_armed_ == kTimeInfinite &&
-           modes_.receive() != Mode::kPipelined &&
+           !teardown_.shut() && !teardown_.peer_shut() && !acknowledgement_due_ &&
+           !teardown_.disconn_left() && TimersStand() && close_armed_ == kTimeInfinite &&
+           suspend_armed_ == kTimeInfinite && modes_.receive() != Mode::kPipelined &&
            mode_policy_.Rests(modes_.send(), modes_.receive(), 0);
   }
 

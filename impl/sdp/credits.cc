@@ -11,45 +11,7 @@ void Credits::Start(uint16_t peer_buffers, uint32_t hello_sequence) {
   posted_told_ = posted_;
   last_sent_ = peer_credit_base_ = peer_acknowledged_ = hello_sequence;
   last_received_ = acknowledged_told_ = hello_sequence;
-}
-
-const char* Credits::OnHeader(const wire::BaseHeader& header, bool bare) {
-  // [R4.1.1, R4.1.4, R4.1.7]
-  if (header.sequence != last_received_ + 1) return "MSeq: not the next in sequence";
-  if (!AtOrAfter(last_sent_, header.acknowledged)) return "MSeqAck: of a message never sent";
-  last_received_ = header.sequence;
-  if (bare) {
-    ++bare_received_;
-  } else {
-    restores_ = 0;
-  }
-  // A value that goes back acknowledges nothing new, but the credits are reckoned from it as they
-  // are: gen2 holds the acknowledgement at a lower number than it gave before.
-  peer_buffers_ = header.buffers;
-  peer_credit_base_ = header.acknowledged;
-  if (AtOrAfter(header.acknowledged, peer_acknowledged_)) peer_acknowledged_ = header.acknowledged;
-  if (bare_unacknowledged_ && AtOrAfter(header.acknowledged, last_bare_sent_)) {
-    bare_unacknowledged_ = false;
-  }
-  if (available() >= kCreditsForPayload) escaped_ = false;
-  return nullptr;
-}
-
-void Credits::Stamp(wire::BaseHeader& header, bool payload, bool bare) {
-  const bool gives_more = PeerWouldKnow() > PeerKnows() + static_cast<int32_t>(bare_received_);
-  restores_ = bare && !gives_more ? restores_ + 1 : 0;
-  ++last_sent_;  // [R4.1.1, R4.2.2]
-  header.sequence = last_sent_;
-  header.buffers = posted_;  // [R4.2.3]
-  header.acknowledged = AcknowledgementNow();
-  posted_told_ = header.buffers;
-  acknowledged_told_ = header.acknowledged;
-  bare_received_ = 0;
-  if (payload) escaped_ = false;
-  if (bare) {
-    last_bare_sent_ = last_sent_;
-    bare_unacknowledged_ = true;
-  }
+  settled_ = false;
 }
 
 // [R4.4.1, R4.4.2, R4.4.3, R4.4.4]

@@ -15,8 +15,14 @@ namespace esdp::sdp {
 class Credits {
  public:
   // --- our receive buffers ---
-  void OnReceivePosted() { ++posted_; }
-  void OnReceiveTaken() { --posted_; }
+  void OnReceivePosted() {
+    ++posted_;
+    settled_ = false;
+  }
+  void OnReceiveTaken() {
+    --posted_;
+    settled_ = false;
+  }
   uint16_t posted() const { return posted_; }
 
   // The Hello pair has been exchanged: both sides know the other's first count.
@@ -47,7 +53,12 @@ class Credits {
   enum class Update : uint8_t { kNone, kNow, kLater };
   // kLater: the duty is there, but two sides that both hold unread bytes would answer each other's
   // bare Data for ever, so after the first few it is done at leisure: not before `LaterBy` delays.
-  Update UpdateDue() const { return GivesCredits() ? DutyToGive() : Update::kNone; }
+  Update UpdateDue() {
+    if (settled_) return Update::kNone;
+    const Update due = GivesCredits() ? DutyToGive() : Update::kNone;
+    settled_ = due == Update::kNone;
+    return due;
+  }
   uint32_t LaterBy() const;
   // A message that left now would tell the peer of credits; without, no update is due.
   bool GivesCredits() const { return PeerWouldKnow() > PeerKnows(); }
@@ -59,8 +70,14 @@ class Credits {
   void OnEscape() { escaped_ = true; }
 
   // [R7.4.4] Holds the acknowledgement at `sequence` until released, whatever else arrives.
-  void HoldAcknowledgement(uint32_t sequence) { held_at_ = sequence; }
-  void ReleaseAcknowledgement() { held_at_.reset(); }
+  void HoldAcknowledgement(uint32_t sequence) {
+    held_at_ = sequence;
+    settled_ = false;
+  }
+  void ReleaseAcknowledgement() {
+    held_at_.reset();
+    settled_ = false;
+  }
   bool holds_acknowledgement() const { return held_at_.has_value(); }
 
   uint32_t last_sent() const { return last_sent_; }
@@ -99,9 +116,53 @@ class Credits {
   uint32_t restores_ = 0;  // bare Data sent that gave nothing more, without a break
   bool bare_unacknowledged_ = false;
   bool escaped_ = false;
+  bool settled_ = false;  // nothing has changed since UpdateDue was kNone
 
   std::optional<uint32_t> held_at_;
 };
+
+inline const char* Credits::OnHeader(const wire::BaseHeader& header, bool bare) {
+  // [R4.1.1, R4.1.4, R4.1.7]
+  if (header.sequence != last_received_ + 1) return "MSeq: not the next in sequence";
+  if (!AtOrAfter(last_sent_, header.acknowledged)) return "MSeqAck: of a message never sent";
+  settled_ = false;
+  last_received_ = header.sequence;
+  if (bare) {
+    ++bare_received_;
+  } else {
+    restores_ = 0;
+  }
+  // A value that goes back acknowledges nothing new, but the credits are reckoned from it as they
+  // are: gen2 holds the acknowledgement at a lower number than it gave before.
+  peer_buffers_ = header.buffers;
+  peer_credit_base_ = header.acknowledged;
+  if (AtOrAfter(header.acknowledged, peer_acknowledged_)) peer_acknowledged_ = header.acknowledged;
+  if (bare_unacknowledged_ && AtOrAfter(header.acknowledged, last_bare_sent_)) {
+    bare_unacknowledged_ = false;
+  }
+  if (available() >= kCreditsForPayload) escaped_ = false;
+  return nullptr;
+}
+
+inline void Credits::Stamp(wire::BaseHeader& header, bool payload, bool bare) {
+  if (bare) {
+    const bool gives_more = PeerWouldKnow() > PeerKnows() + static_cast<int32_t>(bare_received_);
+    restores_ = gives_more ? 0 : restores_ + 1;
+    last_bare_sent_ = last_sent_ + 1;
+    bare_unacknowledged_ = true;
+  } else {
+    restores_ = 0;
+  }
+  settled_ = false;
+  ++last_sent_;  // [R4.1.1, R4.2.2]
+  header.sequence = last_sent_;
+  header.buffers = posted_;  // [R4.2.3]
+  header.acknowledged = AcknowledgementNow();
+  posted_told_ = header.buffers;
+  acknowledged_told_ = header.acknowledged;
+  bare_received_ = 0;
+  if (payload) escaped_ = false;
+}
 
 }  // namespace esdp::sdp
 

@@ -20,8 +20,8 @@ void Connection::MaybeDisconnect(Actions& actions) {
 
 void Connection::Deliver(Actions& actions) {
   do {
-    std::optional<ReceiveBuffer> emptied;
-    while (receive_.may_copy() && receive_.CopyNext(emptied, actions, counters_)) {
+    while (receive_.may_copy()) {
+      const auto emptied = receive_.CopyNext(actions, counters_);
       if (emptied) PostAgain(*emptied, actions);
     }
   } while (reader_.active() && IsOpen(phase_) && !suspend_.freezes() && ReadAdvert(actions));
@@ -78,17 +78,6 @@ void Connection::RefuseAdvert() {
 }
 
 // --- outbound ---
-
-// [R4.1.3]
-void Connection::Stamp(Send& send, SendKind kind, bool bare) {
-  credits_.Stamp(send.message.base, kind == SendKind::kPayload, bare);
-  posted_sends_.PushBack(kind);
-  ++counters_.messages_sent;
-  if (send.message.base.acknowledged == credits_.last_received()) {
-    acknowledge_at_.reset();
-    acknowledgement_due_ = false;
-  }
-}
 
 void Connection::SendBare(Actions& actions) {
   Stamp(NewSend(wire::Data{}, actions), SendKind::kControl, true);

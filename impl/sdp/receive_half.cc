@@ -4,6 +4,19 @@
 
 namespace esdp::sdp {
 
+inline void ReceiveHalf::Finish(const Operation& operation, Outcome outcome, bool at_end,
+                                Actions& actions) {
+  FinishOperation& finish = Append<FinishOperation>(actions);
+  finish.operation = operation.id;
+  finish.outcome = outcome;
+  finish.bytes = operation.assigned - operation.in_flight;
+  const bool is_short = finish.bytes < operation.length || operation.length == 0;
+  finish.end_of_stream = at_end && outcome == Outcome::kDone && is_short;
+  finish.urgent = operation.urgent;
+  finish.bytes_zero_copy = operation.zero_copy;
+  finish.stream_offset = operation.assigned > 0 ? operation.begin : assigned_;
+}
+
 // --- the application ---
 
 void ReceiveHalf::Ask(const AskReceive& ask) {
@@ -80,10 +93,6 @@ void ReceiveHalf::DropPieces(uint64_t number) {
 
 // --- bytes ---
 
-void ReceiveHalf::OnPayload(ReceiveBuffer buffer, uint32_t offset, uint32_t length) {
-  unread_.PushBack({buffer, offset, length, false});
-}
-
 bool ReceiveHalf::Holds(ReceiveBuffer buffer) const {
   for (const Unread& unread : unread_) {
     if (unread.buffer == buffer) return true;
@@ -91,42 +100,27 @@ bool ReceiveHalf::Holds(ReceiveBuffer buffer) const {
   return false;
 }
 
-void ReceiveHalf::Assign(uint32_t length) {
-  Piece& piece = pieces_.front();
-  Operation& operation = At(piece.number);
-  if (operation.assigned == 0) operation.begin = assigned_;
-  operation.assigned += length;
-  assigned_ += length;
-  piece.range.offset += length;
-  piece.range.length -= length;
-  if (piece.range.length == 0) pieces_.PopFront();
-}
-
 // [R6.3]
-bool ReceiveHalf::CopyNext(std::optional<ReceiveBuffer>& emptied, Actions& actions,
-                           Counters& counters) {
-  emptied.reset();
-  if (!may_copy()) return false;
+std::optional<ReceiveBuffer> ReceiveHalf::CopyNext(Actions& actions, Counters& counters) {
   Unread& unread = unread_.front();
+  const uint64_t number = pieces_.front().number;
+  const uint32_t length = std::min(pieces_.front().range.length, unread.length);
   CopyIn& copy = Append<CopyIn>(actions);
   copy.buffer = unread.buffer;
   copy.buffer_offset = unread.offset;
   copy.target = pieces_.front().range;
-  copy.target.length = std::min(copy.target.length, unread.length);
-  const uint32_t length = copy.target.length;
-  const uint64_t number = pieces_.front().number;
+  copy.target.length = length;
   Assign(length);
   ++counters.payload_copies;
   counters.payload_copy_bytes += length;
   counters.bytes_received_copied += length;
   unread.offset += length;
   unread.length -= length;
-  if (unread.length == 0) {
-    emptied = unread.buffer;
-    if (unread.urgent) EndAtUrgent(number);
-    unread_.PopFront();
-  }
-  return true;
+  if (unread.length > 0) return std::nullopt;
+  const ReceiveBuffer emptied = unread.buffer;
+  if (unread.urgent) EndAtUrgent(number);
+  unread_.PopFront();
+  return emptied;
 }
 
 // [R10.6] The mark is where an operation ends, also one that waits for all.
@@ -185,19 +179,6 @@ bool ReceiveHalf::IsReady(const Operation& operation, bool more_comes, bool at_e
   if (operation.open || operation.in_flight > 0 || operation.exposed > 0) return false;
   if (operation.ends_short || operation.assigned == operation.length || at_end) return true;
   return operation.assigned > 0 && !operation.wait_all && !more_comes && unread_.empty();
-}
-
-void ReceiveHalf::Finish(const Operation& operation, Outcome outcome, bool at_end,
-                         Actions& actions) {
-  FinishOperation& finish = Append<FinishOperation>(actions);
-  finish.operation = operation.id;
-  finish.outcome = outcome;
-  finish.bytes = operation.assigned - operation.in_flight;
-  const bool is_short = finish.bytes < operation.length || operation.length == 0;
-  finish.end_of_stream = at_end && outcome == Outcome::kDone && is_short;
-  finish.urgent = operation.urgent;
-  finish.bytes_zero_copy = operation.zero_copy;
-  finish.stream_offset = operation.assigned > 0 ? operation.begin : assigned_;
 }
 
 void ReceiveHalf::FinishReady(bool more_comes, bool end_of_stream, Counters& counters,

@@ -30,13 +30,15 @@ class ReceiveHalf {
   CancelAnswer Cancel(OperationId operation, Outcome outcome, Actions& actions);
 
   // --- bytes that arrived ---
-  void OnPayload(ReceiveBuffer buffer, uint32_t offset, uint32_t length);
+  void OnPayload(ReceiveBuffer buffer, uint32_t offset, uint32_t length) {
+    unread_.PushBack() = {buffer, offset, length, false};
+  }
   void OnUrgentByte() { unread_.back().urgent = true; }  // it is the last of the payload before
   bool has_unread() const { return !unread_.empty(); }
   bool may_copy() const { return !unread_.empty() && pieces_.size() > advertised_; }
-  // Copies one run of unread bytes into the next place. False: nothing to copy or no place.
-  // `emptied` is the buffer that this has used up, if it has.
-  bool CopyNext(std::optional<ReceiveBuffer>& emptied, Actions& actions, Counters& counters);
+  // Copies one run of unread bytes into the next place; only while may_copy(). Returns the buffer
+  // that this has used up, if it has.
+  std::optional<ReceiveBuffer> CopyNext(Actions& actions, Counters& counters);
 
   // --- bytes to be read from the peer ---
   std::optional<ReceiveRoom> Room() const;  // where the next byte goes
@@ -136,7 +138,16 @@ class ReceiveHalf {
 
   Operation& At(uint64_t number) { return operations_[number - first_number_]; }
   const Operation& At(uint64_t number) const { return operations_[number - first_number_]; }
-  void Assign(uint32_t length);
+  void Assign(uint32_t length) {
+    Piece& piece = pieces_.front();
+    Operation& operation = At(piece.number);
+    if (operation.assigned == 0) operation.begin = assigned_;
+    operation.assigned += length;
+    assigned_ += length;
+    piece.range.offset += length;
+    piece.range.length -= length;
+    if (piece.range.length == 0) pieces_.PopFront();
+  }
   void DropPieces(uint64_t number);
   bool IsAdvertised(uint64_t number) const;
   void GiveUp(uint64_t number, Outcome outcome, Actions& actions);

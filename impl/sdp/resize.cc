@@ -95,11 +95,6 @@ void ResizeAnswer::OnPrepared(bool done, uint16_t posted) {
 }
 
 // [R11.6]
-void ResizeAnswer::OnReceiveTaken() {
-  if (state_ != State::kReplacing || --old_posted_ > 0) return;
-  state_ = State::kDue;
-}
-
 wire::ChRcvBufAck ResizeAnswer::Take() {
   state_ = State::kIdle;
   told_ = size_;

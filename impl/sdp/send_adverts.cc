@@ -31,7 +31,9 @@ uint64_t SendHalf::TakeAdvert(const OperationRange& range, uint32_t inline_bytes
   const uint64_t number = piece.number;
   Operation& operation = At(number);
   ++operation.exposures;
-  Advertised advertised{piece, inline_bytes};
+  Advertised& advertised = advertised_.PushBack();
+  advertised.piece = piece;
+  advertised.inline_bytes = inline_bytes;
   advertised.piece.urgent = false;
   advertised.piece.range = {range.operation, range.length - inline_bytes,
                             range.offset + inline_bytes};
@@ -51,7 +53,6 @@ uint64_t SendHalf::TakeAdvert(const OperationRange& range, uint32_t inline_bytes
   } else {
     Judge(piece);
   }
-  advertised_.PushBack(advertised);
   return number;
 }
 
@@ -67,8 +68,9 @@ void SendHalf::OnAdvertRead(uint32_t bytes, Counters& counters) {
 // The inline byte that Combined mode demands is no copy and no Data: an advert that was read to its
 // end counts as zero-copy whole.
 void SendHalf::OnAdvertComplete() {
-  const Advertised done = advertised_.TakeFront();
+  const Advertised& done = advertised_.front();
   At(done.piece.number).zero_copy += done.inline_bytes;
+  advertised_.PopFront();
 }
 
 bool SendHalf::OnAdvertRefused() {  // [R7.2.2, R7.2.3]

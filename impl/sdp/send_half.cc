@@ -22,16 +22,14 @@ void SendHalf::Ask(const AskSend& ask) {
   if (ask.piece.length == 0 || operation.outcome != Outcome::kDone) return;
   asked_ += ask.piece.length;
   operation.end = asked_;
-  wants_advert_ = wants_advert_ && !pieces_.empty();
+  if (pieces_.empty()) wants_advert_ = false;
   Piece& piece = pieces_.PushBack();
   piece.range = ask.piece;
   piece.number = first_number_ + operations_.size() - 1;
   piece.traits = {ask.piece.length, ask.zcopy_min, ask.path, ask.exposable};
-  if (ask.urgent && !ask.more) {
-    piece.urgent = true;
-    urgent_marks_.PushBack({operation.id, operation.end});
-  }
+  piece.urgent = ask.urgent && !ask.more;
   Judge(piece);
+  if (piece.urgent) urgent_marks_.PushBack({operation.id, operation.end});
 }
 
 void SendHalf::AskRefused(const AskSend& ask, Outcome outcome) {
@@ -163,23 +161,6 @@ void SendHalf::TakeGathered(Send& send) {
   }
 }
 
-void SendHalf::OnPosted(uint32_t sequence, Counters& counters) {
-  unfinished_.PushBack(last_taken_);
-  unacknowledged_.PushBack({sequence, last_taken_.begin});
-  counters.bytes_sent_copied += emitted_ - last_taken_.begin;
-}
-
-void SendHalf::OnPayloadFinished() {
-  if (const auto buffer = unfinished_.front().buffer; buffer) free_buffers_.push_back(*buffer);
-  unfinished_.PopFront();
-}
-
-void SendHalf::OnAcknowledged(uint32_t sequence) {
-  while (!unacknowledged_.empty() && AtOrAfter(sequence, unacknowledged_.front().sequence)) {
-    unacknowledged_.PopFront();
-  }
-}
-
 void SendHalf::OnAllDelivered() {
   unfinished_.clear();
   unacknowledged_.clear();
@@ -195,33 +176,17 @@ void SendHalf::OnQueuePairLeft() {
 
 // --- completion ---
 
-void SendHalf::Finish(Operation& operation, uint64_t bytes, Outcome outcome, Actions& actions) {
-  FinishOperation& finish = Append<FinishOperation>(actions);
-  finish.operation = operation.id;
-  finish.outcome = outcome;
-  finish.bytes = bytes;
-  finish.bytes_zero_copy = std::min(operation.zero_copy, bytes);
-  finish.stream_offset = operation.begin;
-}
-
-void SendHalf::FinishReady(Counters& counters, Actions& actions) {
-  if (dropped_ > 0) FinishDropped(actions);
-  while (!operations_.empty()) {
-    Operation& operation = operations_.front();
-    if (!operation.finished) {
-      if (operation.open || taken_ < operation.end) return;
-      if (operation.exposures > 0 || Released() < operation.uncopied_end) return;  // [R25.6]
-      const bool waits = operation.complete_at == CompleteAt::kDelivered;
-      if (waits && Delivered() < operation.end) return;
-      const uint64_t bytes = operation.end - operation.begin;
-      Finish(operation, bytes, operation.outcome, actions);
-      if (operation.outcome == Outcome::kDone) {
-        ++(2 * operation.zero_copy > bytes ? counters.sends_zero_copy : counters.sends_copied);
-      }
+void SendHalf::FinishOldest(Counters& counters, Actions& actions) {
+  Operation& operation = operations_.front();
+  if (!operation.finished) {
+    const uint64_t bytes = operation.end - operation.begin;
+    Finish(operation, bytes, operation.outcome, actions);
+    if (operation.outcome == Outcome::kDone) {
+      ++(2 * operation.zero_copy > bytes ? counters.sends_zero_copy : counters.sends_copied);
     }
-    operations_.PopFront();
-    ++first_number_;
   }
+  operations_.PopFront();
+  ++first_number_;
 }
 
 void SendHalf::FinishAll(Outcome outcome, Actions& actions) {
@@ -244,11 +209,6 @@ void SendHalf::FinishAll(Outcome outcome, Actions& actions) {
   OnAllDelivered();
   asked_ = taken_ = emitted_;
   urgent_marks_.clear();
-}
-
-bool SendHalf::Holds() const {
-  return emitted_ <= taken_ && taken_ <= asked_ && buffers_used_ <= limits_.send_buffers &&
-         (advertised_.empty() || filled_.empty());
 }
 
 void SendHalf::AddTo(Digest& digest) const {

@@ -44,6 +44,9 @@ class SendHalf : private SendHalfState {
 
   // Copies queued small pieces into send buffers, as far as there are any.
   void CopyWaiting(Actions& actions, Counters& counters);
+  bool may_copy() const {  // else CopyWaiting has nothing to do
+    return !pieces_.empty() && advertised_.empty() && RouteOf(pieces_.front()) == SendRoute::kCopy;
+  }
 
   void SetPayloadMax(uint32_t bytes) { limits_.payload_max = bytes; }
   bool holds_copies() const { return !filled_.empty(); }
@@ -55,7 +58,11 @@ class SendHalf : private SendHalfState {
   void TakeRemainder(Send& send);
   void TakeCopied(Send& send);
   void TakeGathered(Send& send);
-  void OnPosted(uint32_t sequence, Counters& counters);  // the message of a Take, with this MSeq
+  void OnPosted(uint32_t sequence, Counters& counters) {  // the message of a Take, with this MSeq
+    unfinished_.PushBack() = last_taken_;
+    unacknowledged_.PushBack() = {sequence, last_taken_.begin};
+    counters.bytes_sent_copied += emitted_ - last_taken_.begin;
+  }
 
   // The piece that kAdvert speaks of; it stays queued until TakeAdvert.
   OperationRange AdvertCandidate() const;
@@ -83,9 +90,16 @@ class SendHalf : private SendHalfState {
   void OnWritesReported(uint32_t sequence);  // RdmaWrCompl was posted with this MSeq
   bool CopiedFit(uint32_t room) const;  // the copied bytes that leave next, into a SinkAvail [9]
 
-  void OnPayloadFinished();                // the oldest unfinished payload message has left
-  void OnAcknowledged(uint32_t sequence);  // MSeqAck
-  void OnAllDelivered();                   // the connection ended in order
+  void OnPayloadFinished() {  // the oldest unfinished payload message has left
+    if (const auto buffer = unfinished_.front().buffer) free_buffers_.push_back(*buffer);
+    unfinished_.PopFront();
+  }
+  void OnAcknowledged(uint32_t sequence) {  // MSeqAck
+    while (!unacknowledged_.empty() && AtOrAfter(sequence, unacknowledged_.front().sequence)) {
+      unacknowledged_.PopFront();
+    }
+  }
+  void OnAllDelivered();   // the connection ended in order
   void OnQueuePairLeft();  // for another one: what was posted has left and arrived [12]
   uint64_t emitted() const { return emitted_; }
   // --- urgent bytes: send_half_urgent.cc. A Take that ends with one sets OOB_PRES. ---
@@ -93,13 +107,9 @@ class SendHalf : private SendHalfState {
   // User bytes that no message has carried or advertised, up to and with the next urgent one.
   std::optional<uint64_t> UrgentAhead() const;
   bool CarriesNextUrgent(OperationId operation) const;
-  void FinishReady(Counters& counters, Actions& actions);  // what is done, in order
-  // Cheap to tell: false, where FinishReady has nothing to do.
-  bool MayFinish() const {
-    if (operations_.empty()) return false;
-    const Operation& oldest = operations_.front();
-    const bool free = taken_ >= oldest.end && oldest.exposures == 0;
-    return (free && Released() >= oldest.uncopied_end) || oldest.finished || dropped_ > 0;
+  void FinishReady(Counters& counters, Actions& actions) {  // what is done, in order
+    if (dropped_ > 0) FinishDropped(actions);
+    while (OldestIsReady()) FinishOldest(counters, actions);
   }
   // Whether anything that waits would be advertised, where we may: LetAdvertise matters.
   bool wants_advert() const { return wants_advert_ && has_pieces(); }
@@ -110,7 +120,10 @@ class SendHalf : private SendHalfState {
   size_t waiting() const { return pieces_.size() + advertised_.size(); }  // not below LargeSends
   uint32_t LargeSends() const;  // waiting or advertised, counted up to a few
   bool empty() const { return operations_.empty(); }
-  bool Holds() const;
+  bool Holds() const {
+    return emitted_ <= taken_ && taken_ <= asked_ && buffers_used_ <= limits_.send_buffers &&
+           (advertised_.empty() || filled_.empty());
+  }
   bool in_remainder() const { return !remainders_.empty(); }
   void AddTo(Digest& digest) const;
 
@@ -127,7 +140,7 @@ class SendHalf : private SendHalfState {
   void Drop(size_t index, Outcome outcome, Actions& actions);
   bool ResolveCancel(size_t index, Actions& actions);
   void FinishDropped(Actions& actions);
-  void Finish(Operation& operation, uint64_t bytes, Outcome outcome, Actions& actions);
+  void FinishOldest(Counters& counters, Actions& actions);
 };
 
 }  // namespace esdp::sdp

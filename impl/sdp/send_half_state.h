@@ -88,7 +88,7 @@ class SendHalfState {
     const uint32_t exposable = piece.urgent ? piece.range.length - 1 : piece.range.length;
     piece.wants_advert = !piece.begun && !piece.refused_exposure &&
                          exposable >= kSourceAdvertBytesMin && WantsAdvert(piece.traits);
-    wants_advert_ = wants_advert_ || piece.wants_advert;
+    if (piece.wants_advert) wants_advert_ = true;
   }
   uint32_t BufferRoom() const { return std::min(limits_.payload_max, kSendBufferBytes); }
   // Below it no message of ours needs the memory.
@@ -100,6 +100,23 @@ class SendHalfState {
   uint64_t Delivered() const {
     if (!unacknowledged_.empty()) return unacknowledged_.front().begin;
     return unreported_.value_or(emitted_);
+  }
+  static void Finish(const Operation& operation, uint64_t bytes, Outcome outcome,
+                     Actions& actions) {
+    FinishOperation& finish = Append<FinishOperation>(actions);
+    finish.operation = operation.id;
+    finish.outcome = outcome;
+    finish.bytes = bytes;
+    finish.bytes_zero_copy = std::min(operation.zero_copy, bytes);
+    finish.stream_offset = operation.begin;
+  }
+  bool OldestIsReady() const {
+    if (operations_.empty()) return false;
+    const Operation& oldest = operations_.front();
+    if (oldest.finished) return true;
+    if (taken_ < oldest.end || oldest.open || oldest.exposures > 0) return false;  // [R25.6]
+    if (Released() < oldest.uncopied_end) return false;
+    return oldest.complete_at != CompleteAt::kDelivered || Delivered() >= oldest.end;
   }
 
   Limits limits_;

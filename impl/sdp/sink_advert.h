@@ -61,6 +61,7 @@ class SinkAdvert {
   // [8.2] A message brought `bytes` > 0 of payload: the oldest advert's memory takes them and no
   // others, or they count as NonDiscards when there is none.
   Taken OnPayload(uint32_t bytes, Actions& actions);
+  void OnUnadvertisedPayload() { ++non_discards_; }  // the same, where none is outstanding
 
   // --- cancelling [8.4]; it is about all that are outstanding ---
   void AskCancel();

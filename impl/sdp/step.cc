@@ -27,7 +27,8 @@ inline void Connection::PostPayload(SendHalf::Next next, Actions& actions) {
   writer_.OnPayloadPosted();
 }
 
-inline void Connection::SendPayload(Actions& actions) {
+void Connection::SendPayload(Actions& actions) {
+  if (send_.wants_advert()) send_.LetAdvertise(MayAdvertise());
   bool waits_for_credit = false;
   // [R5.9, R5.11] No payload while SrcAvails are outstanding, but the remainder of one that was
   // refused.
@@ -45,16 +46,16 @@ inline void Connection::SendPayload(Actions& actions) {
     }
     stalled_ = false;
     PostPayload(next, actions);
-    if (send_.has_pieces()) send_.CopyWaiting(actions, counters_);
+    if (send_.may_copy()) send_.CopyWaiting(actions, counters_);
+    if (send_.drained() && writer_.idle()) break;
   }
   if (waits_for_credit && !stalled_) ++counters_.credit_stalls;
   stalled_ = waits_for_credit;
 }
 
 inline void Connection::CopySmallSends(Actions& actions) {
-  if (!send_.has_pieces()) return;
   if (send_.wants_advert()) send_.LetAdvertise(MayAdvertise());
-  send_.CopyWaiting(actions, counters_);
+  if (send_.may_copy()) send_.CopyWaiting(actions, counters_);
 }
 
 // False: nothing more may leave now.
@@ -79,37 +80,31 @@ bool Connection::SendBeforePayload(Actions& actions) {
   return !sink_.offering();
 }
 
-inline void Connection::SendOut(Actions& actions) {
+void Connection::SendOut(Actions& actions) {
   if (source_.offering() || sink_.offering()) return;  // their adverts have the next MSeq
-  if (send_.waiting() >= 2) calm_ = false;             // it may be time for another mode
-  if (calm_) {
-    CopySmallSends(actions);
-    if (reader_.active()) SendAnswers(actions);
-  } else if (!SendBeforePayload(actions)) {
-    return;
-  }
-  if (send_.wants_advert()) send_.LetAdvertise(MayAdvertise());
+  if (!SendBeforePayload(actions)) return;
   if (!send_.drained() || writer_.in_process()) SendPayload(actions);
   if (source_.offering()) return;
-  if (!calm_ && send_.has_urgent()) SendUrgentNotice(actions);
-  if (!calm_ && teardown_.shut()) SendDisConn(actions);
-  const bool gives = credits_.UpdateDue() != Credits::Update::kNone;
-  if (acknowledgement_due_ || stalled_ || gives) SendUpdate(actions);
+  if (send_.has_urgent()) SendUrgentNotice(actions);
+  if (teardown_.shut()) SendDisConn(actions);
+  SendUpdate(actions);
 }
 
-inline void Connection::FinishSends(Actions& actions) {
-  if (phase_ == Phase::kAborting || phase_ < Phase::kEstablished) return;
-  if (!send_.empty()) send_.FinishReady(counters_, actions);
-  if (teardown_.disconn_left() && send_.empty()) {
-    teardown_.FinishShutdowns(Outcome::kDone, actions);
-  }
-}
-
-inline void Connection::Advance(Actions& actions) {
-  if (IsOpen(phase_)) {  // [R2.7.3]
-    if (receive_.may_copy() || reader_.active() || receive_.MayFinish(teardown_.peer_shut())) {
-      Deliver(actions);
+// Of what may follow from an input, all that can while the connection is calm.
+inline void Connection::AdvanceCalmly(Actions& actions) {
+  if (!source_.offering()) {  // its advert has the next MSeq
+    if (send_.has_pieces()) CopySmallSends(actions);
+    if (reader_.active()) SendAnswers(actions);
+    if (!send_.drained()) SendPayload(actions);
+    if (!source_.offering() && (credits_.UpdateDue() != Credits::Update::kNone || stalled_)) {
+      SendUpdate(actions);
     }
+  }
+  send_.FinishReady(counters_, actions);
+}
+
+void Connection::Advance(Actions& actions) {
+  if (IsOpen(phase_)) {  // [R2.7.3]
     SendOut(actions);
   } else if (phase_ == Phase::kTimeWait) {
     Deliver(actions);
@@ -120,13 +115,42 @@ inline void Connection::Advance(Actions& actions) {
     MaybeReportClosed(actions);
     return;
   }
-  if (send_.MayFinish() || teardown_.disconn_left()) FinishSends(actions);
+  if (phase_ != Phase::kAborting && phase_ >= Phase::kEstablished) {
+    send_.FinishReady(counters_, actions);
+    if (teardown_.disconn_left() && send_.empty()) {
+      teardown_.FinishShutdowns(Outcome::kDone, actions);
+    }
+  }
   if (phase_ == Phase::kTimeWait) MaybeDisconnect(actions);
 }
 
 // --- what comes in ---
 
-void Connection::On(const SendFinished&, Actions& actions) {
+inline void Connection::On(const AskSend& ask, Actions& actions) {
+  if (ask.urgent) calm_ = false;
+  if (phase_ == Phase::kClosed) {
+    if (!ask.more) FinishNow(ask.piece.operation, OutcomeAfterEnd(), actions);
+  } else if (teardown_.shut()) {
+    send_.AskRefused(ask, Outcome::kShutDown);
+  } else if (ask.adaptive) {
+    AskAdaptiveSend(ask);
+  } else {
+    send_.Ask(ask);
+  }
+}
+
+inline void Connection::On(const AskReceive& ask, Actions& actions) {
+  if (phase_ == Phase::kClosed && (cause_ != Outcome::kDone || teardown_.closing())) {
+    if (!ask.more) FinishNow(ask.piece.operation, OutcomeAfterEnd(), actions);
+  } else if (teardown_.closing()) {
+    receive_.AskRefused(ask, Outcome::kShutDown);
+  } else {
+    receive_.Ask(ask);
+    clashed_ = false;
+  }
+}
+
+inline void Connection::On(const SendFinished&, Actions& actions) {
   if (phase_ == Phase::kAborting || phase_ == Phase::kClosed) return;
   if (!ESDP_CHECK(!posted_sends_.empty())) {
     Fail(Outcome::kInternal, "SendFinished: no Send is posted", actions);
@@ -159,10 +183,12 @@ void Connection::TakeRare(const Input& input, Actions& actions) {
 inline bool Connection::Holds() const {
   if (credits_.posted() > config_.receive_buffers) return false;
   if (WorkPosted() > config_.send_work_max) return false;
-  if (sink_.outstanding() != receive_.advertised()) return false;
   if (source_.count() + sink_.outstanding() > peer_.max_adverts) return false;
-  return sink_.Holds() && writer_.Holds() && credits_.Holds() && send_.Holds() && source_.Holds() &&
-         receive_.Holds() && reader_.Holds() && resize_in_.Holds();
+  if (!credits_.Holds() || !send_.Holds() || !source_.Holds() || !receive_.Holds()) return false;
+  if (!reader_.Holds()) return false;
+  if (calm_) return true;  // nothing of the rest was touched
+  return sink_.outstanding() == receive_.advertised() && sink_.Holds() && writer_.Holds() &&
+         resize_in_.Holds();
 }
 
 void Connection::Step(const Input& input, Time now, Actions& actions) {
@@ -173,9 +199,23 @@ void Connection::Step(const Input& input, Time now, Actions& actions) {
                         std::holds_alternative<ExposeFailed>(input);
   if (!ESDP_CHECK(answered)) Fail(Outcome::kInternal, "Expose: not answered first", actions);
   Take(input, actions);
-  Advance(actions);
+  const bool open = calm_ || IsOpen(phase_);
+  if (open &&
+      (receive_.may_copy() || reader_.active() || receive_.MayFinish(teardown_.peer_shut()))) {
+    Deliver(actions);
+  }
+  // With two sends waiting it may be time for another mode.
+  if (send_.has_pieces() && send_.waiting() >= 2) calm_ = false;
+  if (calm_) {
+    AdvanceCalmly(actions);
+  } else {
+    Advance(actions);
+  }
   if (!ESDP_CHECK(Holds())) Fail(Outcome::kInternal, "an invariant does not hold", actions);
   if (!(calm_ ? AcknowledgeTimerStands() : TimersStand())) ArmTimers(actions);
+#ifndef NDEBUG
+  if (!ESDP_CHECK(!calm_ || FindCalm())) Fail(Outcome::kInternal, "calm, and is not", actions);
+#endif
   if (!calm_) calm_ = FindCalm();
   if (threshold_.waits()) LearnFromEnds(actions, first);
 }

@@ -128,6 +128,17 @@ TEST(GrowingRingTest, AShortQueueKeepsToItsFirstSlots) {
   }
 }
 
+TEST(GrowingRingTest, ANewTailIsEmptyWhateverLayThereBefore) {
+  GrowingRing<int> ring;
+  for (int i = 0; i < 100; ++i) {
+    int& tail = ring.PushBack();
+    ASSERT_EQ(tail, 0);
+    tail = i + 1;
+    ASSERT_EQ(ring.back(), i + 1);
+    if (ring.size() > 3) ASSERT_EQ(ring.TakeFront(), i - 2);
+  }
+}
+
 TEST(GrowingRingTest, CopiesAreEqualAndGoTheirOwnWays) {
   GrowingRing<int> ring;
   for (int i = 0; i < 5; ++i) ring.PushBack(i);
