@@ -135,7 +135,9 @@ TEST(GrowingRingTest, ANewTailIsEmptyWhateverLayThereBefore) {
     ASSERT_EQ(tail, 0);
     tail = i + 1;
     ASSERT_EQ(ring.back(), i + 1);
-    if (ring.size() > 3) ASSERT_EQ(ring.TakeFront(), i - 2);
+    if (ring.size() > 3) {
+      ASSERT_EQ(ring.TakeFront(), i - 2);
+    }
   }
 }
 
