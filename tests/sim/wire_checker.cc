@@ -134,7 +134,9 @@ void WireChecker::NoteAdvertSent(const WireEnd& from, const Message& message, si
   End& end = Of(from);
   if (const auto* advert = Get<wire::SrcAvail>(message)) {
     if (end.cancel_sent) Find(from, "advertises before its SrcAvailCancel is processed");
-    end.sources.push_back({.unread = advert->length - payload, .with_bytes = payload > 0});
+    // One that has come, and that the sender has not looked at yet, overrides this as well.
+    const bool lost = end.sink_arrived && Beyond(*end.sink_arrived, message.base.acknowledged);
+    if (!lost) end.sources.push_back({advert->length - payload, 0, payload > 0});
     if (end.sources.size() > end.adverts_max) Find(from, "more SrcAvails than the peer takes");
     if (end.sources.size() > 1) marks().Hit("two SrcAvails outstanding");
     if (!end.seen.empty()) marks().Hit("both sides advertise as sources");
@@ -201,7 +203,7 @@ void WireChecker::NoteArrived(const WireEnd& at, const Message& message, size_t 
   if (end.frozen_until && !Beyond(*end.frozen_until, message.base.acknowledged)) {
     end.frozen_until.reset();
   }
-  if (const auto* advert = Get<wire::SinkAvail>(message)) NoteSinkArrived(end, *advert);
+  if (Get<wire::SinkAvail>(message) != nullptr) NoteSinkArrived(end, message);
   if (const auto* change = Get<wire::ModeChange>(message)) {
     const bool lowers = !change->changes_send_half && change->mode == wire::Mode::kCombined;
     if (lowers) end.sinks = -int64_t{end.adverts_max};
@@ -220,7 +222,8 @@ void WireChecker::EndOneSink(End& end) {
   end.sinks = std::max(end.sinks - 1, -int64_t{end.adverts_max});
 }
 
-void WireChecker::NoteSinkArrived(End& end, const wire::SinkAvail& advert) {
+void WireChecker::NoteSinkArrived(End& end, const Message& message) {
+  const auto& advert = *Get<wire::SinkAvail>(message);
   if (end.frozen_until) {
     if (advert.non_discards != end.frozen_non_discards) {
       --end.frozen_non_discards;
@@ -236,6 +239,7 @@ void WireChecker::NoteSinkArrived(End& end, const wire::SinkAvail& advert) {
   }
   end.sources.clear();  // section 8.3: the sink wins
   end.cancel_sent.reset();
+  end.sink_arrived = message.base.sequence;
 }
 
 void WireChecker::NoteAnswerArrived(End& end, const Message& message) {

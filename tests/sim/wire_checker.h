@@ -26,10 +26,11 @@ struct WirePage {
   uint32_t arrived = 0;  // MSeq of the last one that came
   uint32_t limit = 0;    // the peer has said that it takes messages up to this MSeq
   uint32_t adverts_max = 1;
-  std::deque<Advert> sources;           // our SrcAvails as we know of them
-  std::deque<Advert> seen;              // the peer's SrcAvails that have arrived here
-  std::optional<uint32_t> cancel_sent;  // MSeq of our SrcAvailCancel until it is processed
-  std::optional<uint32_t> cancel_seen;  // and of the peer's
+  std::deque<Advert> sources;            // our SrcAvails as we know of them
+  std::deque<Advert> seen;               // the peer's SrcAvails that have arrived here
+  std::optional<uint32_t> sink_arrived;  // MSeq of the last SinkAvail that overrides SrcAvails
+  std::optional<uint32_t> cancel_sent;   // MSeq of our SrcAvailCancel until it is processed
+  std::optional<uint32_t> cancel_seen;   // and of the peer's
   // Our SinkAvails as we know of them, at the least: what ends one may arrive after it was posted
   // and before it leaves, and is then counted ahead.
   int64_t sinks = 0;
@@ -85,7 +86,7 @@ class WireChecker : public fabric::sim::WireObserver, private WireBooks<WirePage
                       size_t payload);
   void NoteAnswerSent(const fabric::sim::WireEnd& from, const sdp::wire::Message& message);
   void EndOneSink(End& end);
-  void NoteSinkArrived(End& end, const sdp::wire::SinkAvail& advert);
+  void NoteSinkArrived(End& end, const sdp::wire::Message& message);
   void NoteAnswerArrived(End& end, const sdp::wire::Message& message);
   void NoteArrived(const fabric::sim::WireEnd& at, const sdp::wire::Message& message,
                    size_t payload);
