@@ -22,7 +22,7 @@ class Session {
 
   // OK when the file has arrived whole. Afterwards nothing of it is in the channel any more.
   absl::Status Run() {
-    const absl::Status status = Take();
+    absl::Status status = Take();
     channel_.Close(socket_, status.ok() ? esdp::CloseMode::kGraceful : esdp::CloseMode::kAbort);
     return status;
   }
@@ -69,7 +69,7 @@ class Session {
     if (absl::Status status = file_->Truncate(offset_); !status.ok()) return status;
     if (absl::Status status = file_->AddTo(digest_, offset_); !status.ok()) return status;
     posted_ = offset_;
-    const absl::Status room = file_->Reserve(offset_, request_.size - offset_);
+    absl::Status room = file_->Reserve(offset_, request_.size - offset_);
     if (!room.ok()) file_->Truncate(offset_).IgnoreError();  // gives back what it took
     return room;
   }

@@ -157,7 +157,7 @@ absl::Status Rendezvous::Accept(RequestId id, QueuePairId queue_pair, ConstBytes
   parameters.responder_resources = static_cast<uint8_t>(attempt.responder_resources);
   parameters.rnr_retry_count = 7;
   rdma_cm_id* const cm_id = attempt.id;
-  Add(queue_pair, std::move(attempt));
+  Add(queue_pair, attempt);
   if (commons_.calls().accept(cm_id, &parameters) != 0) {
     Fail(queue_pair, Cause::kPeerReset, std::string("cannot accept: ") + strerror(errno), {});
   }

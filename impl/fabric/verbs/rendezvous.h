@@ -118,7 +118,7 @@ class Rendezvous {
   void Fail(QueuePairId id, Cause cause, std::string detail, ConstBytes private_data);
   void Discard(rdma_cm_id* id);
   int Milliseconds(Time deadline) const;
-  void Add(QueuePairId id, Attempt attempt);
+  void Add(QueuePairId id, const Attempt& attempt);
 
   Commons& commons_;
   QueuePairs& queue_pairs_;

@@ -84,7 +84,7 @@ absl::Status Rendezvous::Connect(QueuePairId id, const Address& local, const Add
     return status;
   }
   owners_[attempt.id] = Owner{Kind::kQueuePair, static_cast<uint64_t>(id)};
-  Add(id, std::move(attempt));
+  Add(id, attempt);
   queue_pair.BeginStartup();
   return absl::OkStatus();
 }
@@ -163,9 +163,9 @@ void Rendezvous::GiveUp(QueuePairId id) {
   });
 }
 
-void Rendezvous::Add(QueuePairId id, Attempt attempt) {
+void Rendezvous::Add(QueuePairId id, const Attempt& attempt) {
   next_deadline_ = std::min(next_deadline_, attempt.deadline);
-  attempts_.emplace(id, std::move(attempt));
+  attempts_.emplace(id, attempt);
 }
 
 void Rendezvous::OnDeadlines(Time now) {
