@@ -42,10 +42,6 @@ bool TimerQueue::Cancel(uint64_t key) {
   return true;
 }
 
-Time TimerQueue::NextDeadline() const {
-  return heap_.empty() ? kTimeInfinite : heap_.front().deadline;
-}
-
 std::optional<TimerQueue::Due> TimerQueue::PopDue(Time now) {
   if (heap_.empty() || heap_.front().deadline > now) return std::nullopt;
   const Due due{heap_.front().key, heap_.front().deadline};

@@ -39,7 +39,7 @@ class TimerQueue {
   bool Cancel(uint64_t key);
 
   // The earliest deadline; kTimeInfinite when there is none.
-  Time NextDeadline() const;
+  Time NextDeadline() const { return heap_.empty() ? kTimeInfinite : heap_.front().deadline; }
 
   // Takes out the earliest deadline if it is not after `now`. Equal deadlines come in the order
   // they were set.

@@ -154,6 +154,7 @@ void Driver::Act(Endpoint& endpoint, const sdp::FinishOperation& action) {
     return Fault(endpoint, "the end of an operation that is not there");
   }
   const Operation operation = *found;
+  if (eager_) Flush();
   operations_.Erase(action.operation);
   if (operation.kind == Operation::Kind::kTransfer) {
     if (operation.transfer->deadline != kTimeInfinite) timers_.ClearDeadline(action.operation);

@@ -49,6 +49,9 @@ class Driver {
   void FeedLoss(Endpoint& endpoint);
   // Posts what is collected.
   void Flush();
+  // While it is set, work is posted before the end of an operation is told: the peer need not wait
+  // for that.
+  void SetEager(bool eager) { eager_ = eager; }
 
   // The connection ends without the fabric having said so.
   void Break(Endpoint& endpoint, const absl::Status& why);
@@ -110,6 +113,7 @@ class Driver {
   const Log& log_;
   Connections& connections_;
   Time now_{};
+  bool eager_ = false;
   OperationTable operations_;
   Timers timers_;
 

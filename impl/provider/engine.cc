@@ -54,6 +54,7 @@ bool Engine::PollCompletions() {
 }
 
 bool Engine::FireTimers() {
+  if (driver_.NextDeadline() > driver_.now()) return false;
   int fired = 0;
   while (fired < kTimersPerRound) {
     const std::optional<Timers::Due> due = driver_.timers().PopDue(driver_.now());

@@ -33,6 +33,12 @@ class Engine {
   // What follows happens now. To be called first by whoever has taken the turn.
   void Begin() { driver_.SetNow(fabric_->Now()); }
   void Execute(const Request& request) { requests_.Execute(request); }
+  // The same, and what it makes leave is posted before the application hears of it.
+  void ExecuteAtOnce(const Request& request) {
+    driver_.SetEager(true);
+    requests_.Execute(request);
+    driver_.SetEager(false);
+  }
   // Posts what was collected and lets go of what has ended.
   void Finish();
   // One round over everything that moves, bounded, so that requests are seen between rounds; true

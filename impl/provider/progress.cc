@@ -71,7 +71,7 @@ void ProgressLoop::Submit(const Request& request) {
     // fires a little early.
     if (request.kind != Request::Kind::kTransfer || !submissions_.empty()) engine_.Begin();
     DrainRequests();
-    engine_.Execute(request);
+    engine_.ExecuteAtOnce(request);
     return Leave(true);
   }
   submissions_.Push(request);
@@ -87,7 +87,7 @@ void ProgressLoop::Leave(bool worked) {
       engine_.Begin();
       worked |= DrainRequests();
     }
-    engine_.Finish();
+    if (worked) engine_.Finish();
     Settle(worked);
     MindDeadlines();
     turn_.Release();
@@ -135,6 +135,8 @@ bool ProgressLoop::MissesDeadline(Time next) const {
 
 // A deadline earlier than the one that is waited for must not wait for it.
 void ProgressLoop::MindDeadlines() {
+  // Nobody sleeps until a deadline.
+  if (threaded_ ? lead_.taken() && waiters_.load() == 0 : !virtual_ && !fd_in_use_.load()) return;
   const Time next = engine_.NextDeadline();
   if (threaded_) {
     if (MissesDeadline(next)) waits_.Wake();
@@ -145,7 +147,6 @@ void ProgressLoop::MindDeadlines() {
     wakes_at_ = next;
     return;
   }
-  if (!fd_in_use_.load()) return;
   const Time now = engine_.fabric().Now();
   // An armed time that is too early costs one look for nothing, which is cheaper than arming at
   // every change.

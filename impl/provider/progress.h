@@ -45,7 +45,7 @@ class ProgressLoop {
   auto WithTurn(Call call, bool works = true) {
     turn_.Take();
     engine_.Begin();
-    DrainRequests();
+    works |= DrainRequests();
     auto result = call();
     Leave(works);
     return result;

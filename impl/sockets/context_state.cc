@@ -66,6 +66,8 @@ ContextCall::ContextCall(ContextState* context) : context_(context) {
     return;
   }
   context_->calls_.fetch_add(1);
+  if (ForkEpoch() == context_->fork_epoch_ && !context_->stopped()) [[likely]]
+    return;
   status_ = context_->Usable();
 }
 

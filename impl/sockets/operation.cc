@@ -38,24 +38,23 @@ Operation* OperationTable::New(EventType type, SocketId socket,
 
 void OperationTable::Free(Operation& operation) {
   const auto index = static_cast<uint32_t>(static_cast<uint64_t>(operation.id) & 0xffffffff) - 1;
-  {
-    const std::lock_guard lock(mutex_);
-    At(index).used = false;
-  }
-  // What it holds is let go of outside the lock: the last holder of a region has work to do.
+  // What it holds is let go of outside the lock: the last holder of a region has work to do. With
+  // and List do not look at what goes here before the lock.
   operation.regions.clear();
   operation.memory.clear();
-  operation.queue.reset();
+  const std::shared_ptr<SocketState> owner = std::move(operation.owner);
+  std::shared_ptr<QueueState> queue;
+  const std::lock_guard lock(mutex_);
+  At(index).used = false;
+  queue.swap(operation.queue);
   operation.bounce.reset();
   operation.copy_to = {};
   operation.copy_from = nullptr;
   operation.awaits_urgent = false;
   operation.urgent = false;
-  operation.owner.reset();
   operation.has_alarm = false;
   operation.type = EventType::kNone;
   operation.id = OpId::kNone;
-  const std::lock_guard lock(mutex_);
   At(index).next_free = std::exchange(first_free_, index);
   --live_;
 }

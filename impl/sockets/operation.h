@@ -55,7 +55,7 @@ class OperationTable {
 
   // What With and List may look at is there before they can find it.
   Operation* New(EventType type, SocketId socket, const std::shared_ptr<QueueState>& queue);
-  // From its beginning on neither With nor List finds the operation.
+  // Neither With nor List finds the operation after that.
   void Free(Operation& operation);
   // Calls `use` with the operation if it still lives, under the table's lock: it must be short and
   // call nobody.

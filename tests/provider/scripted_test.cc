@@ -74,6 +74,18 @@ TEST_F(ScriptedTest, APostRefusedByAnEndThatHasBegunWaitsForItsCause) {
   EXPECT_EQ(Closed().text.find("not ready"), std::string::npos) << Closed().text;
 }
 
+TEST_F(ScriptedTest, ASendHasLeftBeforeItsEndIsTold) {
+  const ConnectionId connection = Establish();
+  const size_t before = fabric_->sends().size();
+  size_t posted = 0;
+  side_.recorder.on_finished = [&](Transfer&) { posted = fabric_->sends().size() - before; };
+  Memory& memory = NewMemory(64);
+  Job& send = NewJob(memory, true, 0, 64);
+  Submit(side_, connection, send);
+  ASSERT_TRUE(Result(send));
+  EXPECT_EQ(posted, 1u);
+}
+
 TEST_F(ScriptedTest, ASendCarriesHeaderAndBytesInOneMessage) {
   const ConnectionId connection = Establish();
   Memory& memory = NewMemory(100);

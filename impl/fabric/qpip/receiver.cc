@@ -153,6 +153,14 @@ size_t Receiver::HeaderBytesNeeded() const {
   return kFpduLengthBytes + DdpHeaderBytes(head_[kFpduLengthBytes]);
 }
 
+// How long the header is that `bytes` begins with, if all of it is there and it may be right.
+size_t Receiver::WholeHeaderBytes(ConstBytes bytes) {
+  if (bytes.size() < kFpduLengthBytes + kTaggedHeaderBytes) return 0;
+  if (LoadBigEndian<uint16_t>(bytes, 0) < kTaggedHeaderBytes) return 0;
+  const size_t whole = kFpduLengthBytes + DdpHeaderBytes(bytes[kFpduLengthBytes]);
+  return bytes.size() < whole ? 0 : whole;
+}
+
 void Receiver::Adapt(bool staging_was_filled) {
   if (saw_large_) {
     window_ = 0;
@@ -181,10 +189,12 @@ Receiver::Refusal Receiver::Consume(ConstBytes bytes, SegmentHandler& handler, I
 }
 
 Receiver::Refusal Receiver::ConsumeHeader(ConstBytes& bytes, SegmentHandler& handler) {
-  const size_t taken = std::min(bytes.size(), HeaderBytesNeeded() - filled_);
+  const size_t whole = filled_ == 0 ? WholeHeaderBytes(bytes) : 0;
+  const size_t taken = whole != 0 ? whole : std::min(bytes.size(), HeaderBytesNeeded() - filled_);
   CopyBytes(Bytes(head_).subspan(filled_), bytes.first(taken));
   filled_ = static_cast<uint8_t>(filled_ + taken);
   bytes = bytes.subspan(taken);
+  if (whole != 0) return BeginSegment(handler);
   if (filled_ < kFpduLengthBytes) return std::nullopt;
   // Judged before more is awaited: the peer may have nothing more to send.
   const uint16_t ulpdu_bytes = LoadBigEndian<uint16_t>(head_, 0);

@@ -120,6 +120,7 @@ class Receiver {
   size_t StagingBytes() const;
   size_t UnitBytesLeft() const;
   size_t HeaderBytesNeeded() const;
+  static size_t WholeHeaderBytes(ConstBytes bytes);
   void Adapt(bool staging_was_filled);
 
   Refusal Consume(ConstBytes bytes, SegmentHandler& handler, IoVector& target);

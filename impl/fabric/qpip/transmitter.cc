@@ -60,6 +60,15 @@ void TransmitScratch::Clear() {
   heads_used = 0;
 }
 
+ConstBytes TransmitScratch::Linear() {
+  size_t used = 0;
+  for (size_t i = 0; i < source.count(); ++i) {
+    CopyBytes(Bytes(linear).subspan(used), source[i]);
+    used += source[i].size();
+  }
+  return ConstBytes(linear).first(used);
+}
+
 TerminateReason Transmitter::ReadReason(TagError error) {
   switch (error) {
     case TagError::kOtherStream:
@@ -82,7 +91,9 @@ Transmitter::Outcome Transmitter::Write(TcpStream& stream, TransmitScratch& scra
   if (!Build(scratch)) return Outcome::kRefused;
   if (partly_sent_ != 0) scratch.source.Skip(partly_sent_);
   const size_t offered = scratch.source.bytes();
-  const IoResult result = stream.Write(scratch.source);
+  const IoResult result = offered <= TransmitScratch::kLinearBytes && scratch.source.count() > 1
+                              ? stream.Write(scratch.Linear())
+                              : stream.Write(scratch.source);
   if (result.outcome == IoOutcome::kWouldBlock) return Outcome::kFull;
   if (result.outcome != IoOutcome::kMoved) {
     error_ = result.error;

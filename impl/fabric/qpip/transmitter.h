@@ -41,6 +41,8 @@ struct TransmitScratch {
   static constexpr size_t kFramesMax = 64;
   static constexpr size_t kFrameHeadBytes =
       kFpduLengthBytes + kDdpHeaderMax + kReadRequestBytes + kFpduTrailerMax;
+  // So little is put together in one place: that costs less than to have the system gather it.
+  static constexpr size_t kLinearBytes = 512;
 
   struct Frame {
     uint32_t bytes = 0;  // on the wire
@@ -54,8 +56,11 @@ struct TransmitScratch {
   size_t frame_count = 0;
   std::array<std::byte, kFramesMax * kFrameHeadBytes> heads;  // headers and trailers, one by one
   size_t heads_used = 0;
+  std::array<std::byte, kLinearBytes> linear;
 
   void Clear();
+  // The pieces of a short source, one behind the other.
+  ConstBytes Linear();
 };
 
 // The frame of a Terminate, the first and last message of its queue.
