@@ -4,6 +4,7 @@
 // What the application asks, and what the clock says.
 
 namespace esdp::sdp {
+
 // --- the application ---
 
 void Connection::On(const AskCancel& ask, Actions& actions) {

@@ -71,6 +71,7 @@ class ConnectionState {
       acknowledgement_due_ = false;
     }
   }
+  // A new queue pair's receives are those that its Hello announces, until it is ready.
   bool MayPostReceives() const { return phase_ <= Phase::kSuspending; }
   void PostAgain(ReceiveBuffer buffer, Actions& actions) {
     if (credits_.posted() == config_.receive_buffers || !(calm_ || MayPostReceives())) {

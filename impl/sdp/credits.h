@@ -91,7 +91,7 @@ class Credits {
   void AddTo(Digest& digest) const;
 
  private:
-  Update DutyToGive() const;
+  Update DutyToGive() const;  // where GivesCredits()
   // [R4.1.5]
   uint32_t AcknowledgementNow() const { return held_at_ ? *held_at_ : last_received_; }
   // Credits that the peer has left by our last header, and by the header we could send now.

@@ -94,7 +94,6 @@ void ResizeAnswer::OnPrepared(bool done, uint16_t posted) {
   state_ = done && old_posted_ > 0 ? State::kReplacing : State::kDue;
 }
 
-// [R11.6]
 wire::ChRcvBufAck ResizeAnswer::Take() {
   state_ = State::kIdle;
   told_ = size_;

@@ -65,7 +65,7 @@ class ResizeAnswer {
   uint32_t size() const { return size_; }  // of buffers posted from now on
   uint32_t told() const { return told_; }  // by what the peer goes until the answer [8.1, 11]
   uint32_t message_bytes_max() const { return std::max(size_, told_); }  // until or behind it
-  void OnReceiveTaken() {                                                // the oldest posted one
+  void OnReceiveTaken() {  // [R11.6] the oldest posted one
     if (state_ == State::kReplacing && --old_posted_ == 0) state_ = State::kDue;
   }
   bool pending() const { return state_ != State::kIdle; }

@@ -172,7 +172,6 @@ void Connection::PostFreeReceives(Actions& actions) {
   }
 }
 
-// A new queue pair's receives are those that its Hello announces, until it is ready.
 void Connection::NoteAddresses(const PathAddresses& addresses) {
   config_.local_port = addresses.local_port;
   config_.peer_port = addresses.peer_port;

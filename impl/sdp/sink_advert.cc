@@ -87,7 +87,7 @@ SinkAdvert::Taken SinkAdvert::OnRdmaWrCompl(uint32_t bytes, std::optional<uint32
 // [R8.2.1, R8.2.6]
 SinkAdvert::Taken SinkAdvert::OnPayload(uint32_t bytes, Actions& actions) {
   if (outstanding_.empty()) {
-    ++non_discards_;
+    OnUnadvertisedPayload();
     return {};
   }
   const Advert& oldest = outstanding_.front();

@@ -83,6 +83,17 @@ const Named& Find(std::string_view name) {
   RaiseValueError("'" + std::string(name) + "' is no option of a socket");
 }
 
+// What a Context says for the sockets that say nothing.
+template <typename Options>
+void TakePathWishes(Members& members, Options& options) {
+  members.Take("zcopy_send_min", options.zcopy_send_min);
+  members.Take("zcopy_recv_min", options.zcopy_recv_min);
+  members.Take("adaptive_threshold", options.adaptive_threshold);
+  members.TakeWord("send_mode", options.send_mode, DeliveryModeFrom);
+  members.TakeWord("receive_mode", options.receive_mode, DeliveryModeFrom);
+  members.Take("as_deployed", options.as_deployed);
+}
+
 Kind KindOf(OptionName option) {
   for (const Named& named : kNamed) {
     if (named.option == option) return named.kind;
@@ -99,12 +110,7 @@ ContextOptions ContextOptionsFrom(const py::dict& arguments) {
   members.TakeWord("progress", options.progress, ProgressFrom);
   members.Take("progress_cpu", options.progress_cpu);
   members.Take("progress_spin", options.progress_spin);
-  members.Take("zcopy_send_min", options.zcopy_send_min);
-  members.Take("zcopy_recv_min", options.zcopy_recv_min);
-  members.Take("adaptive_threshold", options.adaptive_threshold);
-  members.TakeWord("send_mode", options.send_mode, DeliveryModeFrom);
-  members.TakeWord("receive_mode", options.receive_mode, DeliveryModeFrom);
-  members.Take("as_deployed", options.as_deployed);
+  TakePathWishes(members, options);
   members.Take("bounce_pool_bytes", options.bounce_pool_bytes);
   members.Take("operations_max", options.operations_max);
   members.Take("congestion_control", options.congestion_control);
@@ -116,12 +122,7 @@ ContextOptions ContextOptionsFrom(const py::dict& arguments) {
 SocketOptions SocketOptionsFrom(const py::dict& arguments) {
   SocketOptions options;
   Members members(arguments);
-  members.Take("zcopy_send_min", options.zcopy_send_min);
-  members.Take("zcopy_recv_min", options.zcopy_recv_min);
-  members.Take("adaptive_threshold", options.adaptive_threshold);
-  members.TakeWord("send_mode", options.send_mode, DeliveryModeFrom);
-  members.TakeWord("receive_mode", options.receive_mode, DeliveryModeFrom);
-  members.Take("as_deployed", options.as_deployed);
+  TakePathWishes(members, options);
   members.Take("receive_buffers", options.receive_buffers);
   members.Take("receive_buffer_bytes", options.receive_buffer_bytes);
   members.Take("receive_buffer_bytes_max", options.receive_buffer_bytes_max);
