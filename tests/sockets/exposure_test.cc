@@ -165,7 +165,10 @@ TEST_P(ExposureTest, TheSameSliceIsSentManyTimesAtOnce) {
   from.Fill(NewSeed());
   std::vector<OpId> sends;
   for (int i = 0; i < 16; ++i) sends.push_back(client_.Send(from.All()));
-  EXPECT_EQ(from.region.info().operations, 16u);
+  // A thread has carried some of them over by now, on a slow machine.
+  if (!HasThread(world())) {
+    EXPECT_EQ(from.region.info().operations, 16u);
+  }
   const OpId receive = server_.Recv(to.All(), RecvFlags::kWaitAll);
   for (const OpId op : sends) EndWell(client_, op, 100'000);
   EndWell(server_, receive, to.size());
