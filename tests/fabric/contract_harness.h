@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,8 +17,8 @@
 #include "impl/fabric/port.h"
 
 // What the contract suite stands on: a pair of fabrics of some kind, memory registered with them,
-// connections between them, and a pump that lets things happen until a condition holds or a bound
-// is reached. One connects ("one"), the other listens ("two").
+// connections between them, and a pump that lets things happen until something holds or a bound is
+// reached. One connects ("one"), the other listens ("two").
 
 namespace esdp::fabric {
 
@@ -27,6 +28,8 @@ struct ContractVariant {
   Address host;              // where "two" listens, with port 0
   QueuePairOptions options;  // of every queue pair that a test does not shape itself
   std::function<std::pair<std::unique_ptr<Fabric>, std::unique_ptr<Fabric>>()> make;
+  // Cases that cannot hold on a device, by name, with the device's reason.
+  std::map<std::string, std::string> not_here;
 };
 std::vector<ContractVariant> ContractVariants();
 
@@ -44,8 +47,7 @@ class Endpoint {
   Fabric* get() const { return fabric_.get(); }
   void End() { fabric_.reset(); }
 
-  // Polls everything there is. A queue pair's kEstablished comes before its receives only if events
-  // come first.
+  // Polls everything there is: events first, so that a kEstablished comes before its receives.
   void Collect();
 
   absl::Status Send(QueuePairId queue_pair, uint64_t id, const std::vector<ScatterEntry>& entries);

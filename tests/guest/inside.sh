@@ -61,6 +61,7 @@ cases() { # DEVICE LOG SECONDS PROGRAM [OPTION...]
   ESDP_VERBS_HOSTS="${name[$device]}=${address[$device]}" timeout "$seconds" "$@" --gtest_color=no >"$log" 2>&1
   code=$?
   sed -n -E "s#^\[       OK \] (On/)?([A-Za-z]+[.][A-Za-z]+)(/[A-Za-z_0-9]+)?.*#PASS guest.$device.$what.\2\3#p;
+    s#^\[  SKIPPED \] (On/)?([A-Za-z]+[.][A-Za-z]+)(/[A-Za-z_0-9]+)?.*ms\)#SKIP guest.$device.$what.\2\3#p;
     s#^\[  FAILED  \] (On/)?([A-Za-z]+[.][A-Za-z]+)(/[A-Za-z_0-9]+)?.*ms\)#FAIL guest.$device.$what.\2\3#p" "$log"
   verdict "$device.${what}_ran_to_its_end" $code
 }

@@ -30,7 +30,8 @@ CompletionQueues::~CompletionQueues() {
 }
 
 absl::StatusOr<ibv_cq*> CompletionQueues::Reserve(int entries) {
-  const int most = std::min(kEntries, device_.completions_max());
+  const int wanted = device_.is_iwarp() ? kEntriesIwarp : kEntries;
+  const int most = std::min(wanted, device_.completions_max());
   for (Queue& queue : queues_) {
     if (queue.reserved + entries > most) continue;
     queue.reserved += entries;

@@ -50,6 +50,9 @@ class CompletionQueues {
   };
 
   static constexpr int kEntries = 16 * 1024;
+  // libsiw takes what its kernel maps at 0x90000 for a refusal. Queues of this size, made before
+  // anything else, lie over that place.
+  static constexpr int kEntriesIwarp = 32 * 1024;
 
   Device& device_;
   ibv_comp_channel* channel_ = nullptr;

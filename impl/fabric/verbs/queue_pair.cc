@@ -80,8 +80,7 @@ QueuePair::~QueuePair() {
 // --- the beginning ---
 
 absl::Status QueuePair::Adopt(rdma_cm_id* id) {
-  const int entries = static_cast<int>(2 * options_.send_work + options_.receive_work);
-  auto queue = commons_.completion_queues.Reserve(entries);
+  auto queue = commons_.completion_queues.Reserve(Entries());
   if (!queue.ok()) return queue.status();
   ibv_qp_init_attr attributes{};
   attributes.send_cq = attributes.recv_cq = *queue;
@@ -97,7 +96,7 @@ absl::Status QueuePair::Adopt(rdma_cm_id* id) {
     error = commons_.calls().create_qp(id, commons_.device->domain(), &attributes);
   }
   if (error != 0) {
-    commons_.completion_queues.Release(*queue, entries);
+    commons_.completion_queues.Release(*queue, Entries());
     // The connection manager has let go of the connection.
     if (errno == EINVAL) return absl::NotFoundError("the peer has given up the connection");
     return MakeStatus(absl::StatusCode::kResourceExhausted,
@@ -114,6 +113,14 @@ void QueuePair::Establish(const Agreed& agreed, ConstBytes private_data) {
   phase_ = Phase::kReady;
   agreed_ = agreed;
   PushEvent(RendezvousType::kEstablished, private_data);
+}
+
+QueuePair::Left QueuePair::Leave() {
+  // Before the memory of its receives is given back.
+  StopDevice();
+  connection_ = nullptr;
+  verbs_ = nullptr;
+  return {.completion_queue = completion_queue_, .entries = Entries()};
 }
 
 void QueuePair::FailStartup(Cause cause, std::string detail, ConstBytes private_data) {
@@ -260,12 +267,14 @@ void QueuePair::End(Cause cause, std::string detail) {
   phase_ = Phase::kEnding;
   flush_deadline_ = commons_.clock->Now() + kFlushWait;
   commons_.flushes.PushBack({id_, flush_deadline_});
-  if (commons_.calls().disconnect(connection_) != 0) {
-    ibv_qp_attr attributes{};
-    attributes.qp_state = IBV_QPS_ERR;
-    commons_.calls().modify_qp(verbs_, &attributes, IBV_QP_STATE);
-  }
+  if (commons_.calls().disconnect(connection_) != 0) StopDevice();
   MaybeEnded();
+}
+
+void QueuePair::StopDevice() {
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_ERR;
+  commons_.calls().modify_qp(verbs_, &attributes, IBV_QP_STATE);
 }
 
 void QueuePair::MaybeEnded() {
@@ -286,8 +295,7 @@ void QueuePair::OnFlushDeadline() {
 void QueuePair::TakeAway() {
   if (verbs_ != nullptr) {
     commons_.calls().destroy_qp(connection_);
-    commons_.completion_queues.Release(
-        completion_queue_, static_cast<int>(2 * options_.send_work + options_.receive_work));
+    commons_.completion_queues.Release(completion_queue_, Entries());
     verbs_ = nullptr;
   }
   while (!sends_.empty()) FinishSend();

@@ -49,6 +49,13 @@ class QueuePair {
   void BeginStartup() { phase_ = Phase::kStarting; }
   // Makes the ibv_qp on `id`, which belongs to this from then on, and posts the receives that wait.
   absl::Status Adopt(rdma_cm_id* id);
+  // Parts from its id and ibv_qp, which then belong to the caller and take nothing any more: the
+  // completion queue is to be released behind them.
+  struct Left {
+    ibv_cq* completion_queue = nullptr;
+    int entries = 0;
+  };
+  Left Leave();
   void FailStartup(Cause cause, std::string detail, ConstBytes private_data);
   struct Agreed {
     Address local;
@@ -111,6 +118,9 @@ class QueuePair {
   void OnSendCompletion(const ibv_wc& completion);
   void OnReceiveCompletion(const ibv_wc& completion);
 
+  int Entries() const { return static_cast<int>(2 * options_.send_work + options_.receive_work); }
+  // The device flushes what is posted.
+  void StopDevice();
   void End(Cause cause, std::string detail);
   void MaybeEnded();
   void TakeAway();

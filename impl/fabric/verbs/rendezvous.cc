@@ -50,6 +50,7 @@ Rendezvous::~Rendezvous() {
   for (const auto& [queue_pair, attempt] : attempts_) {
     if (!attempt.adopted) commons_.calls().destroy_id(attempt.id);
   }
+  while (!kept_.empty()) DiscardKept(kept_.begin()->first);
   if (channel_ != nullptr) commons_.calls().destroy_event_channel(channel_);
 }
 
@@ -213,6 +214,8 @@ void Rendezvous::Believe(const Told& told) {
     // The peer has given up before our answer.
     requests_.Erase(owner.handle);
     Discard(told.id);
+  } else if (owner.kind == Kind::kKept) {
+    DiscardKept(told.id);
   }
 }
 
@@ -225,6 +228,7 @@ void Rendezvous::OnAttempt(QueuePairId id, const Told& told) {
     if (told.type == RDMA_CM_EVENT_DEVICE_REMOVAL) queue_pair->OnDeviceLost();
     return;
   }
+  attempt->second.asked = false;
   switch (told.type) {
     case RDMA_CM_EVENT_ADDR_RESOLVED:
       return OnAddress(id, attempt->second);

@@ -73,7 +73,7 @@ class Rendezvous {
   void OnDeadlines(Time now);
 
  private:
-  enum class Kind : uint8_t { kListener, kRequest, kQueuePair };
+  enum class Kind : uint8_t { kListener, kRequest, kQueuePair, kKept };
   struct Owner {
     Kind kind = Kind::kListener;
     uint64_t handle = 0;
@@ -92,11 +92,18 @@ class Rendezvous {
     rdma_cm_id* id = nullptr;
     bool adopted = false;
     bool accepts = false;
+    bool asked = false;  // the peer's answer is on its way
     Time deadline = kTimeInfinite;
     uint32_t initiator_depth = 0;
     uint32_t responder_resources = 0;
     std::vector<std::byte> private_data;
   };
+  // siw blocks whoever takes away a connection that the peer has not answered, for up to 5 s. So on
+  // iWARP such a one is kept, without its queue pair, until the manager has something to say of it.
+  bool IsKept(const Attempt& attempt) const {
+    return attempt.asked && !attempt.accepts && commons_.device->is_iwarp();
+  }
+  void Keep(QueuePair& queue_pair, rdma_cm_id* id);
   // What is kept of an event once it is acknowledged.
   struct Told {
     rdma_cm_event_type type{};
@@ -117,6 +124,7 @@ class Rendezvous {
   void OnEstablished(QueuePairId id, Attempt& attempt, const Told& told);
   void Fail(QueuePairId id, Cause cause, std::string detail, ConstBytes private_data);
   void Discard(rdma_cm_id* id);
+  void DiscardKept(rdma_cm_id* id);
   int Milliseconds(Time deadline) const;
   void Add(QueuePairId id, const Attempt& attempt);
 
@@ -128,6 +136,7 @@ class Rendezvous {
   HandleTable<Request> requests_;
   absl::flat_hash_map<QueuePairId, rdma_cm_id*> reserved_;  // bound, for a Connect to come
   absl::flat_hash_map<QueuePairId, Attempt> attempts_;
+  absl::flat_hash_map<rdma_cm_id*, QueuePair::Left> kept_;
   Time next_deadline_ = kTimeInfinite;
   absl::flat_hash_map<rdma_cm_id*, Owner> owners_;
 };

@@ -119,8 +119,9 @@ void Rendezvous::OnRoute(QueuePairId id, Attempt& attempt) {
   parameters.rnr_retry_count = 7;
   if (commons_.calls().connect(attempt.id, &parameters) != 0) {
     const int error = errno;
-    Fail(id, CauseOfConnect(error), std::string("cannot connect: ") + strerror(error), {});
+    return Fail(id, CauseOfConnect(error), std::string("cannot connect: ") + strerror(error), {});
   }
+  attempt.asked = true;
 }
 
 void Rendezvous::OnEstablished(QueuePairId id, Attempt& attempt, const Told& told) {
@@ -130,8 +131,13 @@ void Rendezvous::OnEstablished(QueuePairId id, Attempt& attempt, const Told& tol
   agreed.initiator_depth = attempt.initiator_depth;
   agreed.responder_resources = attempt.responder_resources;
   if (!attempt.accepts) {
-    agreed.initiator_depth = std::min(agreed.initiator_depth, told.initiator_depth);
-    agreed.responder_resources = std::min(agreed.responder_resources, told.responder_resources);
+    // Drivers of iWARP do not agree which of the two is whose.
+    const uint32_t lower = commons_.device->is_iwarp()
+                               ? std::min(told.initiator_depth, told.responder_resources)
+                               : UINT32_MAX;
+    agreed.initiator_depth = std::min({agreed.initiator_depth, told.initiator_depth, lower});
+    agreed.responder_resources =
+        std::min({agreed.responder_resources, told.responder_resources, lower});
   }
   const bool accepts = attempt.accepts;
   attempts_.erase(id);
@@ -145,6 +151,7 @@ void Rendezvous::Fail(QueuePairId id, Cause cause, std::string detail, ConstByte
   attempts_.erase(found);
   owners_.erase(attempt.id);
   QueuePair* const queue_pair = queue_pairs_.Find(id);
+  if (queue_pair != nullptr && IsKept(attempt)) Keep(*queue_pair, attempt.id);
   if (queue_pair != nullptr) queue_pair->FailStartup(cause, std::move(detail), private_data);
   if (!attempt.adopted) commons_.calls().destroy_id(attempt.id);
 }
@@ -155,12 +162,29 @@ void Rendezvous::GiveUp(QueuePairId id) {
     reserved_.erase(found);
   }
   if (const auto found = attempts_.find(id); found != attempts_.end()) {
-    if (!found->second.adopted) commons_.calls().destroy_id(found->second.id);
+    const Attempt attempt = std::move(found->second);
     attempts_.erase(found);
+    if (!attempt.adopted) commons_.calls().destroy_id(attempt.id);
+    QueuePair* const queue_pair = queue_pairs_.Find(id);
+    if (queue_pair != nullptr && IsKept(attempt)) Keep(*queue_pair, attempt.id);
   }
   absl::erase_if(owners_, [id](const auto& each) {
     return each.second.kind == Kind::kQueuePair && each.second.handle == static_cast<uint64_t>(id);
   });
+}
+
+void Rendezvous::Keep(QueuePair& queue_pair, rdma_cm_id* id) {
+  kept_.emplace(id, queue_pair.Leave());
+  owners_[id] = Owner{Kind::kKept, 0};
+}
+
+void Rendezvous::DiscardKept(rdma_cm_id* id) {
+  const auto found = kept_.find(id);
+  const QueuePair::Left left = found->second;
+  kept_.erase(found);
+  commons_.calls().destroy_qp(id);
+  commons_.completion_queues.Release(left.completion_queue, left.entries);
+  Discard(id);
 }
 
 void Rendezvous::Add(QueuePairId id, const Attempt& attempt) {

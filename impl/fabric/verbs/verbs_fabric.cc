@@ -181,10 +181,11 @@ absl::StatusOr<QueuePairId> VerbsFabric::CreateQueuePair(const QueuePairOptions&
 absl::Status VerbsFabric::DestroyQueuePair(QueuePairId id) {
   QueuePair* queue_pair = Find(id);
   if (queue_pair == nullptr) return UnknownQueuePair();
+  const uint32_t number = queue_pair->number();
   rendezvous_.GiveUp(id);
   while (PollDevice()) {
   }
-  by_number_.erase(queue_pair->number());
+  by_number_.erase(number);
   queue_pair->Destroy();
   commons_.outbox.EraseEventsIf(
       [id](const RendezvousEvent& event) { return event.queue_pair == id; });

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <memory>
 #include <sstream>
 
@@ -29,6 +30,13 @@ Address ParseIpv4(const std::string& text) {
 
 using Maker = std::function<std::unique_ptr<Fabric>()>;
 
+// What siw does in its own way.
+std::map<std::string, std::string> NotOn(const std::string& device) {
+  if (device.rfind("siw", 0) != 0) return {};
+  return {{"DepthsAreTheSmallerOfBothSides",
+           "siw raises what the accepting side offers to what the connecting side asks for"}};
+}
+
 ContractVariant VariantOf(const std::string& name, const Address& host, const Maker& one,
                           const Maker& two) {
   ContractVariant variant;
@@ -46,6 +54,7 @@ std::vector<ContractVariant> ContractVariants() {
   std::istringstream in(hosts == nullptr ? "" : hosts);
   std::string host;
   while (in >> host) {
+    const size_t first = variants.size();
     const size_t equals = host.find('=');
     verbs::VerbsOptions options;
     options.device = host.substr(0, equals);
@@ -58,6 +67,7 @@ std::vector<ContractVariant> ContractVariants() {
       variants.push_back(VariantOf(options.device + "_calls_qpip", address, device, qpip));
       variants.push_back(VariantOf("qpip_calls_" + options.device, address, qpip, device));
     }
+    for (size_t i = first; i < variants.size(); ++i) variants[i].not_here = NotOn(options.device);
   }
   return variants;
 }
