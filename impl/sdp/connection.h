@@ -130,6 +130,7 @@ class Connection : private ConnectionState {
   void OnSuspCommAck();
   const char* CheckSilence(const MessageArrived& arrived) const;
   void OnMessageWhileSuspended(const MessageArrived& arrived, Actions& actions);
+  bool Freezes() const;
   void SuspendOut(Actions& actions);
   bool TransfersInProcess() const;
   uint32_t FreeReceives() const;

@@ -24,7 +24,7 @@ void Connection::Deliver(Actions& actions) {
       const auto emptied = receive_.CopyNext(actions, counters_);
       if (emptied) PostAgain(*emptied, actions);
     }
-  } while (reader_.active() && IsOpen(phase_) && !suspend_.freezes() && ReadAdvert(actions));
+  } while (reader_.active() && IsOpen(phase_) && !Freezes() && ReadAdvert(actions));
   if (!receive_.MayFinish(teardown_.peer_shut())) return;
   receive_.FinishReady(reader_.brings_more(), teardown_.peer_shut(), counters_, actions);
 }

@@ -82,6 +82,12 @@ uint32_t Connection::FreeReceives() const {
          static_cast<uint32_t>(receive_.buffers_held());
 }
 
+// What is on its way may leave us two receive buffers, but the next Hello has to announce three: a
+// wish waits for a spare one. Unread bytes may hold it for long, so nothing waits for the wish.
+bool Connection::Freezes() const {
+  return suspend_.freezes() && !(suspend_.owes_susp_comm() && spare_receives_.empty());
+}
+
 void Connection::SuspendOut(Actions& actions) {
   if (reader_.fresh()) UseInlineBytes();
   if (suspend_.initiator()) {
@@ -100,9 +106,7 @@ void Connection::SuspendOut(Actions& actions) {
     Move(PhaseCue::kSuspCommAckSent);
     return;
   }
-  // What is on its way may leave us two receive buffers, but the next Hello has to announce three.
-  if (suspend_.owes_susp_comm() && ready && !spare_receives_.empty() &&
-      Move(PhaseCue::kSuspCommSent)) {
+  if (suspend_.owes_susp_comm() && ready && Move(PhaseCue::kSuspCommSent)) {
     Stamp(NewSend(suspend_.TakeSuspComm(), actions), SendKind::kControl, false);
     return;
   }
@@ -196,7 +200,8 @@ void Connection::OnResumptionHello(const wire::Message& hello, Actions& actions)
   PeerParameters peer;
   const char* refusal = CheckResumption(hello);
   if (refusal == nullptr) refusal = CheckHello(hello, peer);
-  if (refusal == nullptr && peer.receive_buffer_bytes < peer_.receive_buffer_bytes) {
+  // Copied payload that waits was cut for buffers of that size.
+  if (refusal == nullptr && peer.receive_buffer_bytes < resize_out_.size()) {
     refusal = "LocalRcvSz: smaller than before";
   }
   if (refusal == nullptr && FreeReceives() < kBuffersMin) {
@@ -216,11 +221,9 @@ void Connection::OnResumptionHello(const wire::Message& hello, Actions& actions)
 
 void Connection::Resume(const Established& established, Actions& actions) {
   if (config_.connecting) {
-    const uint32_t before = peer_.receive_buffer_bytes;
     const char* refusal =
         established.hello_ack ? CheckHelloAck(*established.hello_ack, peer_) : "HelloAck: missing";
-    // Copied payload that waits was cut for buffers of that size.
-    if (refusal == nullptr && peer_.receive_buffer_bytes < before) {
+    if (refusal == nullptr && peer_.receive_buffer_bytes < resize_out_.size()) {
       refusal = "ActRcvSz: smaller than before";
     }
     if (refusal != nullptr) {

@@ -67,7 +67,7 @@ bool Connection::SendBeforePayload(Actions& actions) {
   CopySmallSends(actions);
   // Behind both DisConns nobody needs to hear of us any more.
   if (waits_for_first_ || phase_ == Phase::kLastAck) return false;
-  if (suspend_.freezes()) {
+  if (Freezes()) {
     SuspendOut(actions);
     return false;
   }

@@ -27,7 +27,7 @@ class Suspend {
   bool Cancel(OperationId operation, Outcome outcome, Actions& actions);
   bool pending() const { return wish_.has_value(); }
 
-  // Nothing new is begun: no payload, no advert, no read.
+  // Nothing new is to be begun: no payload, no advert, no read.
   bool freezes() const { return wish_.has_value() || role_ != Role::kNone; }
   bool initiator() const { return role_ == Role::kInitiator; }
   bool responder() const { return role_ == Role::kResponder; }
