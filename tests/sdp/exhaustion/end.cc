@@ -5,6 +5,8 @@
 namespace esdp::sdp::exhaustion {
 namespace {
 
+constexpr uint16_t kReturnPort = 7;
+
 char TokenAt(uint8_t number, size_t offset) { return static_cast<char>(number * 64u + offset); }
 
 Actions& Scratch() {
@@ -42,6 +44,7 @@ void End::Make(const Ask& ask, Time now) {
       send.piece = whole;
       send.exposable = ask.direct;
       send.path = path;
+      send.urgent = ask.urgent;
       send.complete_at = ask.delivered ? CompleteAt::kDelivered : CompleteAt::kReusable;
       return Feed(send, now);
     }
@@ -63,6 +66,10 @@ void End::Make(const Ask& ask, Time now) {
       return Feed(AskClose{id, true}, now);
     case Ask::Kind::kMode:
       return Feed(AskMode{ask.wish, ModeWish::kAutomatic}, now);
+    case Ask::Kind::kAwaitUrgent:
+      return Feed(AskUrgent{id}, now);
+    case Ask::Kind::kSuspend:
+      return Feed(AskSuspend{id, kReturnPort, kTimeInfinite}, now);
   }
 }
 
@@ -156,6 +163,8 @@ void End::Lose(bool clean, Time now) {
   writing.clear();
   posted.clear();
   exposures.clear();
+  to_prepare.reset();
+  for (Operation& it : operations) it.gathers = it.reads = it.writes = it.exposures = 0;
   Feed(ConnectionLost{clean, false}, now);
 }
 

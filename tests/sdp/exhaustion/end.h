@@ -1,6 +1,7 @@
 #ifndef ESDP_TESTS_SDP_EXHAUSTION_END_H_
 #define ESDP_TESTS_SDP_EXHAUSTION_END_H_
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,6 +29,7 @@ struct Operation : testing::Lent {
 
 // What travels to the other end, in order: a message, or an RDMA write.
 struct Parcel {
+  uint8_t queue_pair = 0;
   std::optional<Write> write;
   wire::Message message;
   Payload payload;
@@ -74,6 +76,14 @@ struct End {
   uint16_t peer_max_adverts = 1;
   bool acknowledges_early = false;
 
+  // How long the peer's urgent sends are, by their numbers; 0: not urgent.
+  std::array<uint8_t, 4> peer_urgent{};
+  uint8_t urgent_told = 0;
+
+  uint8_t queue_pair = 0;  // which one this is of the connection's
+  bool awaits_hello = false, connecting = false;
+  std::optional<uint32_t> to_prepare;  // PrepareReceives waits for its answer
+
   std::vector<size_t> next_ask;  // of each thread
   std::vector<Operation> operations;
   std::vector<uint8_t> sends;  // their numbers in the order they were asked
@@ -81,10 +91,12 @@ struct End {
 
   std::optional<wire::Message> hello, hello_ack;
   bool connected = false, reported_closed = false, lost = false;
+  bool broken = false;  // it was reported closed, and not in order
   std::optional<Disconnect> disconnect;
 
   std::vector<uint16_t> posted;         // receive buffers, in order
   std::vector<Payload> receive_memory;  // by buffer
+  std::vector<uint32_t> receive_bytes;  // by buffer: its size, headers included
   std::vector<Payload> send_memory;     // by buffer
   std::vector<Parcel> outgoing;         // on their way to the peer
   std::vector<sdp::Send> unfinished;    // posted, SendFinished not given
@@ -100,14 +112,16 @@ struct End {
   void Act(const T&) {
     Wrong("an action that this search does not know");
   }
-  void Act(const StartConnect& action) { hello = action.hello; }
+  void Act(const StartConnect& action);
+  void Act(const ReplaceQueuePair&);
+  void Act(const AwaitHello&) { awaits_hello = true; }
   void Act(const AcceptConnection& action) { hello_ack = action.hello_ack; }
   void Act(const RejectConnection&) { Wrong("the connection is rejected"); }
   void Act(const ReportConnected&) { connected = true; }
   void Act(const Disconnect& action);
   void Act(const ReportClosed& action);
   void Act(const PostReceive& action);
-  void Act(const PrepareReceives&) {}  // no end asks for another size
+  void Act(const PrepareReceives& action) { to_prepare = action.bytes; }
   void Act(const sdp::Send& action);
   void Act(const Read& action);
   void Act(const Write& action);
@@ -119,6 +133,7 @@ struct End {
   void Act(const SetTimer& action);
   void Act(const ClearTimer& action);
   void CheckTurn(const Operation& operation, const FinishOperation& action);
+  void CheckUrgent(const Operation& operation, const FinishOperation& action, size_t at);
   void TakeReceived(const Operation& operation, const FinishOperation& action);
 };
 

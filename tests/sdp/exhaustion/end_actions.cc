@@ -7,6 +7,20 @@
 
 namespace esdp::sdp::exhaustion {
 
+void End::Act(const StartConnect& action) {
+  hello = action.hello;
+  connecting = true;
+}
+
+void End::Act(const ReplaceQueuePair&) {
+  if (!lost) Wrong("the old queue pair is still there");
+  ++queue_pair;
+  lost = false;
+  disconnect.reset();
+  hello.reset();
+  hello_ack.reset();
+}
+
 void End::Act(const Disconnect& action) {
   if (disconnect && (!disconnect->orderly || action.orderly)) Wrong("Disconnect twice");
   if (action.cause == Outcome::kPeerProtocol || action.cause == Outcome::kInternal) {
@@ -19,6 +33,7 @@ void End::Act(const Disconnect& action) {
 void End::Act(const ReportClosed& action) {
   if (reported_closed) Wrong("ReportClosed twice");
   reported_closed = true;
+  broken = action.cause != Outcome::kDone;
   if (action.cause == Outcome::kDone) watch.Saw(Mark::kClosedClean);
   for (const Operation& operation : operations) {
     if (!operation.result) Wrong("an operation is pending behind ReportClosed");
@@ -32,6 +47,8 @@ void End::Act(const PostReceive& action) {
   }
   if (lost) Wrong("a receive is posted on a lost queue pair");
   if (receive_memory.size() <= buffer) receive_memory.resize(buffer + 1u);
+  if (receive_bytes.size() <= buffer) receive_bytes.resize(buffer + 1u);
+  receive_bytes[buffer] = action.bytes;
   receive_memory[buffer].clear();
   posted.push_back(buffer);
 }
@@ -40,6 +57,7 @@ void End::Act(const sdp::Send& action) {
   if (lost || disconnect) Wrong("a Send behind Disconnect");
   if (to_answer) Wrong("a Send between Expose and its answer");
   Parcel parcel;
+  parcel.queue_pair = queue_pair;
   parcel.message = action.message;
   parcel.invalidate = action.invalidate_key;
   for (uint32_t i = 0; i < action.gather_count; ++i) {
@@ -72,6 +90,7 @@ void End::Act(const Write& action) {
   if (from == nullptr) return;
   ++Find(action.source.operation)->writes;
   Parcel parcel;
+  parcel.queue_pair = queue_pair;
   parcel.write = action;
   parcel.payload.assign(from, action.source.length);
   outgoing.push_back(std::move(parcel));
@@ -138,6 +157,25 @@ void End::Act(const FinishOperation& action) {
     Wrong("a send is done and short");
   }
   if (operation->kind == Ask::Kind::kReceive) TakeReceived(*operation, action);
+  if (operation->kind != Ask::Kind::kAwaitUrgent || action.outcome != Outcome::kDone) return;
+  if (action.end_of_stream) return;
+  ++urgent_told;
+  watch.Saw(Mark::kUrgentTold);
+  if (watch.urgent_announced()) watch.Saw(Mark::kUrgentAhead);
+  if (urgent_told > std::count_if(peer_urgent.begin(), peer_urgent.end(),
+                                  [](uint8_t length) { return length > 0; })) {
+    Wrong("more urgent bytes are told of than there are");
+  }
+}
+
+// A receive ends with the urgent byte, and says so.
+void End::CheckUrgent(const Operation& operation, const FinishOperation& action, size_t at) {
+  const auto token = static_cast<unsigned char>(operation.memory[at]);
+  const size_t length = peer_urgent[token / 64u];
+  const bool urgent = length > 0 && token % 64u == length - 1;
+  const bool last = at + 1 == action.bytes;
+  if (urgent && !(last && action.urgent)) Wrong("an urgent byte is received as any other");
+  if (!urgent && last && action.urgent) Wrong("a byte is received as urgent that is not");
 }
 
 void End::TakeReceived(const Operation& operation, const FinishOperation& action) {
@@ -148,6 +186,7 @@ void End::TakeReceived(const Operation& operation, const FinishOperation& action
     const bool follows =
         !received.empty() && token == static_cast<unsigned char>(received.back()) + 1u;
     if (!begins && !follows) Wrong("bytes are lost, twice there, or out of order");
+    CheckUrgent(operation, action, i);
     received.push_back(operation.memory[i]);
   }
 }
@@ -187,12 +226,16 @@ void End::AddTo(Digest& digest) const {
     AddPayload(digest, it.memory);
   }
   AddPayload(digest, received);
-  digest.Add(lost).Add(disconnect ? 1u + disconnect->orderly : 0u).Add(next_key);
+  digest.Add(queue_pair).Add(awaits_hello).Add(connecting).Add(urgent_told);
+  digest.Add(to_prepare.value_or(0));
+  for (const uint16_t buffer : posted) digest.Add(receive_bytes[buffer]);
+  digest.Add(lost).Add(broken).Add(disconnect ? 1u + disconnect->orderly : 0u).Add(next_key);
   digest.Add(posted.size()).Add(outgoing.size()).Add(unfinished.size());
   for (const uint16_t buffer : posted) digest.Add(buffer);
   for (const Payload& memory : receive_memory) AddPayload(digest, memory);
   for (const Payload& memory : send_memory) AddPayload(digest, memory);
   for (const Parcel& parcel : outgoing) {
+    digest.Add(parcel.queue_pair).Add(parcel.message.base.flags);
     digest.Add(parcel.message.body.index()).Add(parcel.message.base.sequence);
     digest.Add(parcel.message.base.buffers).Add(parcel.message.base.acknowledged);
     digest.Add(parcel.invalidate.value_or(0)).Add(parcel.write ? parcel.write->target.key : 0u);

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <utility>
+#include <vector>
 
 #include "tests/sdp/exhaustion/search.h"
 
@@ -14,9 +16,12 @@ namespace {
 
 constexpr uint64_t kStatesMax = 200'000'000;
 
-bool Large() {
+std::vector<Scenario> Asked() {
+  std::vector<Scenario> all = AllScenarios();
   const char* asked = std::getenv("ESDP_EXHAUSTION");
-  return asked != nullptr && std::strcmp(asked, "large") == 0;
+  if (asked == nullptr || std::strcmp(asked, "large") != 0) return all;
+  for (Scenario& scenario : LargeScenarios()) all.push_back(std::move(scenario));
+  return all;
 }
 
 class ExhaustionTest : public ::testing::TestWithParam<Scenario> {};
@@ -24,7 +29,6 @@ class ExhaustionTest : public ::testing::TestWithParam<Scenario> {};
 // R7.4.2, R7.4.4, R7.4.5, R7.4.6, R7.4.7, R7.4.8, R7.4.9, R15.1
 TEST_P(ExhaustionTest, NoInterleavingBreaksAPromiseAndTheNamedOutcomesAreReached) {
   const Scenario& scenario = GetParam();
-  if (scenario.large && !Large()) GTEST_SKIP() << "by hand only: ESDP_EXHAUSTION=large";
   const Result result = Explore(scenario, kStatesMax);
   std::cout << scenario.name << ": " << result.states << " states, " << result.steps << " steps, "
             << result.ends << " ends, depth " << result.depth << "\n";
@@ -35,7 +39,7 @@ TEST_P(ExhaustionTest, NoInterleavingBreaksAPromiseAndTheNamedOutcomesAreReached
   EXPECT_EQ(ToText(scenario.must_reach & ~result.reached), "") << "not reached";
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ExhaustionTest, ::testing::ValuesIn(AllScenarios()),
+INSTANTIATE_TEST_SUITE_P(All, ExhaustionTest, ::testing::ValuesIn(Asked()),
                          [](const auto& it) { return std::string(it.param.name); });
 
 Scenario Named(const char* name) {
@@ -66,6 +70,20 @@ TEST(ExhaustionFaultTest, CreditsThatWereNotGivenAreFoundWhenTheyAreUsed) {
   scenario.fault = Fault::kPromisesTooMuch;
   const std::string way = Explore(scenario, kStatesMax).counterexample;
   EXPECT_NE(way.find("==> b: credits are overdrawn"), std::string::npos) << way;
+}
+
+TEST(ExhaustionFaultTest, ALostSuspCommAckIsFoundAsAConnectionThatFails) {
+  Scenario scenario = Named("Suspend");
+  scenario.fault = Fault::kLosesSuspCommAck;
+  const std::string way = Explore(scenario, kStatesMax).counterexample;
+  EXPECT_NE(way.find("the connection is broken, and nobody asked"), std::string::npos) << way;
+}
+
+TEST(ExhaustionFaultTest, AnUrgentByteThatIsNoMoreIsFound) {
+  Scenario scenario = Named("Urgent");
+  scenario.fault = Fault::kLosesOobPresent;
+  const std::string way = Explore(scenario, kStatesMax).counterexample;
+  EXPECT_NE(way.find("an urgent byte is received as any other"), std::string::npos) << way;
 }
 
 TEST(ExhaustionFaultTest, TheWayToAFaultIsToldStepByStep) {

@@ -75,17 +75,6 @@ void AddSourceAdverts(std::vector<Scenario>& all) {
                  Mark::kExposeFailed));
   all.push_back(it);
 
-  it = Make("SrcAvailBothWays",
-            {{{DirectSend(0, 12), Send(1, 4)}, {DirectReceive(4, 6), DirectReceive(5, 20)}}},
-            {{{DirectSend(0, 12), Send(1, 4)}, {DirectReceive(4, 6), DirectReceive(5, 20)}}});
-  it.sends_finish_late = false;
-  it.all_must_end = false;
-  Expect(
-      it, 400000, 11000,
-      MarksOf(Mark::kReadWhole, Mark::kReadInParts, Mark::kAdvertsCrossed, Mark::kBlockedBothWays));
-  it.large = true;
-  all.push_back(it);
-
   it = Make("BlockedBothWays", {{{DirectSend(0, 12), Then(DirectReceive(4, 12))}}},
             {{{DirectSend(0, 12), Then(DirectReceive(4, 12))}}});
   Expect(it, 900, 10,
@@ -188,6 +177,161 @@ void AddEnds(std::vector<Scenario>& all) {
   all.push_back(it);
 }
 
+void AddModes(std::vector<Scenario>& all) {
+  Scenario it = MakeFull("LeavePipelinedInCancels",
+                         {{{Want(ModeWish::kPipelined), DirectSend(0, 44), DirectSend(1, 10)},
+                           {Cancel(1), Want(ModeWish::kCombined)}}},
+                         {{{DirectReceive(4, 44), DirectReceive(5, 44)}, {Cancel(5)}}});
+  Expect(it, 81000, 494,
+         MarksOf(Mark::kLeftPipelined, Mark::kLeftPipelinedShown, Mark::kLeftPipelinedInCancel,
+                 Mark::kLeftPipelinedInSinkCancel, Mark::kSinkCancelAnswered));
+  all.push_back(it);
+
+  it = MakeFull("BufferedAndBack",
+                {{{DirectSend(0, 20), Want(ModeWish::kBuffered), DirectSend(1, 10)}, {Cancel(0)}}},
+                {{{DirectReceive(4, 12), DirectReceive(5, 30)}}});
+  Expect(it, 1100, 53,
+         MarksOf(Mark::kBuffered, Mark::kRaisedFromBuffered, Mark::kReadWhole, Mark::kReadInParts,
+                 Mark::kUnreadCancelled));
+  all.push_back(it);
+}
+
+void AddUrgent(std::vector<Scenario>& all) {
+  Scenario it =
+      MakeFull("Urgent", {{{Send(0, 60), Urgent(Send(1, 30)), Urgent(Send(2, 3))}, {Cancel(2)}}},
+               {{{Receive(4, 24), All(Receive(5, 70))}, {AwaitUrgent(6)}}});
+  Expect(it, 770, 24,
+         MarksOf(Mark::kUrgentOvertook, Mark::kUrgentTold, Mark::kUrgentAhead,
+                 Mark::kCancelledUnsent));
+  all.push_back(it);
+
+  it = MakeFull("UrgentAdvertised", {{{DirectSend(0, 12), Urgent(DirectSend(1, 14))}, {Cancel(1)}}},
+                {{{DirectReceive(4, 12), DirectReceive(5, 40)}, {AwaitUrgent(6), AwaitUrgent(7)}}});
+  Expect(it, 2900, 36,
+         MarksOf(Mark::kUrgentOvertook, Mark::kUrgentOvertookAdvert, Mark::kUrgentTold,
+                 Mark::kUrgentAhead, Mark::kReadWhole));
+  all.push_back(it);
+}
+
+// Data of four buffers goes before another size is asked for, and a large buffer is not met before
+// all small ones are used up: so these are as few and as small as may be.
+void HaveSmallBuffers(Scenario& scenario) {
+  for (Config* config : {&scenario.config_a, &scenario.config_b}) {
+    config->receive_buffers = 3;
+    config->receive_buffer_bytes = 37;
+    config->receive_buffer_bytes_max = 64;
+  }
+}
+
+void AddResizes(std::vector<Scenario>& all) {
+  Scenario it =
+      MakeFull("ReceiveBuffersGrow", {{{Send(0, 64), Send(1, 64), Send(2, 64)}, {Receive(4, 20)}}},
+               {{{All(Receive(4, 192))}, {Send(0, 9)}}});
+  HaveSmallBuffers(it);
+  it.config_a.peer_receive_buffer_bytes = 56;
+  it.prepare_may_fail = true;
+  Expect(it, 53000, 1693, MarksOf(Mark::kGrew, Mark::kResizeRefused));
+  all.push_back(it);
+
+  it = MakeFull("BothAskForAnotherSize",
+                {{{Send(0, 64), Send(1, 64), Send(2, 40), All(Receive(4, 168))}}},
+                {{{Send(0, 64), Send(1, 64), Send(2, 40), All(Receive(4, 168))}}});
+  HaveSmallBuffers(it);
+  it.config_a.peer_receive_buffer_bytes = it.config_b.peer_receive_buffer_bytes = 56;
+  Expect(it, 8200, 120, MarksOf(Mark::kGrew, Mark::kResizesCrossed));
+  all.push_back(it);
+
+  it =
+      MakeFull("ReceiveBuffersGrowUnderSinkAvail",
+               {{{Want(ModeWish::kPipelined), Send(0, 64), Send(1, 64), Send(2, 64)}}},
+               {{{All(Receive(4, 147)), DirectReceive(5, 30), DirectReceive(6, 50)}, {Cancel(6)}}});
+  HaveSmallBuffers(it);
+  it.config_a.receive_buffers = it.config_b.receive_buffers = 5;
+  it.config_a.peer_receive_buffer_bytes = 56;
+  Expect(it, 4900, 183, MarksOf(Mark::kGrew, Mark::kResizeMetSink));
+  all.push_back(it);
+}
+
+void AddSuspends(std::vector<Scenario>& all) {
+  Scenario it = MakeFull("Suspend", {{{Send(0, 30), Send(1, 9)}, {Suspend(20)}}},
+                         {{{Receive(4, 12), Receive(5, 40)}, {Send(0, 5)}}});
+  Expect(it, 4200, 147, MarksOf(Mark::kResumed));
+  all.push_back(it);
+
+  it = MakeFull("SuspendBoth", {{{Send(0, 30)}, {Suspend(20)}}},
+                {{{Receive(4, 12), All(Receive(5, 18))}, {Suspend(20)}}});
+  Expect(it, 1700, 29, MarksOf(Mark::kResumed, Mark::kSuspendsCrossed));
+  all.push_back(it);
+
+  it = MakeFull("SuspendWithSrcAvail",
+                {{{DirectSend(0, 20), Send(1, 5)}, {Suspend(20)}, {Cancel(0)}}},
+                {{{DirectReceive(4, 8), DirectReceive(5, 40)}}});
+  Expect(it, 5200, 120,
+         MarksOf(Mark::kResumed, Mark::kSuspendedShown, Mark::kSuspendedPartRead,
+                 Mark::kSuspendedInCancel, Mark::kReadInParts));
+  all.push_back(it);
+
+  it = MakeFull("SuspendWithSinkAvail",
+                {{{Want(ModeWish::kPipelined), DirectSend(0, 50)}, {Suspend(20)}}},
+                {{{DirectReceive(4, 44), DirectReceive(5, 44)}, {Cancel(5)}}});
+  Expect(it, 13000, 110, MarksOf(Mark::kResumed, Mark::kSuspendMetSink, Mark::kWritten));
+  all.push_back(it);
+
+  it = MakeFull("SinkSuspends", {{{Want(ModeWish::kPipelined), DirectSend(0, 50)}}},
+                {{{DirectReceive(4, 44), DirectReceive(5, 44)}, {Suspend(20)}}});
+  Expect(it, 4300, 42, MarksOf(Mark::kResumed, Mark::kSuspendedSink, Mark::kWritten));
+  all.push_back(it);
+
+  it = MakeFull("SuspendAndShut", {{{Send(0, 9), Shutdown(21)}, {Suspend(20)}}},
+                {{{Receive(4, 12)}, {Send(0, 5), Shutdown(21)}}});
+  Expect(it, 5600, 201, MarksOf(Mark::kResumed));
+  all.push_back(it);
+}
+
+// Two of these at once, with cancels among them.
+void AddMixtures(std::vector<Scenario>& all) {
+  Scenario it =
+      MakeFull("UrgentAndSuspend",
+               {{{DirectSend(0, 12), Urgent(DirectSend(1, 14))}, {Suspend(20)}, {Cancel(1)}}},
+               {{{DirectReceive(4, 8), DirectReceive(5, 40)}, {AwaitUrgent(6)}}});
+  Expect(it, 31000, 270,
+         MarksOf(Mark::kResumed, Mark::kUrgentOvertook, Mark::kUrgentTold, Mark::kUrgentAhead,
+                 Mark::kSuspendedShown));
+  all.push_back(it);
+
+  it = MakeFull("UrgentAndSinkAvail",
+                {{{Want(ModeWish::kPipelined), DirectSend(0, 30), Urgent(Send(1, 12))}}},
+                {{{DirectReceive(4, 44), DirectReceive(5, 44)}, {Cancel(5)}, {AwaitUrgent(6)}}});
+  Expect(it, 19000, 156,
+         MarksOf(Mark::kUrgentTold, Mark::kUrgentAhead, Mark::kWrittenShort,
+                 Mark::kSinkCancelAnswered));
+  all.push_back(it);
+
+  it = MakeFull("ResizeAndSuspend", {{{Send(0, 64), Send(1, 64), Send(2, 40)}, {Suspend(20)}}},
+                {{{All(Receive(4, 168))}}});
+  HaveSmallBuffers(it);
+  it.config_a.peer_receive_buffer_bytes = 56;
+  Expect(it, 3400, 90, MarksOf(Mark::kResumed, Mark::kGrew));
+  all.push_back(it);
+
+  it = MakeFull("ModeChangeAndSuspend",
+                {{{Want(ModeWish::kPipelined), DirectSend(0, 44), Want(ModeWish::kCombined)},
+                  {Suspend(20)},
+                  {Cancel(0)}}},
+                {{{DirectReceive(4, 20), DirectReceive(5, 44)}}});
+  Expect(it, 10000, 168,
+         MarksOf(Mark::kResumed, Mark::kLeftPipelined, Mark::kLeftPipelinedShown,
+                 Mark::kSuspendedShown, Mark::kSuspendedInCancel));
+  all.push_back(it);
+
+  it = MakeFull("SuspendBothWithAdverts", {{{DirectSend(0, 20)}, {Suspend(20)}}},
+                {{{DirectSend(0, 12)}, {DirectReceive(4, 8)}, {Suspend(20)}}});
+  Expect(it, 34000, 1060,
+         MarksOf(Mark::kResumed, Mark::kSuspendsCrossed, Mark::kSuspendedShown,
+                 Mark::kSuspendedPartRead, Mark::kAdvertsCrossed));
+  all.push_back(it);
+}
+
 }  // namespace
 
 std::vector<Scenario> AllScenarios() {
@@ -197,6 +341,34 @@ std::vector<Scenario> AllScenarios() {
   AddCancels(all);
   AddSinkAdverts(all);
   AddEnds(all);
+  AddModes(all);
+  AddUrgent(all);
+  AddResizes(all);
+  AddSuspends(all);
+  AddMixtures(all);
+  return all;
+}
+
+std::vector<Scenario> LargeScenarios() {
+  std::vector<Scenario> all;
+  Scenario it =
+      Make("SrcAvailBothWays",
+           {{{DirectSend(0, 12), Send(1, 4)}, {DirectReceive(4, 6), DirectReceive(5, 20)}}},
+           {{{DirectSend(0, 12), Send(1, 4)}, {DirectReceive(4, 6), DirectReceive(5, 20)}}});
+  it.sends_finish_late = false;
+  it.all_must_end = false;
+  Expect(
+      it, 400000, 11000,
+      MarksOf(Mark::kReadWhole, Mark::kReadInParts, Mark::kAdvertsCrossed, Mark::kBlockedBothWays));
+  all.push_back(it);
+
+  it = MakeFull("SuspendBothWithAdvertsRead",
+                {{{DirectSend(0, 20)}, {DirectReceive(4, 8), DirectReceive(5, 20)}, {Suspend(20)}}},
+                {{{DirectSend(0, 12)}, {DirectReceive(4, 20)}, {Suspend(20)}}});
+  Expect(it, 1100000, 25000,
+         MarksOf(Mark::kResumed, Mark::kSuspendsCrossed, Mark::kSuspendedShown,
+                 Mark::kSuspendedPartRead, Mark::kAdvertsCrossed));
+  all.push_back(it);
   return all;
 }
 

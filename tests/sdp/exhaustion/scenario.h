@@ -17,7 +17,17 @@ namespace esdp::sdp::exhaustion {
 // One thing that an application asks. Sends are numbered 0..3, all others from 4 on; a number is
 // used once at each end.
 struct Ask {
-  enum class Kind : uint8_t { kSend, kReceive, kCancel, kShutdown, kClose, kAbort, kMode };
+  enum class Kind : uint8_t {
+    kSend,
+    kReceive,
+    kCancel,
+    kShutdown,
+    kClose,
+    kAbort,
+    kMode,
+    kAwaitUrgent,
+    kSuspend
+  };
   Kind kind = Kind::kSend;
   uint8_t number = 0;   // of the operation; of that to be cancelled
   uint8_t length = 0;   // a send at most 64 bytes, so that each byte can tell where it is from
@@ -26,6 +36,7 @@ struct Ask {
   bool delivered = false;                // a send that ends when the peer has the bytes
   bool after_ended = false;              // not before the thread's previous operation has ended
   ModeWish wish = ModeWish::kAutomatic;  // kMode: for the send half
+  bool urgent = false;                   // a send: its last byte
 };
 
 // The asks of one thread of the application come in order; threads have no order among each other.
@@ -38,8 +49,10 @@ struct Application {
 // What a search that works finds at once: with each of these a scenario must fail.
 enum class Fault : uint8_t {
   kNone,
-  kChangesAByte,     // in what a READ brings
-  kLosesSendSm,      // on its way
+  kChangesAByte,  // in what a READ brings
+  kLosesSendSm,   // on its way
+  kLosesSuspCommAck,
+  kLosesOobPresent,
   kPromisesTooMuch,  // Bufs of each message to a is three more than it was
 };
 
@@ -50,6 +63,7 @@ struct Scenario {
   uint32_t reads_max = 1;           // RDMA reads that each may have in flight
   bool sends_finish_late = true;    // a Send may leave long after it was posted, else at once
   bool expose_may_fail = false;     // both answers are tried
+  bool prepare_may_fail = false;    // also where larger receive buffers are asked for
   bool timers_race = false;         // a timer may fire at any moment, else when nothing else can
   bool all_must_end = true;         // each ask is made and each operation ends on every path
   bool acknowledges_early = false;  // b does not hold MSeqAck back, as deployed peers [7.4]
@@ -57,36 +71,42 @@ struct Scenario {
   uint64_t states_min = 0;  // fewer are a scenario that does not try what it should
   uint64_t ends_min = 0;
   Marks must_reach = 0;
-  bool large = false;  // by hand only
 };
 
-// The table.
+// The table: those that are tried always, and those by hand only.
 std::vector<Scenario> AllScenarios();
+std::vector<Scenario> LargeScenarios();
 
 // Short forms for the table.
+inline Ask MakeAsk(Ask::Kind kind, uint8_t number, uint8_t length = 0, bool direct = false) {
+  Ask ask;
+  ask.kind = kind;
+  ask.number = number;
+  ask.length = length;
+  ask.direct = direct;
+  return ask;
+}
 inline Ask Send(uint8_t number, uint8_t length) {
-  return {Ask::Kind::kSend, number, length, false, false, false, false, ModeWish::kAutomatic};
+  return MakeAsk(Ask::Kind::kSend, number, length);
 }
 inline Ask DirectSend(uint8_t number, uint8_t length) {
-  return {Ask::Kind::kSend, number, length, true, false, false, false, ModeWish::kAutomatic};
+  return MakeAsk(Ask::Kind::kSend, number, length, true);
 }
 inline Ask Receive(uint8_t number, uint8_t length) {
-  return {Ask::Kind::kReceive, number, length, false, false, false, false, ModeWish::kAutomatic};
+  return MakeAsk(Ask::Kind::kReceive, number, length);
 }
 inline Ask DirectReceive(uint8_t number, uint8_t length) {
-  return {Ask::Kind::kReceive, number, length, true, false, false, false, ModeWish::kAutomatic};
+  return MakeAsk(Ask::Kind::kReceive, number, length, true);
 }
-inline Ask Cancel(uint8_t number) {
-  return {Ask::Kind::kCancel, number, 0, false, false, false, false, ModeWish::kAutomatic};
-}
-inline Ask Shutdown(uint8_t number) {
-  return {Ask::Kind::kShutdown, number, 0, false, false, false, false, ModeWish::kAutomatic};
-}
-inline Ask Close(uint8_t number) {
-  return {Ask::Kind::kClose, number, 0, false, false, false, false, ModeWish::kAutomatic};
-}
-inline Ask Abort(uint8_t number) {
-  return {Ask::Kind::kAbort, number, 0, false, false, false, false, ModeWish::kAutomatic};
+inline Ask Cancel(uint8_t number) { return MakeAsk(Ask::Kind::kCancel, number); }
+inline Ask Shutdown(uint8_t number) { return MakeAsk(Ask::Kind::kShutdown, number); }
+inline Ask Close(uint8_t number) { return MakeAsk(Ask::Kind::kClose, number); }
+inline Ask Abort(uint8_t number) { return MakeAsk(Ask::Kind::kAbort, number); }
+inline Ask AwaitUrgent(uint8_t number) { return MakeAsk(Ask::Kind::kAwaitUrgent, number); }
+inline Ask Suspend(uint8_t number) { return MakeAsk(Ask::Kind::kSuspend, number); }
+inline Ask Urgent(Ask ask) {
+  ask.urgent = true;
+  return ask;
 }
 // The mode wanted for the send half; goes without a number.
 inline Ask Want(ModeWish wish) {

@@ -16,6 +16,10 @@ bool Is(const wire::Message& message) {
 }  // namespace
 
 void Watch::Start(uint16_t own_buffers, uint16_t peer_buffers) {
+  const Watch before = std::exchange(*this, Watch{});
+  marks_ = before.marks_;
+  urgent_out_ = before.urgent_out_;
+  urgent_in_ = before.urgent_in_;
   told_buffers_ = own_buffers;
   peer_buffers_ = peer_buffers;
 }
@@ -27,6 +31,7 @@ Marks Watch::TakeMarks() { return std::exchange(marks_, 0); }
 const char* Watch::OnSend(const wire::Message& message, uint32_t payload, size_t posted,
                           size_t reads) {
   const char* wrong = CheckCredits(message, payload, posted);
+  if (wrong == nullptr) wrong = CheckUrgent(message, payload);
   if (wrong == nullptr) wrong = CheckHold(message, reads);
   if (wrong != nullptr) return wrong;
   last_sent_ = message.base.sequence;
@@ -53,6 +58,21 @@ const char* Watch::CheckCredits(const wire::Message& message, uint32_t payload,
   const auto would_know =
       static_cast<int32_t>(base.buffers) - static_cast<int32_t>(last_received_ - base.acknowledged);
   return would_know > knows ? nullptr : "the last credit goes to a message that gives none";
+}
+
+// [10]
+const char* Watch::CheckUrgent(const wire::Message& message, uint32_t payload) {
+  const bool announces = (message.base.flags & wire::kFlagOobPending) != 0;
+  const bool brings = (message.base.flags & wire::kFlagOobPresent) != 0;
+  if (announces && urgent_out_) return "an urgent byte is announced while another is";
+  if (brings && !announces && !urgent_out_) return "an urgent byte that was not announced";
+  if (brings && (!Is<wire::Data>(message) || payload == 0)) return "OOB_PRES without its byte";
+  if (announces && !brings) {
+    Saw(Mark::kUrgentOvertook);
+    if (!shown_.empty()) Saw(Mark::kUrgentOvertookAdvert);
+  }
+  urgent_out_ = (urgent_out_ || announces) && !brings;
+  return nullptr;
 }
 
 // [7.4, step 3]
@@ -82,11 +102,31 @@ void Watch::NoteSent(const wire::Message& message, uint32_t payload) {
     sink_cancel_ = message.base.sequence;
     filled_since_cancel_ = false;
   } else if (const auto* change = std::get_if<wire::ModeChange>(&message.body)) {
-    const bool lowers = !change->changes_send_half && change->mode == wire::Mode::kCombined;
-    if (lowers && !shown_.empty()) Saw(Mark::kLeftPipelinedShown);
+    NoteModeChangeSent(*change);
   } else if (Is<wire::DisConn>(message)) {
     disconn_sent_ = true;
+  } else if (Is<wire::ChRcvBuf>(message)) {
+    resize_sent_ = true;
+  } else if (Is<wire::SuspComm>(message)) {
+    NoteSuspCommSent();
   }
+}
+
+void Watch::NoteModeChangeSent(const wire::ModeChange& change) {
+  if (change.changes_send_half) Saw(Mark::kRaisedFromBuffered);
+  if (change.mode == wire::Mode::kBuffered) Saw(Mark::kBuffered);
+  const bool lowers = !change.changes_send_half && change.mode == wire::Mode::kCombined;
+  if (!lowers || shown_.empty()) return;
+  Saw(Mark::kLeftPipelinedShown);
+  if (cancel_) Saw(Mark::kLeftPipelinedInCancel);
+}
+
+void Watch::NoteSuspCommSent() {
+  suspcomm_sent_ = true;
+  if (!shown_.empty()) Saw(Mark::kSuspendedShown);
+  if (!shown_.empty() && shown_.front().part_read) Saw(Mark::kSuspendedPartRead);
+  if (!shown_.empty() && cancel_) Saw(Mark::kSuspendedInCancel);
+  if (!sinks_.empty()) Saw(Mark::kSuspendedSink);
 }
 
 // --- what arrives ---
@@ -95,6 +135,7 @@ void Watch::OnDelivered(const wire::Message& message, uint32_t payload, size_t r
   last_received_ = message.base.sequence;
   peer_buffers_ = message.base.buffers;
   peer_acknowledged_ = message.base.acknowledged;
+  NoteArrivalOfRest(message);
   NoteArrivalForSink(message, payload);
   NoteArrivalForSource(message);
   const bool running = reads > 0 || owes_report_;
@@ -103,6 +144,20 @@ void Watch::OnDelivered(const wire::Message& message, uint32_t payload, size_t r
       !AtOrAfter(message.base.acknowledged, last_sent_)) {
     Saw(Mark::kDisConnCrossed);
   }
+}
+
+void Watch::NoteArrivalOfRest(const wire::Message& message) {
+  const bool announces = (message.base.flags & wire::kFlagOobPending) != 0;
+  const bool brings = (message.base.flags & wire::kFlagOobPresent) != 0;
+  urgent_in_ = (urgent_in_ || announces) && !brings;
+  if (Is<wire::ChRcvBuf>(message)) {
+    if (resize_sent_) Saw(Mark::kResizesCrossed);
+    if (!sinks_.empty()) Saw(Mark::kResizeMetSink);
+  }
+  if (Is<wire::ChRcvBufAck>(message)) resize_sent_ = false;
+  if (!Is<wire::SuspComm>(message)) return;
+  if (suspcomm_sent_) Saw(Mark::kSuspendsCrossed);
+  if (!sinks_.empty()) Saw(Mark::kSuspendMetSink);
 }
 
 void Watch::NoteArrivalForSource(const wire::Message& message) {
@@ -128,6 +183,7 @@ void Watch::NoteArrivalForSink(const wire::Message& message, uint32_t payload) {
   } else if (const auto* change = std::get_if<wire::ModeChange>(&message.body)) {
     if (change->changes_send_half || change->mode != wire::Mode::kCombined) return;
     Saw(Mark::kLeftPipelined);
+    if (sink_cancel_) Saw(Mark::kLeftPipelinedInSinkCancel);
     sinks_.clear();
     sink_cancel_.reset();
   } else if (Is<wire::DisConn>(message)) {
@@ -201,6 +257,7 @@ void Watch::AddTo(Digest& digest) const {
   digest.Add(filled_since_cancel_);
   for (const uint32_t length : sinks_) digest.Add(length);
   for (const Shown& shown : shown_) digest.Add(shown.left).Add(shown.part_read);
+  digest.Add(urgent_out_).Add(urgent_in_).Add(resize_sent_).Add(suspcomm_sent_);
   digest.Add(holding_ ? 1u + uint64_t{*holding_} : 0u).Add(owes_report_).Add(marks_);
 }
 

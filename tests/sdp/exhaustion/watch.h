@@ -16,6 +16,7 @@ namespace esdp::sdp::exhaustion {
 // outcomes of races.
 class Watch {
  public:
+  // On a new queue pair: kept is what was seen, and urgent bytes that are announced.
   void Start(uint16_t own_buffers, uint16_t peer_buffers);
 
   // A message of ours is posted while `posted` receives are, and `reads` of ours run. Returns what
@@ -26,6 +27,8 @@ class Watch {
   void OnReadFinished() { owes_report_ = true; }
 
   uint32_t last_received() const { return last_received_; }
+  // An urgent byte of the peer's is announced and has not come.
+  bool urgent_announced() const { return urgent_in_; }
 
   // What was seen since the last call.
   Marks TakeMarks();
@@ -40,8 +43,12 @@ class Watch {
   };
 
   const char* CheckCredits(const wire::Message& message, uint32_t payload, size_t posted) const;
+  const char* CheckUrgent(const wire::Message& message, uint32_t payload);
   const char* CheckHold(const wire::Message& message, size_t reads);
   void NoteSent(const wire::Message& message, uint32_t payload);
+  void NoteModeChangeSent(const wire::ModeChange& change);
+  void NoteSuspCommSent();
+  void NoteArrivalOfRest(const wire::Message& message);
   void NoteArrivalForSource(const wire::Message& message);
   void NoteArrivalForSink(const wire::Message& message, uint32_t payload);
   void NoteRdmaWrCompl(uint32_t length);
@@ -55,6 +62,9 @@ class Watch {
   uint16_t told_buffers_ = 0, peer_buffers_ = 0;
   uint32_t told_acknowledged_ = 0, peer_acknowledged_ = 0;
   bool disconn_sent_ = false;
+  bool urgent_out_ = false, urgent_in_ = false;  // announced, and the byte has not left or come
+  bool resize_sent_ = false;
+  bool suspcomm_sent_ = false;
 
   // As source.
   GrowingRing<Shown> shown_;

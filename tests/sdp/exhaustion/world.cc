@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "impl/sdp/wire/codec.h"
 #include "impl/sdp/wire/text.h"
 
 namespace esdp::sdp::exhaustion {
@@ -28,6 +29,11 @@ void World::Connect() {
     end.watch.Start(own.receive_buffers, other.receive_buffers);
     end.peer_max_adverts = other.max_adverts;
     end.next_ask.resize(application(i).threads.size());
+    for (const Thread& thread : application(static_cast<uint8_t>(1 - i)).threads) {
+      for (const Ask& ask : thread) {
+        if (ask.urgent) end.peer_urgent[ask.number] = ask.length;
+      }
+    }
   }
   ends_[1].acknowledges_early = scenario_->acknowledges_early;
   End& a = ends_[0];
@@ -39,6 +45,7 @@ void World::Connect() {
   b.Feed(established, now_);
   established.hello_ack = b.hello_ack;
   a.Feed(established, now_);
+  a.connecting = false;
   Settle();
   if (!a.connected || !b.connected) a.Wrong("no connection");
 }
@@ -51,6 +58,12 @@ void World::Possible(std::vector<Happening>& possible) const {
     if (!ends_[i].to_answer) continue;  // the very next input is the answer
     possible.push_back({i, What::kExposed, 0});
     possible.push_back({i, What::kExposeFailed, 0});
+    return;
+  }
+  for (uint8_t i = 0; i < 2; ++i) {
+    if (!ends_[i].to_prepare) continue;
+    possible.push_back({i, What::kPrepared, 0});
+    possible.push_back({i, What::kPrepareFailed, 0});
     return;
   }
   for (uint8_t i = 0; i < 2; ++i) {
@@ -77,11 +90,15 @@ void World::CollectAsks(uint8_t end, std::vector<Happening>& possible) const {
 void World::CollectWork(uint8_t index, std::vector<Happening>& possible) const {
   const End& end = ends_[index];
   const End& peer = ends_[1 - index];
-  if (end.lost) return;
   const auto add = [&](What what) { possible.push_back({index, what, 0}); };
-  if (!peer.outgoing.empty()) add(What::kDeliver);
+  if (MayResume(end, peer)) add(What::kResume);
+  if (end.lost || end.connecting) return;
+  const bool met = peer.queue_pair == end.queue_pair;
+  if (!peer.outgoing.empty() && peer.outgoing.front().queue_pair == end.queue_pair) {
+    add(What::kDeliver);
+  }
   if (!end.unfinished.empty()) add(What::kFinishSend);
-  if (!end.reading.empty() && !peer.lost) add(What::kFinishRead);
+  if (!end.reading.empty() && met && !peer.lost) add(What::kFinishRead);
   if (!end.writing.empty()) add(What::kFinishWrite);
   for (const Exposure& exposure : end.exposures) {
     if (!exposure.withdrawing) continue;
@@ -94,7 +111,13 @@ void World::CollectWork(uint8_t index, std::vector<Happening>& possible) const {
 // A connection ends when one side ends it; what was sent in order arrives before that.
 bool World::MayEnd(const End& end, const End& peer) const {
   if (end.disconnect && (!end.disconnect->orderly || end.unfinished.empty())) return true;
-  return peer.lost && peer.outgoing.empty();
+  const bool gone = peer.lost || peer.queue_pair > end.queue_pair;
+  return gone && (peer.outgoing.empty() || peer.outgoing.front().queue_pair > end.queue_pair);
+}
+
+// The one that was asked connects anew; the one that has asked is waiting for it.
+bool World::MayResume(const End& end, const End& peer) const {
+  return end.connecting && end.hello && peer.awaits_hello;
 }
 
 void World::CollectTimers(std::vector<Happening>& possible) const {
@@ -152,6 +175,13 @@ void World::Do(const Happening& happening, std::string* log) {
     case What::kExposeFailed:
       Answer(end, happening.what == What::kExposed);
       break;
+    case What::kPrepared:
+    case What::kPrepareFailed:
+      AnswerPrepare(end, happening.what == What::kPrepared);
+      break;
+    case What::kResume:
+      Resume(end, peer);
+      break;
     case What::kTimer:
       FireTimer(end, happening.which);
       break;
@@ -165,12 +195,36 @@ void World::Do(const Happening& happening, std::string* log) {
   for (End& each : ends_) each.log = nullptr;
 }
 
+void World::AnswerPrepare(End& end, bool done) {
+  end.to_prepare.reset();
+  end.Feed(ReceivesPrepared{done}, now_);
+}
+
+void World::Resume(End& end, End& peer) {
+  end.connecting = peer.awaits_hello = false;
+  peer.outgoing.clear();  // news of credits for a queue pair that is gone
+  peer.Feed(HelloArrived{*end.hello}, now_);
+  if (!peer.hello_ack) return peer.Wrong("the suspended connection is not taken up again");
+  const uint16_t own = end.hello->base.buffers;
+  const uint16_t others = peer.hello_ack->base.buffers;
+  end.watch.Start(own, others);
+  peer.watch.Start(others, own);
+  end.watch.Saw(Mark::kResumed);
+  Established established;
+  established.reads_out_max = established.reads_in_max = scenario_->reads_max;
+  peer.Feed(established, now_);
+  established.hello_ack = peer.hello_ack;
+  end.Feed(established, now_);
+}
+
 void World::Settle() {
   for (End& end : ends_) {
     for (;;) {
       if (end.to_answer) {
         if (scenario_->expose_may_fail) break;
         Answer(end, true);
+      } else if (end.to_prepare && !scenario_->prepare_may_fail) {
+        AnswerPrepare(end, true);
       } else if (!end.unfinished.empty() && !scenario_->sends_finish_late) {
         end.FinishSend(now_);
       } else {
@@ -204,6 +258,13 @@ Parcel World::TakeParcel(const End& end, End& peer) {
       std::holds_alternative<wire::SendSm>(parcel.message.body)) {
     parcel.message.body = wire::Data{};
   }
+  if (scenario_->fault == Fault::kLosesSuspCommAck &&
+      std::holds_alternative<wire::SuspCommAck>(parcel.message.body)) {
+    parcel.message.body = wire::Data{};
+  }
+  if (scenario_->fault == Fault::kLosesOobPresent) {
+    parcel.message.base.flags &= static_cast<uint8_t>(~wire::kFlagOobPresent);
+  }
   return parcel;
 }
 
@@ -219,6 +280,8 @@ void World::Deliver(End& end, End& peer) {
   const uint16_t buffer = end.posted.front();
   end.posted.erase(end.posted.begin());
   end.receive_memory[buffer] = parcel.payload;
+  const size_t bytes = wire::HeaderBytes(wire::IdOf(parcel.message)) + length;
+  if (bytes > end.receive_bytes[buffer]) return end.Wrong("a message larger than its buffer");
   if (parcel.invalidate) {
     if (Exposure* exposure = end.FindKey(*parcel.invalidate)) {
       exposure->live = false;
@@ -233,6 +296,10 @@ void World::Deliver(End& end, End& peer) {
   end.Feed(arrived, now_);
   if (end.core.counters().stale_adverts > 0) end.watch.Saw(Mark::kStaleAdvert);
   if (end.core.counters().source_adverts_lost > 0) end.watch.Saw(Mark::kSinkOverrode);
+  if (const auto* answer = std::get_if<wire::ChRcvBufAck>(&parcel.message.body)) {
+    const bool same = answer->actual_size == peer.config->receive_buffer_bytes;
+    end.watch.Saw(same ? Mark::kResizeRefused : Mark::kGrew);
+  }
 }
 
 void World::FinishRead(End& end, End& peer) {

@@ -22,8 +22,11 @@ enum class What : uint8_t {
   kWithdrawn,     // the oldest withdrawal is done
   kExposed,       // the two answers to Expose
   kExposeFailed,  //
-  kTimer,         // timer `which` fires
-  kLose,          // the queue pair is gone
+  kPrepared,      // the two answers to PrepareReceives
+  kPrepareFailed,
+  kResume,  // the new queue pair of a suspended connection is ready
+  kTimer,   // timer `which` fires
+  kLose,    // the queue pair is gone
 };
 
 struct Happening {
@@ -57,7 +60,10 @@ class World {
   void CollectTimers(std::vector<Happening>& possible) const;
   bool MayMake(const End& end, const Thread& thread, size_t next) const;
   bool MayEnd(const End& end, const End& peer) const;
+  bool MayResume(const End& end, const End& peer) const;
+  void Resume(End& end, End& peer);
   void Answer(End& end, bool exposed);
+  void AnswerPrepare(End& end, bool done);
   // Takes what is first on the way to `end`, with the scenario's fault done to it.
   Parcel TakeParcel(const End& end, End& peer);
   void Deliver(End& end, End& peer);

@@ -12,6 +12,7 @@ namespace {
 constexpr uint8_t kLastSend = 3;
 constexpr uint8_t kLastReceive = 60;
 constexpr uint8_t kLastShutdown = 61;
+constexpr uint8_t kAfterUrgent = 50;
 
 bool Asked(const End& end, Ask::Kind kind) {
   return std::any_of(end.operations.begin(), end.operations.end(),
@@ -31,6 +32,16 @@ bool Counts(const Operation& operation) {
   return outcome != Outcome::kCancelled && outcome != Outcome::kShutDown;
 }
 
+// Whether bytes have left the peer that nobody has received. They may fill buffers that the Hello
+// on another queue pair has to announce.
+bool HasUnread(const End& end, const End& peer) {
+  size_t sent = 0;
+  for (const Operation& operation : peer.operations) {
+    if (operation.kind == Ask::Kind::kSend && Counts(operation)) sent += operation.memory.size();
+  }
+  return sent > end.received.size();
+}
+
 std::string Pending(const End& end) {
   std::string text;
   for (const Operation& operation : end.operations) {
@@ -43,7 +54,9 @@ std::string Pending(const End& end) {
 
 void World::CheckEnd(std::string* log) {
   for (uint8_t i = 0; i < 2; ++i) CheckOperations(ends_[i], ends_[1 - i]);
-  const bool aborted = Aborted(ends_[0]) || Aborted(ends_[1]);
+  const bool aborted = Aborted(ends_[0]) || Aborted(ends_[1]) || ends_[0].broken || ends_[1].broken;
+  const bool asked = ClosesItself(ends_[0]) || ClosesItself(ends_[1]);
+  if (aborted && !asked) ends_[0].Wrong("the connection is broken, and nobody asked for it");
   for (uint8_t i = 0; i < 2; ++i) CheckStream(ends_[i], ends_[1 - i], false);
   if (aborted || !wrong().empty()) return;
 
@@ -56,6 +69,10 @@ void World::CheckEnd(std::string* log) {
       end.Make(Shutdown(kLastShutdown), now_);
     }
     end.Make(All(Receive(kLastReceive, 255)), now_);
+    for (size_t i = 0; i < end.peer_urgent.size(); ++i) {  // each ends one receive more
+      if (end.peer_urgent[i] == 0) continue;
+      end.Make(All(Receive(static_cast<uint8_t>(kAfterUrgent + i), 255)), now_);
+    }
   }
   Settle();
   std::vector<Happening> possible;
@@ -88,7 +105,9 @@ void World::CheckOperations(const End& end, const End& peer) {
     if (operation.result) continue;
     const bool is_send = operation.kind == Ask::Kind::kSend;
     if (is_send && peer_reads) to_blame.Wrong("stuck: a send and a receive wait for each other");
-    const bool waits = is_send || operation.kind == Ask::Kind::kReceive;
+    const bool reads_first = operation.kind == Ask::Kind::kSuspend && HasUnread(end, peer);
+    const bool waits = is_send || operation.kind == Ask::Kind::kReceive ||
+                       operation.kind == Ask::Kind::kAwaitUrgent || reads_first;
     if (!waits) to_blame.Wrong("stuck: pending operations:" + Pending(end));
   }
 }
@@ -124,14 +143,17 @@ std::string World::Describe(const Happening& happening) const {
                                           "withdrawal is done",
                                           "memory is exposed",
                                           "memory cannot be exposed",
+                                          "larger buffers are there",
+                                          "there is no memory for larger buffers",
+                                          "new queue pair is ready",
                                           "timer fires",
                                           "queue pair is gone"};
   std::string text = happening.end == 0 ? "a: " : "b: ";
   text += kWhat[static_cast<size_t>(happening.what)];
   const End& end = ends_[happening.end];
   if (happening.what == What::kAsk) {
-    static constexpr const char* kAsk[] = {"send",     "receive", "cancel",
-                                           "shutdown", "close",   "abort"};
+    static constexpr const char* kAsk[] = {"send",  "receive", "cancel",       "shutdown", "close",
+                                           "abort", "mode",    "await urgent", "suspend"};
     const Thread& thread = application(happening.end).threads[happening.which];
     const Ask& ask = thread[end.next_ask[happening.which]];
     text += std::string(" ") + kAsk[static_cast<size_t>(ask.kind)] + " " +
