@@ -47,6 +47,6 @@ chmod +x "$work/init"
 # Without the two flags of the processor memcpy in the guest is eight times slower.
 timeout "$limit" qemu-system-x86_64 -accel tcg,thread=multi -cpu max,erms=off,fsrm=off -smp 2 -m 2048 \
   -nographic -no-reboot -kernel "$kernel" -initrd "$shared/initrd" \
-  -append "console=ttyS0 quiet panic=-1 loglevel=3" \
+  -append "console=ttyS0 quiet oops=panic panic=-1 loglevel=3" \
   -virtfs local,path=/,mount_tag=host,readonly=on,security_model=none,multidevs=remap \
   -virtfs "local,path=$shared,mount_tag=shared,security_model=none"

@@ -71,11 +71,12 @@ transfer() { # NAME SERVER'S_FABRIC CLIENT'S_FABRIC ADDRESS OPTION...
   local what="$1" server="$2" client="$3" at="$4" code
   shift 4
   $shared/esdp_perf --server --fabric "$server" --listen "$at" --port 7471 --sessions 1 >"$shared/$what.server.log" 2>&1 &
+  local far=$!
   sleep 1
   timeout 120 $shared/esdp_perf --connect "$at" --port 7471 --fabric "$client" "$@" --verify >"$shared/$what.log" 2>&1
   code=$?
-  kill %% 2>/dev/null
-  wait
+  kill $far 2>/dev/null
+  wait $far
   verdict "$what" $code
 }
 
@@ -89,11 +90,12 @@ both() { # NAME SERVER -- CLIENT
   done
   shift
   "${server[@]}" >"$shared/$what.server.log" 2>&1 &
+  local far=$!
   sleep 1
   timeout 30 "$@" >"$shared/$what.log" 2>&1
   code=$?
-  kill %% 2>/dev/null
-  wait
+  kill $far 2>/dev/null
+  wait $far
   verdict "$what" $code
 }
 
@@ -128,7 +130,7 @@ step_meet() {
   both siw.rping_serves_qpip rping -s -a "$at" -C 10 -p 7475 -- $shared/rping_qpip client "$at" 7475 10
   both siw.rping_calls_qpip $shared/rping_qpip server "$at" 7476 10 -- rping -c -a "$at" -C 10 -V -p 7476
   kill $capture
-  wait
+  wait $capture
   cp /tmp/iwarp.pcapng $shared/
 }
 
@@ -141,7 +143,7 @@ step_capture() {
     transfer "rxe.two_devices_$path" verbs:rxe1:ib verbs:rxe0:ib 10.77.0.2 --path $path --size 96K --bytes 3M
   done
   kill $capture
-  wait
+  wait $capture
   cp /tmp/roce.pcapng $shared/
 }
 
@@ -150,14 +152,15 @@ step_memlock() { # DEVICE
   local fabric="verbs:${name[$1]}" at="${address[$1]}" log="$shared/$1_memlock.log"
   chmod 666 /dev/infiniband/*
   $shared/esdp_perf --server --fabric "$fabric" --listen "$at" --port 7471 --sessions 1 >"$log.server" 2>&1 &
+  local far=$!
   sleep 1
   (
     ulimit -l 64
     timeout 30 setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all \
       $shared/esdp_perf --connect "$at" --port 7471 --fabric "$fabric" --size 1M --bytes 4M >"$log" 2>&1
   )
-  kill %% 2>/dev/null
-  wait
+  kill $far 2>/dev/null
+  wait $far
   grep -q "RLIMIT_MEMLOCK.*65536 bytes" "$log"
   verdict "$1.a_low_limit_of_locked_memory_is_named" $?
 }
@@ -170,6 +173,7 @@ step_down() { # DEVICE
     at=10.77.0.2
   fi
   timeout 90 $shared/esdp_perf --server --fabric "$there" --listen "$at" --port 7471 --sessions 1 >"$shared/$1_down.server.log" 2>&1 &
+  local far=$!
   sleep 1
   timeout 90 $shared/esdp_perf --connect "$at" --port 7471 --fabric "$here" --path zcopy --size 256K --bytes 4G \
     >"$shared/$1_down.log" 2>&1 &
@@ -180,8 +184,8 @@ step_down() { # DEVICE
   code=$?
   [ $code -ne 0 ] && [ $code -ne 124 ] && grep -q "esdp_perf: [A-Z]" "$shared/$1_down.log"
   verdict "$1.a_link_that_goes_down_ends_the_transfer" $?
-  kill %1 2>/dev/null
-  wait
+  kill $far 2>/dev/null
+  wait $far
   ip link set "v$1" up
   [ "$1" != rxe ] || link_the_far_end
   sleep 1

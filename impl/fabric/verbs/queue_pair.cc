@@ -239,6 +239,10 @@ void QueuePair::OnAsynchronous(ibv_event_type type) {
     case IBV_EVENT_QP_ACCESS_ERR:
       return End(Cause::kLocalAccess, "the peer asked for memory that it was not shown");
     case IBV_EVENT_QP_REQ_ERR:
+      // siw says so of a read that it could not answer: refused, or to a peer that is gone.
+      if (commons_.device->is_iwarp()) {
+        return End(Cause::kPeerDisconnect, "a read of the peer was not answered");
+      }
       return End(Cause::kProtocol, "the peer's request was invalid");
     case IBV_EVENT_QP_FATAL:
     case IBV_EVENT_DEVICE_FATAL:

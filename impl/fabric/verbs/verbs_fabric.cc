@@ -76,6 +76,7 @@ class VerbsFabric final : public Fabric, private QueuePairs {
     return rendezvous_.ListenerAddress(listener);
   }
   absl::Status StopListening(ListenerId listener) override {
+    Look();  // so that requests which have come are rejected, and not just broken off
     return rendezvous_.StopListening(listener);
   }
   absl::StatusOr<Address> ReserveAddress(QueuePairId id, const Address& local) override;
@@ -281,6 +282,9 @@ void VerbsFabric::LookAtDevice() {
     const uint32_t number = of_queue_pair ? event.element.qp->qp_num : 0;
     commons_.calls().ack_async_event(&event);
     if (!of_queue_pair) continue;
+    // What has completed says more than that the queue pair has failed.
+    while (PollDevice()) {
+    }
     const auto owner = by_number_.find(number);
     if (owner == by_number_.end()) continue;
     if (QueuePair* queue_pair = Find(owner->second)) queue_pair->OnAsynchronous(type);

@@ -1,0 +1,63 @@
+#include "gtest/gtest.h"
+#include "impl/fabric/port.h"
+#include "tests/fabric/verbs/fake_system.h"
+
+namespace esdp::fabric::verbs {
+namespace {
+
+class QueuePairTest : public FakeSystemTest {
+ protected:
+  // A queue pair in the ready state, with one send posted.
+  void Connect() {
+    id_ = Ask(std::chrono::seconds(60));
+    Tell(RDMA_CM_EVENT_ESTABLISHED, 1, 1);
+    EXPECT_EQ(Next().type, RendezvousType::kEstablished);
+    SendWork work;
+    work.work_id = 1;
+    ASSERT_TRUE(fabric_->PostSend(id_, {&work, 1}).ok());
+  }
+
+  // What the device has to tell of it, all at once.
+  void Raise(ibv_event_type type) {
+    ibv_async_event event{};
+    event.event_type = type;
+    event.element.qp = system_.queue_pairs.back().get();
+    system_.device_events.push_back(event);
+    const uint64_t one = 1;
+    ASSERT_EQ(write(system_.context.async_fd, &one, sizeof one), ssize_t{sizeof one});
+  }
+  void Complete(ibv_wc_status status) {
+    ibv_wc completion{};
+    completion.wr_id = system_.sent.back();
+    completion.status = status;
+    completion.qp_num = system_.queue_pairs.back()->qp_num;
+    system_.completions.push_back(completion);
+  }
+
+  QueuePairId id_ = QueuePairId::kNone;
+};
+ESDP_ON_BOTH_TRANSPORTS(QueuePairTest);
+
+TEST_P(QueuePairTest, ARequestThatCouldNotBeServedIsTheEndOfThePeerOnIwarp) {
+  Connect();
+  Raise(IBV_EVENT_QP_REQ_ERR);
+  (void)Poll();
+  Complete(IBV_WC_WR_FLUSH_ERR);
+  const RendezvousEvent ended = Next();
+  EXPECT_EQ(ended.type, RendezvousType::kDisconnected);
+  EXPECT_EQ(ended.cause, IsIwarp() ? Cause::kPeerDisconnect : Cause::kProtocol)
+      << ToString(ended.cause);
+}
+
+TEST_P(QueuePairTest, WhatACompletionTellsOfTheEndComesBeforeTheDevicesWord) {
+  Connect();
+  Raise(IBV_EVENT_QP_FATAL);
+  Complete(IsIwarp() ? IBV_WC_LOC_QP_OP_ERR : IBV_WC_RETRY_EXC_ERR);
+  system_.beside_events.swap(system_.completions);
+  const RendezvousEvent ended = Next();
+  EXPECT_EQ(ended.type, RendezvousType::kDisconnected);
+  EXPECT_EQ(ended.cause, Cause::kPeerReset) << ToString(ended.cause);
+}
+
+}  // namespace
+}  // namespace esdp::fabric::verbs
