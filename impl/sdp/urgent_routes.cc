@@ -15,9 +15,10 @@ void Connection::On(const AskUrgent& ask, Actions& actions) {
   }
 }
 
-// [R10.1] A message is about to be made: the notice rides on the first that leaves in time.
+// [R10.1] A message is about to be made: the notice rides on the first that leaves in time, but not
+// on one behind our SuspComm, whose queue pair may end before it leaves.
 void Connection::NoticeUrgent(wire::BaseHeader& header) {
-  if (!urgent_out_.NoticeDue(send_.UrgentAhead())) return;
+  if (suspend_.initiator() || !urgent_out_.NoticeDue(send_.UrgentAhead())) return;
   header.flags |= wire::kFlagOobPending;
   urgent_out_.OnNotice();
 }

@@ -299,6 +299,13 @@ void AddMixtures(std::vector<Scenario>& all) {
                  Mark::kSuspendedShown));
   all.push_back(it);
 
+  it = MakeFull("UrgentAskedWhileSuspending",
+                {{{Send(0, 21), Suspend(20)}, {Urgent(Send(1, 9))}, {Receive(4, 40)}}},
+                {{{Send(0, 21), Send(1, 5)}, {Receive(5, 21), Receive(6, 9)}}});
+  HaveSmallBuffers(it);
+  Expect(it, 250000, 2123, MarksOf(Mark::kResumed));
+  all.push_back(it);
+
   it = MakeFull("UrgentAndSinkAvail",
                 {{{Want(ModeWish::kPipelined), DirectSend(0, 30), Urgent(Send(1, 12))}}},
                 {{{DirectReceive(4, 44), DirectReceive(5, 44)}, {Cancel(5)}, {AwaitUrgent(6)}}});

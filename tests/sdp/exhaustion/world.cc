@@ -289,6 +289,11 @@ void World::Deliver(End& end, End& peer) {
       peer.Wrong("a Send invalidates what is not exposed");
     }
   }
+  const uint8_t flags = parcel.message.base.flags;
+  const bool announced = end.watch.urgent_announced() || (flags & wire::kFlagOobPending) != 0;
+  if ((flags & wire::kFlagOobPresent) != 0 && !announced) {
+    return end.Wrong("an urgent byte whose announcement is lost");
+  }
   end.watch.OnDelivered(parcel.message, length, end.reading.size());
   const bool fills = std::holds_alternative<wire::RdmaWrCompl>(parcel.message.body);
   if (fills && parcel.invalidate) end.watch.Saw(Mark::kWriteInvalidates);
