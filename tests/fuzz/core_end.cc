@@ -22,7 +22,11 @@ void CoreEnd::Feed(const Input& input) {
     Require(!to_expose_ || !std::holds_alternative<sdp::Send>(action));
     std::visit([this](const auto& it) { Act(it); }, action);
   }
+  AnswerExpose();  // before anything else
   if (std::exchange(to_prepare_, false)) Feed(ReceivesPrepared{config_.send_buffers % 2 == 0});
+}
+
+void CoreEnd::AnswerExpose() {
   if (!to_expose_) return;
   const AdvertId advert = *to_expose_;
   to_expose_.reset();

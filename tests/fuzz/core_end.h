@@ -94,6 +94,7 @@ class CoreEnd {
     bool live = true;
   };
 
+  void AnswerExpose();
   OperationId NewOperation(Operation::Kind kind, uint32_t length);
   uint8_t* At(const OperationRange& range);
   bool IsPosted(ReceiveBuffer buffer) const;

@@ -235,6 +235,11 @@ class Solo {
     while (!drawn_.empty()) Happen(drawn_.Byte());
     end_.Close(true);
     end_.Lose(true, false);
+    // A peer that has moved the connection does not come back: time ends it.
+    for (int timers = 0; timers < 20 && !end_.core().closed(); ++timers) {
+      end_.FireTimer();
+      end_.Lose(true, false);
+    }
     end_.RequireOver();
   }
 
