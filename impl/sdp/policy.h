@@ -44,11 +44,6 @@ inline SendRoute RouteOfCopied(const SendTraits& piece, const SendLimits& limits
   return piece.length <= limits.coalesce_max ? SendRoute::kCopy : SendRoute::kGather;
 }
 
-inline SendRoute ChooseSendRoute(const SendTraits& piece, const SendLimits& limits) {
-  if (limits.may_advertise && WantsAdvert(piece)) return SendRoute::kAdvertise;
-  return RouteOfCopied(piece, limits);
-}
-
 // What a receive piece looks like to the policy: the place where the next byte goes.
 struct ReceiveRoom {
   OperationRange range;  // contiguous

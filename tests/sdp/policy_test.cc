@@ -18,41 +18,43 @@ SendTraits Traits(uint64_t length) {
 }
 
 TEST(SendPolicyTest, TheThresholdDecides) {
-  EXPECT_EQ(ChooseSendRoute(Traits(2048), kLimits), SendRoute::kCopy);
-  EXPECT_EQ(ChooseSendRoute(Traits(2049), kLimits), SendRoute::kGather);
-  EXPECT_EQ(ChooseSendRoute(Traits(4095), kLimits), SendRoute::kGather);
-  EXPECT_EQ(ChooseSendRoute(Traits(4096), kLimits), SendRoute::kAdvertise);
+  EXPECT_FALSE(WantsAdvert(Traits(4095)));
+  EXPECT_TRUE(WantsAdvert(Traits(4096)));
+}
+
+TEST(SendPolicyTest, WhatIsSmallIsCopiedTogetherWithItsNeighbours) {
+  EXPECT_EQ(RouteOfCopied(Traits(2048), kLimits), SendRoute::kCopy);
+  EXPECT_EQ(RouteOfCopied(Traits(2049), kLimits), SendRoute::kGather);
 }
 
 TEST(SendPolicyTest, APathAskedForOverridesTheThreshold) {
   SendTraits traits = Traits(2);
   traits.path = Path::kZeroCopy;
-  EXPECT_EQ(ChooseSendRoute(traits, kLimits), SendRoute::kAdvertise);
+  EXPECT_TRUE(WantsAdvert(traits));
   traits = Traits(1 << 20);
   traits.path = Path::kCopy;
-  EXPECT_EQ(ChooseSendRoute(traits, kLimits), SendRoute::kGather);
+  EXPECT_FALSE(WantsAdvert(traits));
 }
 
 TEST(SendPolicyTest, AnAdvertNeedsAByteBesideTheInlineOne) {
   SendTraits traits = Traits(1);
   traits.path = Path::kZeroCopy;
-  EXPECT_EQ(ChooseSendRoute(traits, kLimits), SendRoute::kCopy);
+  EXPECT_FALSE(WantsAdvert(traits));
 }
 
 TEST(SendPolicyTest, MemoryThatMayNotBeShownIsSent) {
   SendTraits traits = Traits(1 << 20);
   traits.exposable = false;
-  EXPECT_EQ(ChooseSendRoute(traits, kLimits), SendRoute::kGather);
-  EXPECT_EQ(ChooseSendRoute(Traits(1 << 20), {2048, false}), SendRoute::kGather);
+  EXPECT_FALSE(WantsAdvert(traits));
 }
 
 TEST(SendPolicyTest, ZeroMeansAlwaysAndNeverMeansNever) {
   SendTraits traits = Traits(2);
   traits.zcopy_min = 0;
-  EXPECT_EQ(ChooseSendRoute(traits, kLimits), SendRoute::kAdvertise);
+  EXPECT_TRUE(WantsAdvert(traits));
   traits = Traits(Config::kNever);
   traits.zcopy_min = Config::kNever;
-  EXPECT_EQ(ChooseSendRoute(traits, kLimits), SendRoute::kGather);
+  EXPECT_FALSE(WantsAdvert(traits));
 }
 
 ReceiveRoom Room(uint32_t length) {
