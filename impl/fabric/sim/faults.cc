@@ -26,6 +26,10 @@ const char* ToString(FaultKind kind) {
       return "memory limit";
     case FaultKind::kHostile:
       return "hostile message";
+    case FaultKind::kForged:
+      return "forged RDMA";
+    case FaultKind::kDeath:
+      return "death of a process";
   }
   return "unknown";
 }

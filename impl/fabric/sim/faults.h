@@ -22,8 +22,10 @@ enum class FaultKind : uint8_t {
   kSilence,      // nothing gets through any more: each end finds out by its keep-alive
   kMemoryLimit,  // more memory is registered than there may be
   kHostile,      // an observer has changed what a peer sent
+  kForged,       // an observer has made a peer read or write with a key it was not given
+  kDeath,        // a process vanished with its fabric, without a word
 };
-inline constexpr size_t kFaultKinds = 11;
+inline constexpr size_t kFaultKinds = 13;
 const char* ToString(FaultKind kind);
 
 // What goes wrong in a world, by chance. As it is made, nothing does. Chances are out of a million

@@ -62,6 +62,10 @@ class SimFabric : public Fabric, public Inhabitant {
   void RingDoorbell() override {
     if (doorbell_) doorbell_();
   }
+  void Vanish(bool told) override {
+    rendezvous_->StopAll();
+    for (const auto& [id, queue_pair] : queue_pairs_) queue_pair->Vanish(told);
+  }
   Inventory Count() const override {
     return {queue_pairs_.size(), rendezvous_->listeners(), regions_.regions(), regions_.windows()};
   }

@@ -78,7 +78,7 @@ void SimQueuePair::SendRequest() {
 }
 
 void SimQueuePair::OnAnswer(const Answer& answer) {
-  if (state_ != State::kConnecting) return;
+  if (state_ != State::kConnecting || silent_) return;
   Record(StepKind::kAnswer, static_cast<uint64_t>(answer.cause), DigestOf(answer.private_data));
   if (answer.cause != Cause::kNone) {
     const bool rejected = answer.cause == Cause::kRejected;
@@ -105,14 +105,13 @@ void SimQueuePair::Accept(const std::shared_ptr<Handshake>& handshake, ConstByte
   initiator_depth_ = std::min(initiator_depth_, handshake->responder_resources);
   responder_resources_ = std::min(responder_resources_, handshake->initiator_depth);
   may_send_ = !around_.limits.initiator_speaks_first;
-  if (WireObserver* observer = around_.world.observer()) {
-    observer->OnPrivateData(Where(), private_data);
-  }
-
   Answer answer{.acceptor = weak_from_this(),
                 .initiator_depth = responder_resources_,
                 .responder_resources = initiator_depth_};
   answer.private_data.assign(private_data.begin(), private_data.end());
+  if (WireObserver* observer = around_.world.observer()) {
+    observer->OnPrivateData(Where(), answer.private_data);
+  }
   World& world = around_.world;
   last_arrival_ =
       world.Now() + world.DrawTrip(number_, private_data.size()) + world.DrawLateness(number_);
@@ -160,6 +159,22 @@ void SimQueuePair::FallSilent() {
     if (self == nullptr || self->state_ == State::kEnded) return;
     self->End(Cause::kPeerSilent, "nothing was heard of the peer for too long");
   });
+}
+
+void SimQueuePair::Vanish(bool told) {
+  if (state_ == State::kIdle || state_ == State::kEnded) return;
+  if (WireObserver* observer = around_.world.observer()) {
+    observer->OnFault(Where(), FaultKind::kDeath);
+  }
+  if (state_ == State::kConnecting) Withdraw();
+  if (const auto peer = peer_.lock()) {
+    if (told) {
+      Transmit({.kind = FrameKind::kReset});
+    } else {
+      peer->FallSilent();
+    }
+  }
+  FallSilent();
 }
 
 void SimQueuePair::Withdraw() {

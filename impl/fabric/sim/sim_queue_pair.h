@@ -66,6 +66,8 @@ class SimQueuePair : public std::enable_shared_from_this<SimQueuePair> {
   void OnFrame(Frame frame);
   // Nothing gets through any more, and nobody says so: keep-alive finds out.
   void FallSilent();
+  // The process behind it is no more; `told`: as the peer hears.
+  void Vanish(bool told);
 
  private:
   enum class State : uint8_t {

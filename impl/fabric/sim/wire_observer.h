@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "impl/base/bytes.h"
 #include "impl/fabric/sim/faults.h"
@@ -47,8 +48,10 @@ class WireObserver {
   virtual void OnTouch(const WireEnd& at, const std::byte* address, uint64_t length, Touch touch) {
     (void)at, (void)address, (void)length, (void)touch;
   }
-  // The private data of a request or of its answer leaves.
-  virtual void OnPrivateData(const WireEnd& from, ConstBytes data) { (void)from, (void)data; }
+  // The private data of a request or of its answer leaves. It may be changed like a payload.
+  virtual void OnPrivateData(const WireEnd& from, std::vector<std::byte>& data) {
+    (void)from, (void)data;
+  }
   // A connection is going to break.
   virtual void OnFault(const WireEnd& at, FaultKind kind) { (void)at, (void)kind; }
   virtual void OnEstablished(const WireEnd& at) { (void)at; }

@@ -82,6 +82,19 @@ Duration World::DrawLateness(uint64_t object) {
   return DrawUpTo(faults().news_delay_max);
 }
 
+void World::Kill(size_t nth, bool told) {
+  if (nth >= inhabitants_.size()) return;
+  const auto& [number, inhabitant] = *std::next(inhabitants_.begin(), static_cast<ptrdiff_t>(nth));
+  NoteFault(FaultKind::kDeath, number);
+  dead_.insert(number);
+  inhabitant->Vanish(told);
+}
+
+void World::Revive() {
+  dead_.clear();
+  Schedule(now_, [] {});  // doorbells ring behind an event
+}
+
 // --- fabrics -------------------------------------------------------------------------------------
 
 Inventory World::Count() const {
@@ -113,7 +126,7 @@ void World::RingDoorbells() {
 void World::RingDoorbell(uint64_t number) {
   const auto found = inhabitants_.find(number);
   if (found == inhabitants_.end() || !found->second->HasSomethingToPoll()) return;
-  if (asleep_.contains(number)) return;
+  if (asleep_.contains(number) || dead_.contains(number)) return;
   if (!Strikes(FaultKind::kSleep, faults().sleep, number)) return found->second->RingDoorbell();
   asleep_.insert(number);
   Schedule(now_ + DrawUpTo(faults().sleep_max), [this, number] { asleep_.erase(number); });

@@ -44,6 +44,9 @@ class Inhabitant {
   virtual ~Inhabitant() = default;
   virtual bool HasSomethingToPoll() const = 0;
   virtual void RingDoorbell() = 0;
+  // Nothing leaves it any more and nothing reaches it. `told`: its peers hear of a reset, as when a
+  // process dies; otherwise of nothing, as when its host does.
+  virtual void Vanish(bool told) { (void)told; }
   virtual Inventory Count() const { return {}; }
 };
 
@@ -105,6 +108,11 @@ class World {
   WireObserver* observer() const { return observer_; }
   Inventory Count() const;
 
+  // The nth fabric, in the order they were made, vanishes and is not polled any more; until Revive,
+  // when whoever is left behind it can tidy up.
+  void Kill(size_t nth, bool told);
+  void Revive();
+
   Random& random() { return random_; }
   AddressBook& addresses() { return addresses_; }
   History& history() { return history_; }
@@ -117,6 +125,7 @@ class World {
   void Leave(uint64_t number) {
     inhabitants_.erase(number);
     asleep_.erase(number);
+    dead_.erase(number);
   }
 
  private:
@@ -131,6 +140,7 @@ class World {
   std::map<EventKey, Event> events_;
   std::map<uint64_t, Inhabitant*> inhabitants_;
   std::set<uint64_t> asleep_;  // inhabitants whose doorbells nobody hears for a while
+  std::set<uint64_t> dead_;    // or for ever
   Random random_;
   AddressBook addresses_;
   History history_;
