@@ -25,6 +25,10 @@ uint64_t Number(const char* text) { return std::strtoull(text, nullptr, 0); }
 // Prints the conversations.
 class Printer : public esdp::fabric::sim::WireObserver {
  public:
+  void OnPrivateData(const esdp::fabric::sim::WireEnd& from, std::vector<std::byte>&) override {
+    std::printf("%u %s %s port %u\n", from.connection, from.connecting ? "->" : "<-",
+                from.connecting ? "Hello to" : "HelloAck of", from.listener);
+  }
   void OnTransmit(const esdp::fabric::sim::WireEnd& from,
                   esdp::fabric::sim::Frame& frame) override {
     esdp::sdp::wire::Message message;

@@ -29,6 +29,36 @@ void HostilePeer::OnTransmit(const fabric::sim::WireEnd& from, fabric::sim::Fram
   }
 }
 
+void HostilePeer::OnPrivateData(const fabric::sim::WireEnd& from, std::vector<std::byte>& data) {
+  if (chance_ == 0 || data.empty() || !random_.Chance(1, 10)) return;
+  told_(from.connection);
+  marks_->Hit(from.connecting ? "a hostile Hello" : "a hostile HelloAck");
+  wire::Message opening;
+  if (random_.Chance(1, 2) || wire::Decode(data, opening)) return Mutate(data);
+  const size_t size = data.size();
+  Lie(opening);
+  (void)wire::Encode(opening, 0, data);
+  data.resize(size);
+}
+
+// Another value in a field, which may be one that nobody means.
+void HostilePeer::Lie(wire::Message& opening) {
+  const uint32_t size = DrawLength();
+  const auto few = static_cast<uint8_t>(random_.Below(4));
+  const uint64_t field = random_.Below(4);
+  if (field == 0) opening.base.buffers = static_cast<uint16_t>(random_.Below(5));
+  if (auto* hello = std::get_if<wire::Hello>(&opening.body)) {
+    if (field == 1) hello->max_adverts = few;
+    if (field == 2) hello->local_receive_size = size;
+    if (field == 3) hello->desired_remote_receive_size = size;
+  }
+  if (auto* ack = std::get_if<wire::HelloAck>(&opening.body)) {
+    if (field == 1) ack->max_adverts = few;
+    if (field == 2) ack->actual_receive_size = size;
+    if (field == 3) ack->minor_version = few;
+  }
+}
+
 void HostilePeer::Mutate(std::vector<std::byte>& payload) {
   switch (random_.Below(4)) {
     case 0:  // a bit of the header

@@ -21,6 +21,7 @@ struct Link {
   std::array<StreamChecker, 2> streams;
   bool hostile = false;    // a message was changed: anything may come of it but harm
   bool disturbed = false;  // it was broken from outside
+  bool died = false;       // one of the applications is no more
   bool cut = false;        // one of the applications left before the end
   std::array<bool, 2> ended{};
 

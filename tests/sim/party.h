@@ -59,7 +59,7 @@ class Party {
   // Ends its connection now, whatever it is doing.
   void Abort();
 
-  Station& station() { return station_; }
+  Station& station() const { return station_; }
   bool done() const { return phase_ == Phase::kDone; }
   SocketId socket_id() const { return socket_id_; }
   uint16_t local_port() const { return socket_.local().port(); }
@@ -88,6 +88,7 @@ class Party {
   void CancelOne();
   void AwaitUrgent();
   void SetMode();
+  void Suspend();
   void SetOption();
   bool TakePieces(Operation& operation);
   void Launch(const absl::StatusOr<OpId>& posted, Operation operation, bool wait_all);
@@ -95,6 +96,7 @@ class Party {
   void GiveBack(Operation& operation);
   void OnTransfer(Operation& operation, const Event& event);
   void NoteUrgent(const Event& event);
+  bool IsOfConnection(const Operation& operation, const Event& event) const;
   void NoteReceived(const Operation& operation, const Event& event);
 
   void LeaveActing();

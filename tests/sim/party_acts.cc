@@ -51,12 +51,14 @@ void Party::DoOne() {
       return AwaitUrgent();
     case Act::kSetMode:
       return SetMode();
+    case Act::kSuspend:
+      return Suspend();
   }
 }
 
 // Takes memory for the operation: one piece, or some.
 bool Party::TakePieces(Operation& operation) {
-  const bool may_expose_region = around_.plan.hostile == 0;
+  const bool may_expose_region = !around_.plan.lies();
   const size_t pieces = random_.Chance(1, 4) ? random_.Between(2, 4) : 1;
   uint64_t left = operation.length;
   for (size_t i = 0; i < pieces; ++i) {
@@ -81,7 +83,9 @@ void Party::Send() {
   if (!HasSlotFor(true)) return;
   Operation operation;
   operation.type = EventType::kSend;
-  operation.length = DrawSize(around_.plan, random_);
+  operation.length = random_.Chance(around_.plan.small_send_chance, 100)
+                         ? random_.Between(1, 200)
+                         : DrawSize(around_.plan, random_);
   const uint64_t content = random_.Next();
   const OpArgs args = DrawArgs();
   StreamChecker& stream = link_->streams[side_];
@@ -192,6 +196,22 @@ void Party::AwaitUrgent() {
   Operation operation;
   operation.type = EventType::kUrgent;
   Launch(socket_.AwaitUrgent(DrawArgs()), std::move(operation), false);
+}
+
+// Where something may be missing for another queue pair, or time, the connection may end with it.
+void Party::Suspend() {
+  if (!HasSlotFor(true)) return;
+  Operation operation;
+  operation.type = EventType::kSuspend;
+  OpArgs args = Args();
+  if (random_.Chance(1, 8)) {
+    args.deadline = station_.context.Now() + absl::Microseconds(random_.Below(500));
+    link_->cut = true;
+  }
+  if (around_.plan.starves()) link_->disturbed = true;
+  const absl::StatusOr<OpId> posted = socket_.Suspend(args);
+  if (KindOf(posted.status()) == ErrorKind::kBusy) return;
+  Launch(posted, std::move(operation), false);
 }
 
 void Party::SetMode() {

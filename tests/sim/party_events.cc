@@ -37,10 +37,20 @@ void Party::OnEvent(const Event& event, Time now) {
   if (phase_ == Phase::kReading) next_ = std::min(next_, DrawRest(now, around_.plan.read_rest_max));
 }
 
+// Whether the event tells that the connection has ended, and not the operation alone.
+bool Party::IsOfConnection(const Operation& operation, const Event& event) const {
+  if (event.ok() || event.kind == ErrorKind::kCancelled ||
+      event.kind == ErrorKind::kDeadlineExceeded) {
+    return false;
+  }
+  const bool refused = event.kind == ErrorKind::kUnsupported || event.kind == ErrorKind::kShutDown;
+  return operation.type != EventType::kSuspend || !refused;
+}
+
 void Party::OnTransfer(Operation& operation, const Event& event) {
-  if (!event.ok() && event.kind != ErrorKind::kCancelled &&
-      event.kind != ErrorKind::kDeadlineExceeded && phase_ != Phase::kClosing) {
+  if (IsOfConnection(operation, event) && phase_ != Phase::kClosing) {
     failed_ = true;
+    if (link_->died) around_.marks.Hit(std::string("a peer that died: ") + ToString(event.kind));
     if (!link_->excused()) {
       around_.findings.Add(Describe() + ": " + ToString(event.type) +
                            " fails though nothing has happened: " + event.status().ToString());
@@ -53,8 +63,10 @@ void Party::OnTransfer(Operation& operation, const Event& event) {
                                     event.stream_offset);
   } else if (operation.is_receive()) {
     NoteReceived(operation, event);
-  } else {
+  } else if (operation.type == EventType::kUrgent) {
     NoteUrgent(event);
+  } else {
+    around_.marks.Hit(event.ok() ? "a wish to suspend granted" : "a wish to suspend not granted");
   }
   for (const Piece& piece : operation.pieces) {
     around_.memory.TakeBack(piece.bytes);
@@ -84,6 +96,9 @@ void Party::NoteReceived(const Operation& operation, const Event& event) {
     const size_t length = std::min<size_t>(piece.bytes.size(), event.bytes - bytes.size());
     bytes.insert(bytes.end(), piece.bytes.begin(),
                  piece.bytes.begin() + static_cast<ptrdiff_t>(length));
+  }
+  if (phase_ == Phase::kReading && around_.plan.read_rest_max > Duration::zero()) {
+    around_.marks.Hit("a slow reader");
   }
   stream.Received(bytes, event.stream_offset, (event.flags & kUrgent) != 0);
   if (event.eof()) {

@@ -21,10 +21,11 @@ uint64_t DrawThreshold(Random& random) {
   return Pick<uint64_t>(random, {0, 1, 512, 4096, 4096, 65536, kNever});
 }
 
-fabric::Limits DrawLimits(Random& random, bool infiniband) {
-  fabric::Limits limits = fabric::sim::DefaultSimLimits();
+void DrawLimits(Random& random, bool infiniband, StationPlan& station) {
+  fabric::Limits& limits = station.limits = fabric::sim::DefaultSimLimits();
   limits.initiator_speaks_first = !infiniband;
-  if (random.Chance(1, 2)) return limits;
+  station.short_limits = random.Chance(1, 2);
+  if (!station.short_limits) return;
   limits.send_work_max = Pick<uint32_t>(random, {16, 33, 64, 4096});
   limits.receive_work_max = Pick<uint32_t>(random, {3, 8, 4096});
   limits.scatter_gather_max = Pick<uint32_t>(random, {2, 3, 16});
@@ -34,7 +35,6 @@ fabric::Limits DrawLimits(Random& random, bool infiniband) {
   limits.region_bytes_max = Pick<uint64_t>(random, {1u << 20, uint64_t{1} << 40});
   limits.windows = random.Chance(3, 4);
   limits.remote_invalidate = random.Chance(3, 4);
-  return limits;
 }
 
 void DrawFaults(Random& random, Plan& plan) {
@@ -53,6 +53,11 @@ void DrawFaults(Random& random, Plan& plan) {
   faults.reset = rate(1, {100'000, 500'000});
   faults.silence = rate(1, {100'000, 500'000});
   plan.hostile = rate(1, {10'000, 100'000});
+  plan.forged = rate(1, {50'000, 500'000});
+  if (random.Chance(1, 8)) {
+    plan.death_after = microseconds(random.Between(1, 5000));
+    plan.death_is_told = random.Chance(1, 2);
+  }
   if (random.Chance(1, 16)) {
     faults.registered_bytes_max = kExposures.size() * kRegionBytes + random.Below(1 << 21);
   }
@@ -89,9 +94,19 @@ void DrawManners(Random& random, StationPlan& station) {
   }
 }
 
+// Everybody asks for larger buffers, and early: small ones are soon full.
+void DrawResizes(Random& random, Plan& plan) {
+  plan.socket.receive_buffer_bytes = 1024;
+  for (StationPlan& station : plan.stations) {
+    station.peer_receive_buffer_bytes = Pick<uint32_t>(random, {2000, 5000});
+    station.receive_buffer_bytes_max = Pick<uint32_t>(random, {1500, 65'536});
+  }
+}
+
 void DrawWorkload(Random& random, Plan& plan) {
   for (uint32_t& weight : plan.weights) weight = Pick<uint32_t>(random, {0, 1, 4});
   plan.weights[static_cast<size_t>(Act::kSend)] = Pick<uint32_t>(random, {4, 16});
+  plan.weights[static_cast<size_t>(Act::kSuspend)] = Pick<uint32_t>(random, {0, 0, 1, 2});
   plan.weights[static_cast<size_t>(Act::kReceive)] = Pick<uint32_t>(random, {1, 8, 16});
   plan.leaves = {8, 0, 0, 0};
   if (random.Chance(1, 3)) plan.leaves = {4, 1, 1, 1};
@@ -114,7 +129,7 @@ void DrawEagerReaders(Random& random, Plan& plan) {
   plan.socket.zcopy_send_min.reset();
   plan.socket.zcopy_recv_min.reset();
   plan.socket.receive_buffer_bytes = 1024;
-  plan.socket.receive_buffers = Pick<uint16_t>(random, {8, 16});
+  plan.socket.receive_buffers = Pick<uint16_t>(random, {4, 8, 16});
   plan.weights = {Pick<uint32_t>(random, {2, 6}),
                   12,
                   Pick<uint32_t>(random, {2, 8}),
@@ -122,10 +137,46 @@ void DrawEagerReaders(Random& random, Plan& plan) {
                   0,
                   2,
                   Pick<uint32_t>(random, {0, 1}),
-                  Pick<uint32_t>(random, {0, 2})};
+                  Pick<uint32_t>(random, {0, 2}),
+                  Pick<uint32_t>(random, {0, 1, 3})};
   plan.size_max = Pick<uint64_t>(random, {5000, 20'000});
   plan.acts_max = 30;
   plan.wait_all_chance = 0;
+}
+
+// A reader with several large receives waiting tells so in its RdmaRdCompl while a second large
+// send makes the source change the mode by itself: the two cross.
+void DrawBulk(Random& random, Plan& plan) {
+  for (StationPlan& station : plan.stations) {
+    station.context.zcopy_send_min = station.context.zcopy_recv_min = random.Between(1, 64);
+    station.limits.windows = true;
+  }
+  plan.socket.zcopy_send_min.reset();
+  plan.socket.zcopy_recv_min.reset();
+  plan.faults.no_window = 0;
+  plan.transit_max = microseconds(200);
+  plan.rest_max = microseconds(300);
+  plan.weights = {6, 18, 0, 0, 0, 0, 0, 0, 0};
+  plan.size_max = 20'000;
+  plan.acts_max = 30;
+  plan.wait_all_chance = 0;
+}
+
+// Both send in bursts of small messages and have receives to show: both kinds wait for credits, and
+// what comes back is enough for both.
+void DrawBursts(Random& random, Plan& plan) {
+  DrawEagerReaders(random, plan);
+  for (StationPlan& station : plan.stations) {
+    station.context.send_mode = DeliveryMode::kPipelined;
+    station.context.as_deployed = false;
+  }
+  plan.socket.receive_buffers = Pick<uint16_t>(random, {3, 4, 6});
+  plan.socket.coalesce_max = 2048;
+  plan.transit_max = microseconds(200);
+  plan.rest_max = microseconds(Pick<int>(random, {0, 20}));
+  plan.small_send_chance = 75;
+  plan.weights = {8, 8, 1, 0, 0, 1, 0, 0, Pick<uint32_t>(random, {0, 1})};
+  plan.size_max = 5000;
 }
 
 }  // namespace
@@ -139,7 +190,7 @@ Plan DrawPlan(uint64_t seed) {
   const size_t stations = random.Between(2, 3);
   for (size_t i = 0; i < stations; ++i) {
     StationPlan& station = plan.stations.emplace_back();
-    station.limits = DrawLimits(random, infiniband);
+    DrawLimits(random, infiniband, station);
     station.context.zcopy_send_min = DrawThreshold(random);
     station.context.zcopy_recv_min = DrawThreshold(random);
     station.context.operations_max = 4096;
@@ -153,6 +204,24 @@ Plan DrawPlan(uint64_t seed) {
   DrawWorkload(random, plan);
   if (random.Chance(1, 3)) DrawEagerReaders(random, plan);
   for (StationPlan& station : plan.stations) DrawManners(random, station);
+  switch (random.Below(16)) {
+    case 0:
+    case 1:
+      DrawResizes(random, plan);
+      break;
+    case 2:
+    case 3:
+    case 4:
+    case 5:
+      DrawBulk(random, plan);
+      break;
+    case 6:
+    case 7:
+      DrawBursts(random, plan);
+      break;
+    default:
+      break;
+  }
   return plan;
 }
 
@@ -219,6 +288,8 @@ std::string Plan::Describe() const {
          number("no_window", faults.no_window) + number("no_queue_pair", faults.no_queue_pair) +
          number("reset", faults.reset) + number("silence", faults.silence) +
          number("memory", faults.registered_bytes_max) + number("hostile", hostile) +
+         number("forged", forged) +
+         number("death_after", static_cast<uint64_t>(death_after.count())) +
          number("size_max", size_max) + number("acts_max", acts_max) +
          number("buffers", socket.receive_buffers) + number("bytes", socket.receive_buffer_bytes) +
          manners;

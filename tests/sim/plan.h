@@ -24,8 +24,9 @@ enum class Act : uint8_t {
   kRest,
   kAwaitUrgent,
   kSetMode,
+  kSuspend,
 };
-inline constexpr size_t kActs = 8;
+inline constexpr size_t kActs = 9;
 
 // How an end leaves when it has done everything.
 enum class Leave : uint8_t {
@@ -37,6 +38,7 @@ enum class Leave : uint8_t {
 
 struct StationPlan {
   fabric::Limits limits;
+  bool short_limits = false;
   ContextOptions context;
   // Of its sockets; 0: as SocketOptions has it.
   uint32_t receive_buffer_bytes_max = 0;
@@ -53,6 +55,10 @@ struct Plan {
   Duration transit_max{};
   fabric::sim::Faults faults;
   uint32_t hostile = 0;  // out of a million messages
+  uint32_t forged = 0;   // out of a million reads and writes
+  // So long after the begin the first station's process dies; 0: it does not.
+  Duration death_after{};
+  bool death_is_told = false;  // its host tells the peers
   Duration faults_last{};
   std::array<uint32_t, kActs> weights{};
   std::array<uint32_t, 4> leaves{};
@@ -61,10 +67,14 @@ struct Plan {
   uint64_t deadline_chance = 0;  // out of a hundred operations
   uint64_t urgent_chance = 0;    // out of a hundred sends
   uint64_t wait_all_chance = 25;
-  Duration rest_max{};       // between what an end does
-  Duration read_rest_max{};  // between the reads to the end: a slow reader
+  uint64_t small_send_chance = 0;  // out of a hundred sends
+  Duration rest_max{};             // between what an end does
+  Duration read_rest_max{};        // between the reads to the end: a slow reader
 
-  bool disturbs() const { return hostile > 0 || faults.reset > 0 || faults.silence > 0; }
+  bool disturbs() const {
+    return lies() || death_after > Duration::zero() || faults.reset > 0 || faults.silence > 0;
+  }
+  bool lies() const { return hostile > 0 || forged > 0; }
   // Connections may fail to come about.
   bool starves() const {
     return faults.no_region > 0 || faults.no_queue_pair > 0 || faults.registered_bytes_max > 0;

@@ -10,19 +10,15 @@
 
 #include "impl/base/digest.h"
 #include "impl/fabric/sim/world.h"
-#include "tests/sim/hostile.h"
 #include "tests/sim/link.h"
 #include "tests/sim/memory_checker.h"
 #include "tests/sim/party.h"
-#include "tests/sim/wire_checker.h"
+#include "tests/sim/wires.h"
 
 namespace esdp::simulation {
 namespace {
 
 using fabric::sim::FaultKind;
-using fabric::sim::Frame;
-using fabric::sim::Touch;
-using fabric::sim::WireEnd;
 using fabric::sim::World;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -32,35 +28,6 @@ using std::chrono::seconds;
 constexpr Duration kPatience = seconds(15);
 constexpr Duration kPatienceWithTheDisturbed = seconds(200);
 constexpr Duration kSettle = milliseconds(200);
-
-// Hands what happens on the wires to all who want to know.
-class Wires : public fabric::sim::WireObserver {
- public:
-  Wires(WireChecker& checker, MemoryChecker& memory, HostilePeer& hostile, WireObserver* sabotage)
-      : checker_(checker), memory_(memory), hostile_(hostile), sabotage_(sabotage) {}
-
-  std::function<void(uint16_t)> disturbed;
-
-  void OnPrivateData(const WireEnd& from, ConstBytes data) override {
-    checker_.OnPrivateData(from, data);
-  }
-  void OnTransmit(const WireEnd& from, Frame& frame) override {
-    if (sabotage_ != nullptr) sabotage_->OnTransmit(from, frame);
-    checker_.OnTransmit(from, frame);
-    hostile_.OnTransmit(from, frame);
-  }
-  void OnArrive(const WireEnd& at, const Frame& frame) override { checker_.OnArrive(at, frame); }
-  void OnTouch(const WireEnd&, const std::byte* address, uint64_t length, Touch touch) override {
-    memory_.OnTouch(address, length, touch);
-  }
-  void OnFault(const WireEnd& at, FaultKind) override { disturbed(at.connection); }
-
- private:
-  WireChecker& checker_;
-  MemoryChecker& memory_;
-  HostilePeer& hostile_;
-  WireObserver* sabotage_;
-};
 
 class Runner {
  public:
@@ -72,9 +39,15 @@ class Runner {
         world_(*fabric::sim::MakeWorld({.seed = plan.seed, .transit_max = plan.transit_max})),
         memory_(outcome.findings),
         checker_(outcome.findings, outcome.marks),
-        hostile_(plan.seed ^ 0xbad, plan.hostile, [this](uint16_t port) { OnHostile(port); }),
-        wires_(checker_, memory_, hostile_, sabotage.wire) {
-    wires_.disturbed = [this](uint16_t port) { LinkOf(port).disturbed = true; };
+        hostile_(plan.seed ^ 0xbad, plan.hostile, outcome.marks,
+                 [this](uint16_t port) { OnLie(FaultKind::kHostile, port); }),
+        forger_(plan.seed ^ 0xf01, plan.forged, outcome.marks,
+                [this](uint16_t port) { OnLie(FaultKind::kForged, port); }),
+        wires_(checker_, memory_, hostile_, forger_, sabotage.wire) {
+    wires_.disturbed = [this](uint16_t port, FaultKind kind) {
+      LinkOf(port).disturbed = true;
+      LinkOf(port).died = kind == FaultKind::kDeath;
+    };
     world_->SetObserver(&wires_);
     for (size_t i = 0; i < plan.stations.size(); ++i) {
       stations_.push_back(
@@ -101,7 +74,10 @@ class Runner {
   Time NextMove() const;
   bool AllDone() const;
   Link& LinkOf(uint16_t port);
-  void OnHostile(uint16_t port);
+  void OnLie(FaultKind kind, uint16_t port);
+  void Die();
+  void TidyUpBehindTheDead();
+  bool IsDead(const Party& party) const { return &party.station() == dead_; }
 
   const Plan& plan_;
   const Sabotage& sabotage_;
@@ -111,12 +87,15 @@ class Runner {
   MemoryChecker memory_;
   WireChecker checker_;
   HostilePeer hostile_;
+  Forger forger_;
   Wires wires_;
   Digest events_;
   std::vector<std::unique_ptr<Station>> stations_;
   std::map<uint16_t, std::unique_ptr<Link>> links_;
   std::vector<std::unique_ptr<Party>> parties_;
   bool finishing_ = false;
+  Time dies_at_ = kTimeInfinite;
+  const Station* dead_ = nullptr;  // its process: nothing of it runs
 };
 
 // A connection that has moved to another queue pair is still the same one.
@@ -126,8 +105,8 @@ Link& Runner::LinkOf(uint16_t port) {
   return *link;
 }
 
-void Runner::OnHostile(uint16_t port) {
-  world_->NoteFault(FaultKind::kHostile, port);
+void Runner::OnLie(FaultKind kind, uint16_t port) {
+  world_->NoteFault(kind, port);
   checker_.Disregard(port);
   LinkOf(port).hostile = true;
 }
@@ -174,10 +153,12 @@ void Runner::StartConnections() {
 
 void Runner::Collect() {
   for (const auto& station : stations_) {
+    if (station.get() == dead_) continue;
     for (const Event& event : station->TakeEvents()) OnEvent(*station, nullptr, event);
   }
   for (size_t i = 0; i < parties_.size(); ++i) {
     Party& party = *parties_[i];
+    if (IsDead(party)) continue;
     for (const Event& event : party.TakeEvents()) {
       if (!sabotage_.events) {
         OnEvent(party.station(), &party, event);
@@ -207,6 +188,10 @@ void Runner::OnEvent(Station& station, Party* party, const Event& event) {
 
 void Runner::OnConnected(Party& party) {
   ++outcome_.lives;
+  for (size_t i = 0; i < stations_.size(); ++i) {
+    const bool is_here = stations_[i].get() == &party.station();
+    if (is_here && plan_.stations[i].short_limits) outcome_.marks.Hit("a device with short limits");
+  }
   party.Begin(LinkOf(party.local_port()), world_->Now());
 }
 
@@ -226,25 +211,29 @@ void Runner::OnAccepted(Station& station, const Event& event) {
 
 Time Runner::NextMove() const {
   Time next = kTimeInfinite;
-  for (const auto& party : parties_) next = std::min(next, party->next());
-  return next;
+  for (const auto& party : parties_) {
+    if (!IsDead(*party)) next = std::min(next, party->next());
+  }
+  return std::min(next, dies_at_);
 }
 
 void Runner::MoveAll() {
   for (size_t i = 0; i < parties_.size(); ++i) {
-    if (parties_[i]->next() <= world_->Now()) parties_[i]->Move(world_->Now());
+    if (IsDead(*parties_[i]) || parties_[i]->next() > world_->Now()) continue;
+    parties_[i]->Move(world_->Now());
   }
 }
 
 bool Runner::AllDone() const {
   return std::all_of(parties_.begin(), parties_.end(),
-                     [](const auto& party) { return party->done(); });
+                     [this](const auto& party) { return party->done() || IsDead(*party); });
 }
 
 bool Runner::RunUntil(const std::function<bool()>& done, Time deadline) {
   for (;;) {
     Collect();
     MoveAll();
+    if (world_->Now() >= dies_at_) Die();
     if (done()) return true;
     const Time next = std::min(NextMove(), deadline);
     if (!world_->Step(next) && world_->Now() >= deadline) {
@@ -257,12 +246,40 @@ bool Runner::RunUntil(const std::function<bool()>& done, Time deadline) {
 void Runner::StopFaults() {
   world_->SetFaults({});
   hostile_.Stop();
+  forger_.Stop();
+  dies_at_ = kTimeInfinite;
+}
+
+// --- death ---------------------------------------------------------------------------------------
+
+// Its applications stop where they are; who was connected with them is excused, and nobody else.
+void Runner::Die() {
+  dies_at_ = kTimeInfinite;
+  dead_ = stations_[0].get();
+  for (const auto& party : parties_) {  // on their way to another queue pair they may have none
+    if (!IsDead(*party) || party->done() || party->link() == nullptr) continue;
+    party->link()->disturbed = party->link()->died = true;
+  }
+  world_->Kill(0, plan_.death_is_told);
+}
+
+// What is left of it in the test's own process.
+void Runner::TidyUpBehindTheDead() {
+  if (dead_ == nullptr) return;
+  const Station* station = std::exchange(dead_, nullptr);
+  world_->Revive();
+  for (const auto& party : parties_) {
+    if (&party->station() == station) party->Abort();
+  }
+  const auto all_done = [this] { return AllDone(); };
+  if (!RunUntil(all_done, world_->Now() + kPatienceWithTheDisturbed)) FindStalled(true);
 }
 
 void Runner::FindStalled(bool all) {
   for (const auto& party : parties_) {
-    if (party->done()) continue;
-    const bool excused = party->link() != nullptr && party->link()->excused();
+    if (party->done() || IsDead(*party)) continue;
+    // Who was connecting with the dead hears of it, or finds out by its keep-alive.
+    const bool excused = party->link() == nullptr ? dead_ != nullptr : party->link()->excused();
     if (all || !excused) outcome_.findings.Add("stalled: " + party->Describe());
   }
 }
@@ -271,14 +288,18 @@ void Runner::Play() {
   if (!Open()) return;
   world_->SetFaults(plan_.faults);
   StartConnections();
+  if (plan_.death_after > Duration::zero()) dies_at_ = world_->Now() + plan_.death_after;
   const auto all_done = [this] { return AllDone(); };
   if (!RunUntil(all_done, world_->Now() + plan_.faults_last)) {
     StopFaults();
     if (!RunUntil(all_done, world_->Now() + kPatience)) FindStalled(false);
-    for (const auto& party : parties_) party->Abort();
+    for (const auto& party : parties_) {
+      if (!IsDead(*party)) party->Abort();
+    }
     if (!RunUntil(all_done, world_->Now() + kPatienceWithTheDisturbed)) FindStalled(true);
   }
   StopFaults();
+  TidyUpBehindTheDead();
   Finish();
 }
 
@@ -290,7 +311,9 @@ void Runner::Finish() {
   (void)RunUntil([] { return false; }, world_->Now() + kSettle);
   (void)RunUntil([this] { return IsTidy(); }, world_->Now() + kPatienceWithTheDisturbed);
   FindLeaks();
+  const bool dies = world_->fault_counts()[static_cast<size_t>(FaultKind::kDeath)] > 0;
   for (const auto& [port, link] : links_) {
+    if (dies && link->whole()) outcome_.marks.Hit("a connection that outlives another's death");
     if (link->hostile) continue;
     for (StreamChecker& stream : link->streams) stream.Finish(link->whole());
   }

@@ -18,7 +18,8 @@ using fabric::sim::WireEnd;
 Plan QuietPlan(uint64_t seed) {
   Plan plan = DrawPlan(seed);
   plan.faults = {};
-  plan.hostile = 0;
+  plan.hostile = plan.forged = 0;
+  plan.death_after = Duration::zero();
   plan.leaves = {1, 0, 0, 0};
   plan.weights = {8, 8, 0, 0, 0, 0};
   plan.acts_max = 20;
@@ -147,6 +148,37 @@ TEST_F(SabotageTest, AMessageThatIsLostIsFound) {
   const Findings findings =
       PlayUntil([&] { return spoiler.struck; }, {.wire = &spoiler, .events = nullptr});
   EXPECT_FALSE(findings.empty());
+}
+
+TEST_F(SabotageTest, AForgedKeyReachesNoMemoryThatIsNotShown) {
+  Marks marks;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    Plan plan = QuietPlan(seed);
+    plan.forged = 500'000;
+    plan.socket.zcopy_send_min = plan.socket.zcopy_recv_min = 100;
+    const Outcome outcome = Play(plan, arenas_);
+    EXPECT_TRUE(outcome.findings.empty()) << plan.Describe() << outcome.findings.texts()[0];
+    marks.Merge(outcome.marks);
+  }
+  EXPECT_GT(marks.Count("a key guessed"), 0u);
+  EXPECT_GT(marks.Count("a key used again, or another's"), 0u);
+  EXPECT_GT(marks.Count("a key used beyond its range"), 0u);
+  EXPECT_GT(marks.Count("a forged key refused"), 0u);
+}
+
+TEST_F(SabotageTest, WhoTalksWithADeadProcessHearsOfItAndNobodyElseDoes) {
+  Marks marks;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    Plan plan = QuietPlan(seed);
+    plan.death_after = std::chrono::microseconds(200);
+    plan.death_is_told = seed % 2 == 0;
+    const Outcome outcome = Play(plan, arenas_);
+    EXPECT_TRUE(outcome.findings.empty()) << plan.Describe() << outcome.findings.texts()[0];
+    marks.Merge(outcome.marks);
+  }
+  EXPECT_GT(marks.Count("a peer that died: reset by the peer"), 0u);
+  EXPECT_GT(marks.Count("a peer that died: peer silent"), 0u);
+  EXPECT_GT(marks.Count("a connection that outlives another's death"), 0u);
 }
 
 TEST_F(SabotageTest, ARunIsTheSameWhenItIsPlayedAgainAndAnotherIsNot) {

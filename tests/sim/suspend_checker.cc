@@ -11,6 +11,15 @@ uint16_t SuspendChecker::FirstOf(uint16_t connection) const {
   return found == moved_.end() ? connection : found->second.first;
 }
 
+WireEnd SuspendChecker::FirstOf(const WireEnd& end) const {
+  const auto found = moved_.find(end.connection);
+  if (found == moved_.end()) return end;
+  WireEnd first = end;
+  first.connection = found->second.first;
+  first.connecting = end.connecting != found->second.turned;
+  return first;
+}
+
 void SuspendChecker::OnHello(const WireEnd& from) {
   const auto found = returns_.find(from.listener);
   if (found == returns_.end()) return;
@@ -47,9 +56,14 @@ void SuspendChecker::OnSent(const WireEnd& from, const Message& message, size_t 
   if (shows_sinks) marks().Hit("suspended with SinkAvails outstanding");
   if (end.asked_by_peer) marks().Hit("both suspend");
   end.asked = true;
+  NoteReturn(from, *asks);
+}
+
+void SuspendChecker::NoteReturn(const WireEnd& from, const wire::SuspComm& asks) {
   const auto moved = moved_.find(from.connection);
   const uint32_t times = moved == moved_.end() ? 0 : moved->second.times;
-  returns_[static_cast<uint16_t>(asks->service_id)] = {FirstOf(from.connection), times + 1};
+  const bool turned = FirstOf(from).connecting;  // whoever is asked connects
+  returns_[static_cast<uint16_t>(asks.service_id)] = {FirstOf(from.connection), times + 1, turned};
 }
 
 void SuspendChecker::OnTransfer(const WireEnd& from) {

@@ -28,8 +28,12 @@ class SuspendChecker : private WireBooks<SuspendPage> {
   void OnTransfer(const fabric::sim::WireEnd& from);
   void OnArrived(const fabric::sim::WireEnd& at, const sdp::wire::Message& message);
 
+  // Where the connection goes on.
+  void NoteReturn(const fabric::sim::WireEnd& from, const sdp::wire::SuspComm& asks);
   // The number that the connection began with.
   uint16_t FirstOf(uint16_t connection) const;
+  // The same end on the queue pair that the connection began with.
+  fabric::sim::WireEnd FirstOf(const fabric::sim::WireEnd& end) const;
 
  private:
   bool IsSilent(const fabric::sim::WireEnd& from);
@@ -37,6 +41,7 @@ class SuspendChecker : private WireBooks<SuspendPage> {
   struct Move {
     uint16_t first = 0;
     uint32_t times = 0;
+    bool turned = false;  // the side that connected first is now the accepting one
   };
   std::map<uint16_t, Move> returns_;  // by the port that a SuspComm has named
   std::map<uint16_t, Move> moved_;    // by the number of the new queue pair

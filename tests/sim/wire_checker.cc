@@ -12,7 +12,7 @@ using sdp::wire::Message;
 namespace wire = sdp::wire;
 
 // What the Hello or HelloAck of one side says binds the other.
-void WireChecker::OnPrivateData(const WireEnd& from, ConstBytes data) {
+void WireChecker::OnPrivateData(const WireEnd& from, std::vector<std::byte>& data) {
   if (from.connecting) suspends_.OnHello(from);
   Message message;
   if (wire::Decode(data, message)) {
@@ -35,7 +35,7 @@ void WireChecker::OnPrivateData(const WireEnd& from, ConstBytes data) {
 }
 
 void WireChecker::OnTransmit(const WireEnd& from, Frame& frame) {
-  if (IsDisregarded(from.connection)) return;
+  if (IsDisregarded(from.connection)) return FollowMove(from, frame);
   if (frame.kind == FrameKind::kWrite) modes_.OnWrite(from);
   if (frame.kind == FrameKind::kWrite || frame.kind == FrameKind::kReadRequest) {
     suspends_.OnTransfer(from);
@@ -48,15 +48,25 @@ void WireChecker::OnTransmit(const WireEnd& from, Frame& frame) {
   OnMessage(from, message, frame.has_key);
 }
 
+// It stays the same connection, whatever else it says.
+void WireChecker::FollowMove(const WireEnd& from, const Frame& frame) {
+  Message message;
+  if (frame.kind != FrameKind::kSend || wire::Decode(frame.payload, message)) return;
+  if (const auto* asks = Get<wire::SuspComm>(message)) suspends_.NoteReturn(from, *asks);
+}
+
 void WireChecker::OnMessage(const WireEnd& from, const Message& message, bool invalidates) {
   ++messages_;
   const size_t payload = PayloadOf(message);
   const End& end = Of(from);
   uint64_t shown = 0;
   for (const End::Advert& advert : end.sources) shown += advert.unread - advert.read;
+  for (const End::Return& back : end.returns) {
+    if (Beyond(back.sequence, message.base.acknowledged)) shown += back.bytes;
+  }
   modes_.OnSent(from, message, payload, invalidates);
   resizes_.OnSent(from, message, end.sinks > 0);
-  urgents_.OnSent(from, message, payload, shown);
+  urgents_.OnSent(suspends_.FirstOf(from), message, payload, shown);  // they outlive a move
   suspends_.OnSent(from, message, payload, !end.sources.empty(), end.sinks > 0);
   CheckSequence(from, message);
   CheckCredits(from, message, payload);
@@ -218,6 +228,17 @@ void WireChecker::NoteArrived(const WireEnd& at, const Message& message, size_t 
   NoteAnswerArrived(end, message);
 }
 
+// Its adverts are no more, but the sender may not have looked at this message yet.
+void WireChecker::GiveBack(End& end, const Message& message, size_t adverts) {
+  uint64_t bytes = 0;
+  for (; adverts > 0; --adverts) {
+    bytes += end.sources.front().unread - end.sources.front().read;
+    end.sources.pop_front();
+  }
+  end.returns.push_back({message.base.sequence, bytes});
+  if (end.returns.size() > 8) end.returns.pop_front();
+}
+
 void WireChecker::EndOneSink(End& end) {
   end.sinks = std::max(end.sinks - 1, -int64_t{end.adverts_max});
 }
@@ -237,7 +258,7 @@ void WireChecker::NoteSinkArrived(End& end, const Message& message) {
   } else {
     ++end.live;
   }
-  end.sources.clear();  // section 8.3: the sink wins
+  GiveBack(end, message, end.sources.size());  // section 8.3: the sink wins
   end.cancel_sent.reset();
   end.sink_arrived = message.base.sequence;
 }
@@ -249,11 +270,8 @@ void WireChecker::NoteAnswerArrived(End& end, const Message& message) {
     advert.read += read->length;
     if (advert.read >= advert.unread) end.sources.pop_front();
   } else if (Get<wire::SendSm>(message) != nullptr) {
-    if (end.cancel_sent && !Beyond(*end.cancel_sent, message.base.acknowledged)) {
-      end.sources.clear();
-    } else {
-      end.sources.pop_front();
-    }
+    const bool all = end.cancel_sent && !Beyond(*end.cancel_sent, message.base.acknowledged);
+    GiveBack(end, message, all ? end.sources.size() : 1);
   }
   if (end.sources.empty()) end.cancel_sent.reset();
 }

@@ -22,11 +22,17 @@ struct WirePage {
     uint64_t read = 0;
     bool with_bytes = false;  // user bytes came with it, as in Combined
   };
+  // What the peer has given back of our adverts, with MSeq of the message that says so.
+  struct Return {
+    uint32_t sequence = 0;
+    uint64_t bytes = 0;
+  };
   uint32_t sent = 0;     // MSeq of the last message that left
   uint32_t arrived = 0;  // MSeq of the last one that came
   uint32_t limit = 0;    // the peer has said that it takes messages up to this MSeq
   uint32_t adverts_max = 1;
   std::deque<Advert> sources;            // our SrcAvails as we know of them
+  std::deque<Return> returns;            // the last of those that are no more
   std::deque<Advert> seen;               // the peer's SrcAvails that have arrived here
   std::optional<uint32_t> sink_arrived;  // MSeq of the last SinkAvail that overrides SrcAvails
   std::optional<uint32_t> cancel_sent;   // MSeq of our SrcAvailCancel until it is processed
@@ -57,7 +63,7 @@ class WireChecker : public fabric::sim::WireObserver, private WireBooks<WirePage
         urgents_(findings, marks),
         suspends_(findings, marks) {}
 
-  void OnPrivateData(const fabric::sim::WireEnd& from, ConstBytes data) override;
+  void OnPrivateData(const fabric::sim::WireEnd& from, std::vector<std::byte>& data) override;
   void OnTransmit(const fabric::sim::WireEnd& from, fabric::sim::Frame& frame) override;
   void OnArrive(const fabric::sim::WireEnd& at, const fabric::sim::Frame& frame) override;
 
@@ -72,6 +78,7 @@ class WireChecker : public fabric::sim::WireObserver, private WireBooks<WirePage
   bool IsDisregarded(uint16_t connection) const {
     return !disregarded_.empty() && disregarded_.contains(FirstOf(connection));
   }
+  void FollowMove(const fabric::sim::WireEnd& from, const fabric::sim::Frame& frame);
   void OnMessage(const fabric::sim::WireEnd& from, const sdp::wire::Message& message,
                  bool invalidates);
   void CheckSequence(const fabric::sim::WireEnd& from, const sdp::wire::Message& message);
@@ -85,6 +92,7 @@ class WireChecker : public fabric::sim::WireObserver, private WireBooks<WirePage
   void NoteAdvertSent(const fabric::sim::WireEnd& from, const sdp::wire::Message& message,
                       size_t payload);
   void NoteAnswerSent(const fabric::sim::WireEnd& from, const sdp::wire::Message& message);
+  void GiveBack(End& end, const sdp::wire::Message& message, size_t adverts);
   void EndOneSink(End& end);
   void NoteSinkArrived(End& end, const sdp::wire::Message& message);
   void NoteAnswerArrived(End& end, const sdp::wire::Message& message);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "impl/sdp/wire/codec.h"
@@ -24,14 +25,15 @@ class WireCheckerTest : public ::testing::Test {
     sdp::wire::Message hello{
         {}, sdp::wire::Hello{.max_adverts = adverts_max, .local_receive_size = 4096}};
     hello.base.buffers = buffers;
-    std::array<std::byte, 256> bytes{};
-    size_t size = sdp::wire::Encode(hello, 0, bytes);
-    checker_.OnPrivateData(connecting, ConstBytes(bytes).first(size));
+    std::vector<std::byte> bytes(256);
+    bytes.resize(sdp::wire::Encode(hello, 0, bytes));
+    checker_.OnPrivateData(connecting, bytes);
     sdp::wire::Message ack{
         {}, sdp::wire::HelloAck{.max_adverts = adverts_max, .actual_receive_size = 4096}};
     ack.base.buffers = buffers;
-    size = sdp::wire::Encode(ack, 0, bytes);
-    checker_.OnPrivateData(accepting, ConstBytes(bytes).first(size));
+    bytes.resize(256);
+    bytes.resize(sdp::wire::Encode(ack, 0, bytes));
+    checker_.OnPrivateData(accepting, bytes);
     ASSERT_TRUE(findings_.empty());
   }
   fabric::sim::Frame FrameOf(const sdp::wire::Body& body, uint32_t sequence, size_t payload = 0,

@@ -236,5 +236,21 @@ TEST_F(FullWireCheckerTest, AConnectionThatMovesBeginsAnewAndIsStillTheSame) {
   EXPECT_TRUE(findings_.empty()) << "of the same connection";
 }
 
+// Whoever was asked to move connects: the sides change places, and an urgent byte stays announced.
+TEST_F(FullWireCheckerTest, AnUrgentByteStaysAnnouncedWhenTheConnectionMoves) {
+  Say(kOne, wire::Data{}, 0, wire::kFlagOobPending);
+  Say(kOne, wire::SuspComm{65536 + 4000});
+  Say(kTwo, wire::SuspCommAck{});
+  constexpr WireEnd kOneMoved{3, 8, false, 4000}, kTwoMoved{4, 8, true, 4000};
+  Declare(kTwoMoved, kOneMoved, 100, 8);
+  sent_ = arrived_ = {};
+  Frame byte = Next(kOneMoved, wire::Data{}, 1, wire::kFlagOobPresent);
+  checker_.OnTransmit(kOneMoved, byte);
+  EXPECT_TRUE(findings_.empty()) << findings_.texts()[0];
+  byte = Next(kTwoMoved, wire::Data{}, 1, wire::kFlagOobPresent);
+  checker_.OnTransmit(kTwoMoved, byte);
+  ExpectFound("an urgent byte that was not announced");
+}
+
 }  // namespace
 }  // namespace esdp::simulation
