@@ -33,7 +33,9 @@ uint64_t LengthOf(const ScatterEntry* entries, uint32_t count) {
   return length;
 }
 
-absl::Status Refused(const char* what, int error) {
+// libsiw says -1, and why in errno.
+absl::Status Refused(const char* what, int result) {
+  const int error = result < 0 ? errno : result;
   return MakeStatus(absl::StatusCode::kResourceExhausted,
                     std::string("the device refuses ") + what + ": " + strerror(error));
 }
@@ -108,8 +110,10 @@ void QueuePair::WriteSend(const SendWork& work, uint64_t number, bool last) {
   const bool alone = commons_.device->is_iwarp();
   if (last || alone || number % kSilentMost == 0) flags |= IBV_SEND_SIGNALED;
   if (work.solicited) flags |= IBV_SEND_SOLICITED;
-  if ((work.opcode == Opcode::kSend || work.opcode == Opcode::kWrite) &&
-      LengthOf(work.entries, count) <= inline_max_) {
+  // siw refuses an invalidation whose bytes lie in the list itself.
+  const bool may_be_inline = work.opcode == Opcode::kWrite ||
+                             (work.opcode == Opcode::kSend && !(work.has_invalidate && alone));
+  if (may_be_inline && LengthOf(work.entries, count) <= inline_max_) {
     flags |= IBV_SEND_INLINE;
   }
   written.send_flags = flags;
@@ -118,6 +122,7 @@ void QueuePair::WriteSend(const SendWork& work, uint64_t number, bool last) {
     written.wr.rdma.rkey = work.remote.key;
   } else {
     written.invalidate_rkey = work.invalidate_key;
+    written.wr.rdma.rkey = work.invalidate_key;  // where libsiw looks for it
   }
 }
 

@@ -41,6 +41,7 @@ std::map<std::string, std::string> NotOn(const std::string& device, bool qpip_ca
     const char* const deaf = "siw stops to listen when a connection ends before it was taken up";
     not_here["DisconnectNeedsAConnection"] = deaf;
     not_here["DestroyGivesUpAConnect"] = deaf;
+    not_here["NothingHappensUnderAnotherCaller"] = deaf;
     not_here["AnUnansweredConnectTimesOut"] =
         "iw_cm stops the kernel when a connection is accepted that has ended on siw";
   }

@@ -37,7 +37,7 @@ struct FakeSystem {
   std::deque<ibv_async_event> device_events;
   std::deque<ibv_wc> completions;
   std::deque<ibv_wc> beside_events;  // completions that come while an event of the device is told
-  std::vector<uint64_t> sent;
+  std::vector<ibv_send_wr> sent;
   std::deque<rdma_cm_event> events;
   std::vector<std::unique_ptr<rdma_cm_id>> ids;
   std::vector<std::unique_ptr<ibv_qp>> queue_pairs;
@@ -95,7 +95,7 @@ inline void AddDevice(Calls& calls) {
     return 1;
   };
   calls.post_send = [](ibv_qp*, ibv_send_wr* work, ibv_send_wr**) {
-    for (; work != nullptr; work = work->next) fake->sent.push_back(work->wr_id);
+    for (; work != nullptr; work = work->next) fake->sent.push_back(*work);
     return 0;
   };
   calls.modify_qp = [](ibv_qp*, ibv_qp_attr* attributes, int) {
@@ -129,7 +129,8 @@ inline void AddManager(Calls& calls) {
   calls.destroy_id = [](rdma_cm_id*) { return Note("destroy_id"); };
   calls.resolve_address = [](rdma_cm_id*, sockaddr*, sockaddr*, int) { return 0; };
   calls.resolve_route = [](rdma_cm_id*, int) { return 0; };
-  calls.create_qp = [](rdma_cm_id* id, ibv_pd*, ibv_qp_init_attr*) {
+  calls.create_qp = [](rdma_cm_id* id, ibv_pd*, ibv_qp_init_attr* attributes) {
+    attributes->cap.max_inline_data = 64;
     id->qp = fake->queue_pairs.emplace_back(std::make_unique<ibv_qp>()).get();
     id->qp->qp_num = static_cast<uint32_t>(fake->queue_pairs.size());
     return 0;

@@ -28,7 +28,7 @@ class QueuePairTest : public FakeSystemTest {
   }
   void Complete(ibv_wc_status status) {
     ibv_wc completion{};
-    completion.wr_id = system_.sent.back();
+    completion.wr_id = system_.sent.back().wr_id;
     completion.status = status;
     completion.qp_num = system_.queue_pairs.back()->qp_num;
     system_.completions.push_back(completion);
@@ -57,6 +57,21 @@ TEST_P(QueuePairTest, WhatACompletionTellsOfTheEndComesBeforeTheDevicesWord) {
   const RendezvousEvent ended = Next();
   EXPECT_EQ(ended.type, RendezvousType::kDisconnected);
   EXPECT_EQ(ended.cause, Cause::kPeerReset) << ToString(ended.cause);
+}
+
+TEST_P(QueuePairTest, SmallWorkGoesInTheListUnlessItInvalidatesOnIwarp) {
+  Connect();
+  EXPECT_EQ(system_.sent.back().opcode, IBV_WR_SEND);
+  EXPECT_TRUE((system_.sent.back().send_flags & IBV_SEND_INLINE) != 0);
+
+  SendWork work;
+  work.has_invalidate = true;
+  work.invalidate_key = 7;
+  ASSERT_TRUE(fabric_->PostSend(id_, {&work, 1}).ok());
+  EXPECT_EQ(system_.sent.back().opcode, IBV_WR_SEND_WITH_INV);
+  EXPECT_EQ((system_.sent.back().send_flags & IBV_SEND_INLINE) == 0, IsIwarp());
+  EXPECT_EQ(system_.sent.back().invalidate_rkey, 7u);
+  EXPECT_EQ(system_.sent.back().wr.rdma.rkey, 7u);
 }
 
 }  // namespace
