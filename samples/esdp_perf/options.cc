@@ -23,7 +23,7 @@ Server
   --port PORT          0, the default: any free port; the server prints it
   --folder FOLDER      serve and store files there; without it file runs are refused
   --sessions N         end after N runs; 0, the default: never
-  --fabric NAME        qpip (default), or another that Context::Open knows; both sides the same
+  --fabric NAME        qpip (default), or another that Context::Open knows; both must be able to meet
 
 What to measure (the client says, the server follows)
   --mode MODE          bandwidth (default), latency (ping-pong), rate (small messages)

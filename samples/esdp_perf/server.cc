@@ -43,6 +43,7 @@ absl::Status RunSession(const Options& options, Channel& channel) {
   if (!fields.ok()) return fields.status();
   auto task = TaskFromFields(*fields);
   if (!task.ok()) return task.status();
+  task->fabric = options.tasks[0].fabric;  // each side has its own: verbs and qpip may meet
   auto file = OpenFile(options, *task);
   if (!file.ok()) return file.status();
   auto side = Side::Open(*task, false, *std::move(file));

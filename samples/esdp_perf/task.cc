@@ -40,7 +40,6 @@ Fields ToFields(const Task& task) {
   fields.Set("verify", uint64_t{task.verify});
   fields.Set("seed", task.seed);
   fields.Set("file", task.file);
-  fields.Set("fabric", task.fabric);
   return fields;
 }
 
@@ -66,7 +65,6 @@ absl::StatusOr<Task> TaskFromFields(const Fields& fields) {
   task.verify = fields.Number("verify") != 0;
   task.seed = fields.Number("seed");
   task.file = fields.Text("file");
-  task.fabric = fields.Text("fabric");
   if (absl::Status status = Check(task); !status.ok()) return status;
   return task;
 }
