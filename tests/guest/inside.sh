@@ -39,7 +39,8 @@ add_the_far_end() {
   for switch in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 0 >"$switch"; done
   ip rule add pref 100 lookup local
   ip rule del pref 0
-  for pair in "iif lo to 10.77.0.2" "iif lo from 10.77.0.2 to 10.77.0.1" "iif wrxe to 10.77.0.1" "iif vrxe to 10.77.0.2"; do
+  for pair in "iif lo to 10.77.0.2" "iif lo from 10.77.0.2 to 10.77.0.1" "iif wrxe to 10.77.0.1" "iif vrxe to 10.77.0.2" \
+    "oif wrxe to 10.77.0.1" "oif vrxe to 10.77.0.2"; do # the last two: rdma_cm asks them of a request
     # shellcheck disable=SC2086
     ip rule add pref $((++number)) $pair lookup 77
   done
@@ -66,13 +67,23 @@ cases() { # DEVICE LOG SECONDS PROGRAM [OPTION...]
   verdict "$device.${what}_ran_to_its_end" $code
 }
 
+# Until it says so: the machine may be busy.
+until_it_listens() { # LOG
+  local tries
+  for tries in {1..100}; do
+    grep -q listening "$1" && return
+    sleep 0.2
+  done
+  echo "no server after $((tries / 5)) s: $1"
+}
+
 # One transfer of esdp_perf, every byte checked, between two fabrics.
 transfer() { # NAME SERVER'S_FABRIC CLIENT'S_FABRIC ADDRESS OPTION...
   local what="$1" server="$2" client="$3" at="$4" code
   shift 4
   $shared/esdp_perf --server --fabric "$server" --listen "$at" --port 7471 --sessions 1 >"$shared/$what.server.log" 2>&1 &
   local far=$!
-  sleep 1
+  until_it_listens "$shared/$what.server.log"
   timeout 120 $shared/esdp_perf --connect "$at" --port 7471 --fabric "$client" "$@" --verify >"$shared/$what.log" 2>&1
   code=$?
   kill $far 2>/dev/null
@@ -91,9 +102,12 @@ both() { # NAME SERVER -- CLIENT
   shift
   "${server[@]}" >"$shared/$what.server.log" 2>&1 &
   local far=$!
-  sleep 1
-  timeout 30 "$@" >"$shared/$what.log" 2>&1
-  code=$?
+  for _ in 1 2 3 4 5; do # what has no server yet is refused
+    sleep 1
+    timeout 30 "$@" >"$shared/$what.log" 2>&1
+    code=$?
+    [ $code -ne 0 ] && grep -qiE "refused|rejected" "$shared/$what.log" || break
+  done
   kill $far 2>/dev/null
   wait $far
   verdict "$what" $code
@@ -105,9 +119,9 @@ step_check() { # DEVICE
   both "$1.rping" rping -s -a "${address[$1]}" -C 10 -- rping -c -a "${address[$1]}" -C 10 -V
 }
 
-step_contract() { cases "$1" contract 500 $shared/contract_verbs --gtest_filter="${2:-*}:-*Sentences*"; }
-step_sockets() { cases "$1" sockets 500 $shared/sockets_verbs --gtest_filter="${2:-*}:-*Sim*"; }
-step_death() { cases "$1" death 200 $shared/process_death_test --gtest_filter="${2:-*}"; }
+step_contract() { cases "$1" contract 120 $shared/contract_verbs --gtest_filter="${2:-*}:-*Sentences*"; }
+step_sockets() { cases "$1" sockets 300 $shared/sockets_verbs --gtest_filter="${2:-*}:-*Sim*"; }
+step_death() { cases "$1" death 100 $shared/process_death_test --gtest_filter="${2:-*}"; }
 
 step_perf() { # DEVICE
   local path
@@ -119,7 +133,7 @@ step_perf() { # DEVICE
 # siw and qpip, two implementations of iWARP that know nothing of each other.
 step_meet() {
   local at="${address[siw]}" path
-  ESDP_VERBS_MEETS_QPIP=1 cases siw contract_with_qpip 500 $shared/contract_verbs --gtest_filter="${2:-*}:-*Sentences*"
+  ESDP_VERBS_MEETS_QPIP=1 cases siw contract_with_qpip 200 $shared/contract_verbs --gtest_filter="${2:-*}:-*Sentences*"
   dumpcap -q -i lo -f "host $at and tcp" -w /tmp/iwarp.pcapng >"$shared/dumpcap_siw.log" 2>&1 &
   local capture=$!
   sleep 1
@@ -153,7 +167,7 @@ step_memlock() { # DEVICE
   chmod 666 /dev/infiniband/*
   $shared/esdp_perf --server --fabric "$fabric" --listen "$at" --port 7471 --sessions 1 >"$log.server" 2>&1 &
   local far=$!
-  sleep 1
+  until_it_listens "$log.server"
   (
     ulimit -l 64
     timeout 30 setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all \
@@ -174,15 +188,17 @@ step_down() { # DEVICE
   fi
   timeout 90 $shared/esdp_perf --server --fabric "$there" --listen "$at" --port 7471 --sessions 1 >"$shared/$1_down.server.log" 2>&1 &
   local far=$!
-  sleep 1
+  until_it_listens "$shared/$1_down.server.log"
   timeout 90 $shared/esdp_perf --connect "$at" --port 7471 --fabric "$here" --path zcopy --size 256K --bytes 4G \
     >"$shared/$1_down.log" 2>&1 &
   local client=$!
   sleep 4
+  kill -0 $client
+  local running=$?
   ip link set "v$1" down
   wait $client
   code=$?
-  [ $code -ne 0 ] && [ $code -ne 124 ] && grep -q "esdp_perf: [A-Z]" "$shared/$1_down.log"
+  [ $running -eq 0 ] && [ $code -ne 0 ] && [ $code -ne 124 ] && grep -q "esdp_perf: [A-Z]" "$shared/$1_down.log"
   verdict "$1.a_link_that_goes_down_ends_the_transfer" $?
   kill $far 2>/dev/null
   wait $far
