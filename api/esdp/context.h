@@ -72,7 +72,8 @@ class Context {
   // The same for memory that is only sent from.
   absl::StatusOr<Region> RegisterReadOnly(absl::Span<const std::byte> memory,
                                           RegisterOptions options = {});
-  // Page-aligned zeroed memory that belongs to the Region; Region::info().base tells where.
+  // Page-aligned zeroed memory that belongs to the Region; Region::info().base tells where. From
+  // 2 MiB on it lies in huge pages if the system has any to give.
   absl::StatusOr<Region> Allocate(size_t bytes, const AllocateOptions& options = {});
 
   absl::StatusOr<EventQueue> CreateQueue(const QueueOptions& options);

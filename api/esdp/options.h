@@ -95,7 +95,7 @@ enum class WaitMode : uint8_t {
 struct QueueOptions {
   uint32_t depth = 256;  // events, 1 .. 2^20
   WaitMode wait = WaitMode::kAdaptive;
-  absl::Duration spin = absl::Microseconds(20);
+  absl::Duration spin = absl::Microseconds(50);
   bool restart_on_signal = false;  // true: a signal does not end a wait
 };
 

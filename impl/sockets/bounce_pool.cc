@@ -1,7 +1,6 @@
 #include "impl/sockets/bounce_pool.h"
 
 #include <algorithm>
-#include <new>
 #include <string>
 
 #include "impl/sockets/context_state.h"
@@ -18,8 +17,7 @@ constexpr uint32_t kInside = ~0u;
 absl::Status BouncePool::Open(ContextState& context) {
   if (region_ != nullptr) return absl::OkStatus();
   const size_t bytes = blocks_.size() * kBlockBytes;
-  OwnedMemory memory(static_cast<std::byte*>(
-      ::operator new (bytes, std::align_val_t{ContextState::kPageBytes}, std::nothrow)));
+  OwnedMemory memory = MapMemory(bytes, Pages::kSmall);
   if (memory == nullptr) {
     return MakeError(ErrorKind::kMemory, "no memory for a bounce pool of " + std::to_string(bytes) +
                                              " bytes: lower bounce_pool_bytes");

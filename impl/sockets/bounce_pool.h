@@ -12,9 +12,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "impl/provider/types.h"
-#include "impl/sockets/region_state.h"
+#include "impl/sockets/owned_memory.h"
 
 namespace esdp::sockets {
+
+class ContextState;
 
 // Registered memory that unregistered bytes pass through: runs of blocks, first fit.
 //

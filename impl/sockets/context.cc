@@ -1,7 +1,5 @@
 #include "esdp/context.h"
 
-#include <algorithm>
-#include <new>
 #include <string>
 #include <utility>
 
@@ -10,6 +8,7 @@
 #include "impl/sockets/convert.h"
 #include "impl/sockets/errors.h"
 #include "impl/sockets/event_queue_state.h"
+#include "impl/sockets/owned_memory.h"
 #include "impl/sockets/region_state.h"
 #include "impl/sockets/socket_state.h"
 
@@ -69,13 +68,12 @@ absl::StatusOr<Region> Context::RegisterReadOnly(absl::Span<const std::byte> mem
 absl::StatusOr<Region> Context::Allocate(size_t bytes, const AllocateOptions& options) {
   const ContextCall call(state_.get());
   if (!call.ok()) return call.status();
-  sockets::OwnedMemory owned(static_cast<std::byte*>(
-      ::operator new (bytes, std::align_val_t{ContextState::kPageBytes}, std::nothrow)));
+  if (bytes == 0) return RegisterWith(state_, {}, options.registration, nullptr);  // says why not
+  sockets::OwnedMemory owned = sockets::MapMemory(bytes, sockets::Pages::kLarge);
   if (owned == nullptr) {
     return MakeError(ErrorKind::kMemory,
                      "no memory for " + std::to_string(bytes) + " bytes: ask for less");
   }
-  std::fill_n(owned.get(), bytes, std::byte{0});
   const auto memory = absl::MakeSpan(owned.get(), bytes);
   return RegisterWith(state_, memory, options.registration, std::move(owned));
 }

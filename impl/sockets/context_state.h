@@ -37,8 +37,6 @@ class SocketState;
 //   Errors:   Usable tells whether calls are still possible.
 class ContextState : public provider::Observer, public std::enable_shared_from_this<ContextState> {
  public:
-  static constexpr size_t kPageBytes = 4096;
-
   using MakeShard = std::function<absl::StatusOr<std::unique_ptr<provider::Shard>>(
       provider::Observer&, const provider::ShardOptions&)>;
   static absl::StatusOr<std::shared_ptr<ContextState>> Open(const ContextOptions& options,

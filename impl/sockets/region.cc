@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <string>
 #include <utility>
 
@@ -13,10 +12,6 @@
 
 namespace esdp {
 namespace sockets {
-
-void FreeAligned::operator()(std::byte* memory) const {
-  ::operator delete (memory, std::align_val_t{ContextState::kPageBytes});
-}
 
 RegionState::RegionState(std::shared_ptr<ContextState> context,
                          std::shared_ptr<provider::MemoryRegion> memory,

@@ -9,16 +9,11 @@
 #include "esdp/region.h"
 #include "impl/provider/shard.h"
 #include "impl/provider/types.h"
+#include "impl/sockets/owned_memory.h"
 
 namespace esdp::sockets {
 
 class ContextState;
-
-// Memory that the library itself has allocated for a region.
-struct FreeAligned {
-  void operator()(std::byte* memory) const;
-};
-using OwnedMemory = std::unique_ptr<std::byte, FreeAligned>;
 
 // What stands behind a Region: held by its handles and by every operation that uses it. The last of
 // them to go deregisters.

@@ -171,6 +171,18 @@ TEST_P(BadInputTest, AllocatedMemoryIsPageAlignedAndZero) {
                           [](std::byte byte) { return byte == std::byte{0}; }));
 }
 
+TEST_P(BadInputTest, AllocatedMemoryOfMegabytesLiesInHugePagesAndCanBeUsedToItsLastByte) {
+  constexpr size_t kHugePage = size_t{2} << 20;
+  auto region = client_.context.Allocate(kHugePage + 1);
+  ASSERT_TRUE(region.ok()) << region.status();
+  const RegionInfo info = region->info();
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(info.base) % kHugePage, 0u);
+  EXPECT_TRUE(std::all_of(info.base, info.base + info.length,
+                          [](std::byte byte) { return byte == std::byte{0}; }));
+  std::fill_n(info.base, info.length, std::byte{1});
+  EXPECT_TRUE(region->Close().ok());
+}
+
 TEST_P(BadInputTest, CallsOutOfTurnAreRefusedAsWrongState) {
   const auto kind = ErrorKind::kWrongState;
   const auto code = StatusCode::kFailedPrecondition;

@@ -81,6 +81,8 @@ ROOMS = [
         ["esdp/.*", BASE, "impl/sockets/.*"],
         [ABSEIL, "pthread[.]h"],
     ),
+    # Memory for regions, in whole pages.
+    Room("impl/sockets/owned_memory[.]cc", ["impl/sockets/owned_memory[.]h"], ["sys/mman[.]h"]),
     # Addresses as text, again.
     Room(
         "impl/sockets/address[.]cc",
