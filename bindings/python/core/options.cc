@@ -50,34 +50,34 @@ class Members {
   py::dict left_;
 };
 
-enum class Kind : uint8_t { kNumber, kFlag, kSeconds, kMode, kPolicy };
+enum class Form : uint8_t { kNumber, kFlag, kSeconds, kMode, kPolicy };
 
-struct Named {
+struct OptionInPython {
   std::string_view name;
   OptionName option;
-  Kind kind;
+  Form form;
 };
 
-constexpr std::array kNamed = {
-    Named{"zcopy_send_min", OptionName::kZcopySendMin, Kind::kNumber},
-    Named{"zcopy_recv_min", OptionName::kZcopyRecvMin, Kind::kNumber},
-    Named{"adaptive_threshold", OptionName::kAdaptiveThreshold, Kind::kFlag},
-    Named{"send_mode", OptionName::kSendMode, Kind::kMode},
-    Named{"receive_mode", OptionName::kReceiveMode, Kind::kMode},
-    Named{"receive_buffers", OptionName::kReceiveBuffers, Kind::kNumber},
-    Named{"receive_buffer_bytes", OptionName::kReceiveBufferBytes, Kind::kNumber},
-    Named{"receive_buffer_bytes_max", OptionName::kReceiveBufferBytesMax, Kind::kNumber},
-    Named{"peer_receive_buffer_bytes", OptionName::kPeerReceiveBufferBytes, Kind::kNumber},
-    Named{"send_buffers", OptionName::kSendBuffers, Kind::kNumber},
-    Named{"coalesce_max", OptionName::kCoalesceMax, Kind::kNumber},
-    Named{"linger", OptionName::kLinger, Kind::kSeconds},
-    Named{"keep_alive_idle", OptionName::kKeepAliveIdle, Kind::kSeconds},
-    Named{"deadline_policy", OptionName::kDeadlinePolicy, Kind::kPolicy},
-    Named{"as_deployed", OptionName::kAsDeployed, Kind::kFlag},
+constexpr std::array kOptions = {
+    OptionInPython{"zcopy_send_min", OptionName::kZcopySendMin, Form::kNumber},
+    OptionInPython{"zcopy_recv_min", OptionName::kZcopyRecvMin, Form::kNumber},
+    OptionInPython{"adaptive_threshold", OptionName::kAdaptiveThreshold, Form::kFlag},
+    OptionInPython{"send_mode", OptionName::kSendMode, Form::kMode},
+    OptionInPython{"receive_mode", OptionName::kReceiveMode, Form::kMode},
+    OptionInPython{"receive_buffers", OptionName::kReceiveBuffers, Form::kNumber},
+    OptionInPython{"receive_buffer_bytes", OptionName::kReceiveBufferBytes, Form::kNumber},
+    OptionInPython{"receive_buffer_bytes_max", OptionName::kReceiveBufferBytesMax, Form::kNumber},
+    OptionInPython{"peer_receive_buffer_bytes", OptionName::kPeerReceiveBufferBytes, Form::kNumber},
+    OptionInPython{"send_buffers", OptionName::kSendBuffers, Form::kNumber},
+    OptionInPython{"coalesce_max", OptionName::kCoalesceMax, Form::kNumber},
+    OptionInPython{"linger", OptionName::kLinger, Form::kSeconds},
+    OptionInPython{"keep_alive_idle", OptionName::kKeepAliveIdle, Form::kSeconds},
+    OptionInPython{"deadline_policy", OptionName::kDeadlinePolicy, Form::kPolicy},
+    OptionInPython{"as_deployed", OptionName::kAsDeployed, Form::kFlag},
 };
 
-const Named& Find(std::string_view name) {
-  for (const Named& named : kNamed) {
+const OptionInPython& Find(std::string_view name) {
+  for (const OptionInPython& named : kOptions) {
     if (named.name == name) return named;
   }
   RaiseValueError("'" + std::string(name) + "' is no option of a socket");
@@ -94,11 +94,11 @@ void TakePathWishes(Members& members, Options& options) {
   members.Take("as_deployed", options.as_deployed);
 }
 
-Kind KindOf(OptionName option) {
-  for (const Named& named : kNamed) {
-    if (named.option == option) return named.kind;
+Form FormOf(OptionName option) {
+  for (const OptionInPython& named : kOptions) {
+    if (named.option == option) return named.form;
   }
-  return Kind::kNumber;
+  return Form::kNumber;
 }
 
 }  // namespace
@@ -149,19 +149,19 @@ QueueOptions QueueOptionsFrom(const py::dict& arguments) {
 OptionName OptionNameFrom(const std::string& name) { return Find(name).option; }
 
 Option OptionFrom(const std::string& name, py::handle value) {
-  const Named& named = Find(name);
-  switch (named.kind) {
-    case Kind::kSeconds:
+  const OptionInPython& named = Find(name);
+  switch (named.form) {
+    case Form::kSeconds:
       return {named.option, DurationFrom(Cast<double>(value, "a number of seconds"))};
-    case Kind::kFlag:
+    case Form::kFlag:
       return {named.option, uint64_t{Cast<bool>(value, "True or False")}};
-    case Kind::kMode:
+    case Form::kMode:
       return {named.option,
               static_cast<uint64_t>(DeliveryModeFrom(Cast<std::string>(value, "a word")))};
-    case Kind::kPolicy:
+    case Form::kPolicy:
       return {named.option,
               static_cast<uint64_t>(DeadlinePolicyFrom(Cast<std::string>(value, "a word")))};
-    case Kind::kNumber:
+    case Form::kNumber:
       break;
   }
   return {named.option, Cast<uint64_t>(value, "a number")};
@@ -172,15 +172,15 @@ py::object ValueOf(const Option& option) {
     return py::float_(absl::ToDoubleSeconds(*duration));
   }
   const uint64_t number = std::get<uint64_t>(option.value);
-  switch (KindOf(option.name)) {
-    case Kind::kFlag:
+  switch (FormOf(option.name)) {
+    case Form::kFlag:
       return py::bool_(number != 0);
-    case Kind::kMode:
+    case Form::kMode:
       return py::cast(WordOf(static_cast<DeliveryMode>(number)));
-    case Kind::kPolicy:
+    case Form::kPolicy:
       return py::cast(WordOf(static_cast<DeadlinePolicy>(number)));
-    case Kind::kNumber:
-    case Kind::kSeconds:
+    case Form::kNumber:
+    case Form::kSeconds:
       break;
   }
   return py::int_(number);
