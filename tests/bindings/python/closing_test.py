@@ -124,10 +124,10 @@ def test_leaving_a_socket_sends_what_was_posted(pair):
 
 
 def test_leaving_with_an_error_aborts(pair):
+    pair.right.recv(bytearray(1), pair.queue)
     with pytest.raises(KeyError):
         with pair.left:
             raise KeyError
-    pair.right.recv(bytearray(1), pair.queue)
     assert isinstance(pair.wait()[0].error, ConnectionError)
 
 
