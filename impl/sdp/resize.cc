@@ -9,6 +9,7 @@ namespace esdp::sdp {
 // --- the peer's buffers ---
 
 void ResizeRequest::Start(uint32_t size, uint32_t wish) {
+  *this = ResizeRequest{};  // of another queue pair nothing is left
   size_ = size;
   wish_ = wish == size ? 0 : wish;
 }

@@ -100,6 +100,18 @@ TEST(ResizeRequestTest, AnswersThatCannotBeAreBreaches) {
   EXPECT_NE(lowering.OnAck(4001, Header(10, 8)), nullptr);
 }
 
+// R12.6
+TEST(ResizeRequestTest, OfARequestOnAnotherQueuePairNothingIsLeft) {
+  ResizeRequest request;
+  request.Start(4112, 2016);
+  static_cast<void>(request.Take(5));
+  ASSERT_TRUE(request.outstanding());
+  request.Start(2016, 2016);
+  EXPECT_FALSE(request.outstanding());
+  EXPECT_TRUE(request.settled());
+  EXPECT_EQ(request.size(), 2016u);
+}
+
 // R11.6
 TEST(ResizeAnswerTest, AnIncreaseIsAnsweredWhenEveryOldBufferIsUsedUp) {
   ResizeAnswer answer;
