@@ -145,7 +145,8 @@ bool Connection::OnSinkAvail(const wire::SinkAvail& advert, const MessageArrived
 // Completes what the peer wants back, then answers; and asks for what was ours.
 void Connection::SendSinkAnswers(Actions& actions) {
   if (writer_.cancelled()) SendWrites(actions);
-  if (writer_.ack_owed() && MaySendControl()) {
+  // [R7.4.5, R8.4.7] With an MSeqAck that is held back it would be none to the peer.
+  if (writer_.ack_owed() && !reader_.HoldsAcknowledgement() && MaySendControl()) {
     Stamp(NewSend(wire::SinkCancelAck{}, actions), SendKind::kControl, false);
     writer_.TakeSinkCancelAck();
   }

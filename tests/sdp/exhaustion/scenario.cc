@@ -306,6 +306,14 @@ void AddMixtures(std::vector<Scenario>& all) {
   Expect(it, 250000, 2123, MarksOf(Mark::kResumed));
   all.push_back(it);
 
+  it = MakeFull("BothCancelsInARead",
+                {{{Want(ModeWish::kPipelined), DirectReceive(4, 12), DirectSend(0, 20)}}},
+                {{{DirectSend(0, 12), DirectReceive(4, 44)},
+                  {Cancel(0), Cancel(4)},
+                  {DirectReceive(5, 30)}}});
+  Expect(it, 47000, 502, MarksOf(Mark::kAcknowledgementHeld, Mark::kSinkCancelAnswered));
+  all.push_back(it);
+
   it = MakeFull("UrgentAndSinkAvail",
                 {{{Want(ModeWish::kPipelined), DirectSend(0, 30), Urgent(Send(1, 12))}}},
                 {{{DirectReceive(4, 44), DirectReceive(5, 44)}, {Cancel(5)}, {AwaitUrgent(6)}}});
@@ -318,7 +326,7 @@ void AddMixtures(std::vector<Scenario>& all) {
                 {{{All(Receive(4, 168))}}});
   HaveSmallBuffers(it);
   it.config_a.peer_receive_buffer_bytes = 56;
-  Expect(it, 3400, 90, MarksOf(Mark::kResumed, Mark::kGrew));
+  Expect(it, 3400, 86, MarksOf(Mark::kResumed, Mark::kGrew));
   all.push_back(it);
 
   it = MakeFull("ModeChangeAndSuspend",
