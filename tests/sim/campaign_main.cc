@@ -25,9 +25,12 @@ uint64_t Number(const char* text) { return std::strtoull(text, nullptr, 0); }
 // Prints the conversations.
 class Printer : public esdp::fabric::sim::WireObserver {
  public:
-  void OnPrivateData(const esdp::fabric::sim::WireEnd& from, std::vector<std::byte>&) override {
-    std::printf("%u %s %s port %u\n", from.connection, from.connecting ? "->" : "<-",
-                from.connecting ? "Hello to" : "HelloAck of", from.listener);
+  void OnPrivateData(const esdp::fabric::sim::WireEnd& from,
+                     std::vector<std::byte>& data) override {
+    esdp::sdp::wire::Message message;
+    const bool is_good = !esdp::sdp::wire::Decode(data, message);
+    std::printf("%u %s port %u: %s\n", from.connection, from.connecting ? "->" : "<-",
+                from.listener, is_good ? esdp::sdp::wire::ToText(message).c_str() : "refused");
   }
   void OnTransmit(const esdp::fabric::sim::WireEnd& from,
                   esdp::fabric::sim::Frame& frame) override {

@@ -11,6 +11,7 @@ namespace esdp::simulation {
 void Party::OnEvent(const Event& event, Time now) {
   switch (event.type) {
     case EventType::kConnect:
+      if (event.ok() && dropped_) return End();
       if (event.ok()) return;  // whoever runs us calls Begin
       if (!dropped_ && !around_.plan.starves() && !around_.plan.disturbs()) {
         around_.findings.Add(Describe() + ": no connection: " + event.status().ToString());

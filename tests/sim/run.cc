@@ -183,7 +183,7 @@ void Runner::OnEvent(Station& station, Party* party, const Event& event) {
     return;
   }
   party->OnEvent(event, world_->Now());
-  if (event.type == EventType::kConnect && event.ok()) OnConnected(*party);
+  if (event.type == EventType::kConnect && event.ok() && !party->done()) OnConnected(*party);
 }
 
 void Runner::OnConnected(Party& party) {
