@@ -270,6 +270,7 @@ void CoreEnd::Lose(bool clean, bool fabric_error) {
   posted_.clear();
   timers_.clear();
   for (auto& [advert, exposure] : exposures_) exposure.live = false;
+  for (auto& [id, it] : operations_) it.gathers = it.reads = it.writes = 0;  // it touches nothing
   Feed(ConnectionLost{clean, fabric_error});
 }
 
