@@ -13,7 +13,7 @@
 namespace esdp::fabric::verbs {
 namespace {
 
-constexpr Duration kFlushWait = std::chrono::seconds(2);
+constexpr Duration kFlushWait = std::chrono::seconds(1);
 constexpr uint32_t kInlineWanted = 64;
 
 // siw says IBV_WC_LOC_QP_OP_ERR of work that the end of the TCP connection has stopped.
