@@ -49,6 +49,11 @@ def test_the_stubs_tell_of_what_is_there(name, members):
     assert {member for member in members if not member.startswith("__")} == there - inherited
 
 
+def test_every_class_has_its_stubs():
+    classes = {name for name, value in vars(esdp._core).items() if isinstance(value, type) and not name.startswith("_")}
+    assert classes == {name for name, _ in stubs()}
+
+
 def test_every_public_name_has_its_words():
     for name in esdp.__all__:
         value = getattr(esdp, name)
