@@ -46,7 +46,7 @@ class Runner {
         wires_(checker_, memory_, hostile_, forger_, sabotage.wire) {
     wires_.disturbed = [this](uint16_t port, FaultKind kind) {
       LinkOf(port).disturbed = true;
-      LinkOf(port).died = kind == FaultKind::kDeath;
+      LinkOf(port).died |= kind == FaultKind::kDeath;
     };
     world_->SetObserver(&wires_);
     for (size_t i = 0; i < plan.stations.size(); ++i) {

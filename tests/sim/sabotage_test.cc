@@ -40,6 +40,19 @@ class SabotageTest : public ::testing::Test {
     return {};
   }
 
+  // The marks of sixty quiet plans with something added, in which nothing may be found.
+  Marks PlayWithoutFinding(const std::function<void(Plan&)>& add) {
+    Marks marks;
+    for (uint64_t seed = 1; seed <= 60; ++seed) {
+      Plan plan = QuietPlan(seed);
+      add(plan);
+      const Outcome outcome = Play(plan, arenas_);
+      EXPECT_TRUE(outcome.findings.empty()) << plan.Describe() << outcome.findings.texts()[0];
+      marks.Merge(outcome.marks);
+    }
+    return marks;
+  }
+
   ArenaPool arenas_;
 };
 
@@ -151,15 +164,10 @@ TEST_F(SabotageTest, AMessageThatIsLostIsFound) {
 }
 
 TEST_F(SabotageTest, AForgedKeyReachesNoMemoryThatIsNotShown) {
-  Marks marks;
-  for (uint64_t seed = 1; seed <= 60; ++seed) {
-    Plan plan = QuietPlan(seed);
+  const Marks marks = PlayWithoutFinding([](Plan& plan) {
     plan.forged = 500'000;
     plan.socket.zcopy_send_min = plan.socket.zcopy_recv_min = 100;
-    const Outcome outcome = Play(plan, arenas_);
-    EXPECT_TRUE(outcome.findings.empty()) << plan.Describe() << outcome.findings.texts()[0];
-    marks.Merge(outcome.marks);
-  }
+  });
   EXPECT_GT(marks.Count("a key guessed"), 0u);
   EXPECT_GT(marks.Count("a key used again, or another's"), 0u);
   EXPECT_GT(marks.Count("a key used beyond its range"), 0u);
@@ -167,15 +175,10 @@ TEST_F(SabotageTest, AForgedKeyReachesNoMemoryThatIsNotShown) {
 }
 
 TEST_F(SabotageTest, WhoTalksWithADeadProcessHearsOfItAndNobodyElseDoes) {
-  Marks marks;
-  for (uint64_t seed = 1; seed <= 60; ++seed) {
-    Plan plan = QuietPlan(seed);
+  const Marks marks = PlayWithoutFinding([](Plan& plan) {
     plan.death_after = std::chrono::microseconds(200);
-    plan.death_is_told = seed % 2 == 0;
-    const Outcome outcome = Play(plan, arenas_);
-    EXPECT_TRUE(outcome.findings.empty()) << plan.Describe() << outcome.findings.texts()[0];
-    marks.Merge(outcome.marks);
-  }
+    plan.death_is_told = plan.seed % 2 == 0;
+  });
   EXPECT_GT(marks.Count("a peer that died: reset by the peer"), 0u);
   EXPECT_GT(marks.Count("a peer that died: peer silent"), 0u);
   EXPECT_GT(marks.Count("a connection that outlives another's death"), 0u);

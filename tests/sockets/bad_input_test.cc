@@ -1,6 +1,10 @@
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <limits>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -171,12 +175,33 @@ TEST_P(BadInputTest, AllocatedMemoryIsPageAlignedAndZero) {
                           [](std::byte byte) { return byte == std::byte{0}; }));
 }
 
-TEST_P(BadInputTest, AllocatedMemoryOfMegabytesLiesInHugePagesAndCanBeUsedToItsLastByte) {
+// The flags of the mapping around `address`, as the system shows them: "hg" of one that asks for
+// huge pages.
+std::string FlagsOfMappingAround(const std::byte* address) {
+  const auto wanted = reinterpret_cast<uintptr_t>(address);
+  std::ifstream mappings("/proc/self/smaps");
+  bool found = false;
+  for (std::string line; std::getline(mappings, line);) {
+    uintptr_t begin = 0;
+    uintptr_t end = 0;
+    char dash = 0;
+    if (std::istringstream(line) >> std::hex >> begin >> dash >> end && dash == '-') {
+      found = begin <= wanted && wanted < end;
+    }
+    if (found && line.starts_with("VmFlags:")) return line + " ";
+  }
+  return {};
+}
+
+TEST_P(BadInputTest, AllocatedMemoryOfMegabytesAsksForHugePagesAndCanBeUsedToItsLastByte) {
   constexpr size_t kHugePage = size_t{2} << 20;
   auto region = client_.context.Allocate(kHugePage + 1);
   ASSERT_TRUE(region.ok()) << region.status();
   const RegionInfo info = region->info();
   EXPECT_EQ(reinterpret_cast<uintptr_t>(info.base) % kHugePage, 0u);
+  if (std::filesystem::exists("/sys/kernel/mm/transparent_hugepage")) {
+    EXPECT_NE(FlagsOfMappingAround(info.base).find(" hg "), std::string::npos);
+  }
   EXPECT_TRUE(std::all_of(info.base, info.base + info.length,
                           [](std::byte byte) { return byte == std::byte{0}; }));
   std::fill_n(info.base, info.length, std::byte{1});
