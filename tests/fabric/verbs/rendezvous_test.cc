@@ -5,7 +5,16 @@
 namespace esdp::fabric::verbs {
 namespace {
 
-using RendezvousTest = FakeSystemTest;
+class RendezvousTest : public FakeSystemTest {
+ protected:
+  // Once, and the application hears nothing more.
+  void ExpectTakenAway() {
+    EXPECT_EQ(system_.Count("destroy_qp"), 1u);
+    EXPECT_EQ(system_.Count("destroy_id"), 1u);
+    RendezvousEvent none;
+    EXPECT_FALSE(fabric_->PollRendezvous(none));
+  }
+};
 ESDP_ON_BOTH_TRANSPORTS(RendezvousTest);
 
 TEST_P(RendezvousTest, WhatThePeerHasNotAnsweredIsTakenAwayWhereThatDoesNotBlock) {
@@ -19,10 +28,7 @@ TEST_P(RendezvousTest, WhatThePeerHasNotAnsweredIsTakenAwayWhereThatDoesNotBlock
   EXPECT_EQ(system_.Count("stop"), IsIwarp() ? 1u : 0u);
 
   Tell(RDMA_CM_EVENT_UNREACHABLE);
-  EXPECT_EQ(system_.Count("destroy_qp"), 1u);
-  EXPECT_EQ(system_.Count("destroy_id"), 1u);
-  RendezvousEvent none;
-  EXPECT_FALSE(fabric_->PollRendezvous(none));
+  ExpectTakenAway();
 }
 
 TEST_P(RendezvousTest, AQueuePairThatIsDestroyedWhileItConnectsIsTakenAwayWhereThatDoesNotBlock) {
@@ -31,10 +37,7 @@ TEST_P(RendezvousTest, AQueuePairThatIsDestroyedWhileItConnectsIsTakenAwayWhereT
   EXPECT_EQ(system_.Count("destroy_qp"), IsIwarp() ? 0u : 1u);
 
   Tell(RDMA_CM_EVENT_ESTABLISHED);
-  EXPECT_EQ(system_.Count("destroy_qp"), 1u);
-  EXPECT_EQ(system_.Count("destroy_id"), 1u);
-  RendezvousEvent none;
-  EXPECT_FALSE(fabric_->PollRendezvous(none));
+  ExpectTakenAway();
 }
 
 TEST_P(RendezvousTest, WhatIsKeptGoesWithTheFabric) {
