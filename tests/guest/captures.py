@@ -58,15 +58,15 @@ def number(text):
 
 def messages(path):
     rows = tshark(path, "infiniband_sdp && infiniband.bth.opcode in {0,4,23}",
-                  ["frame.number", "ip.src", "infiniband.bth.destqp", "infiniband.bth.opcode", "udp.payload"] +
-                  ["infiniband_sdp.bsdh." + field for field in FIELDS])
+                  ["frame.number", "ip.src", "infiniband.bth.destqp", "infiniband.bth.opcode", "infiniband.bth.psn",
+                   "udp.payload"] + ["infiniband_sdp.bsdh." + field for field in FIELDS])
     found = []
     for row in rows:
-        fields = dict(zip(FIELDS, (number(text) for text in row[5:])))
+        fields = dict(zip(FIELDS, (number(text) for text in row[6:])))
         if fields["mid"] == 0 and fields["len"] == 0:
             continue  # the zeros of a ready-to-use message of the connection manager
-        found.append({"frame": row[0], "to": (row[1], row[2]), "opcode": number(row[3]),
-                      "bytes": payload_of(number(row[3]), row[4]), **fields})
+        found.append({"frame": row[0], "to": (row[1], row[2]), "opcode": number(row[3]), "psn": number(row[4]),
+                      "bytes": payload_of(number(row[3]), row[5]), **fields})
     return found
 
 
@@ -99,6 +99,21 @@ def connections_of(path):
     return made
 
 
+def sent_before(one, state):
+    """Whether a packet is one of those that a queue pair sends once more, from any point back, where an acknowledgement is
+    late: its packet number says so, and it carries what it carried before."""
+    ahead = (one["psn"] - state.get("psn", one["psn"] - 1)) % 2**24
+    if 0 < ahead < 2**23:
+        state["psn"] = one["psn"]
+        state["carried"][one["psn"]] = one["bytes"]
+        return False
+    return state["carried"].get(one["psn"]) == one["bytes"]
+
+
+def direction(other):
+    return {"sent": None, "carried": {}, "other": other}
+
+
 def check_streams(found, made):
     """[4.1 to 4.5] Numbers without gaps; nothing acknowledged that was not sent; never more on the way than Bufs."""
     gaps, early, beyond = [], [], []
@@ -106,14 +121,13 @@ def check_streams(found, made):
     for one in found:
         while made and made[0][0] < int(one["frame"]):
             _, there, back = made.pop(0)
-            states[there], states[back] = {"sent": None, "other": back}, {"sent": None, "other": there}
+            states[there], states[back] = direction(back), direction(there)
         state = states.get((one["to"][0], number(one["to"][1])))
         if state is None:
             early.append(f"frame {one['frame']}: of no connection")
             continue
-        if one["bytes"] == state.get("bytes"):
-            continue  # sent once more: its acknowledgement was late
-        state["bytes"] = one["bytes"]
+        if sent_before(one, state):
+            continue
         other = states[state["other"]]
         if state["sent"] is not None and one["mseq"] != (state["sent"] + 1) % 2**32:
             gaps.append(f"frame {one['frame']}: {one['mseq']} behind {state['sent']}")

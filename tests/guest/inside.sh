@@ -134,7 +134,7 @@ step_perf() { # DEVICE
 step_meet() {
   local at="${address[siw]}" path
   ESDP_VERBS_MEETS_QPIP=1 cases siw contract_with_qpip 200 $shared/contract_verbs --gtest_filter="${2:-*}:-*Sentences*"
-  dumpcap -q -i lo -f "host $at and tcp" -w /tmp/iwarp.pcapng >"$shared/dumpcap_siw.log" 2>&1 &
+  dumpcap -q -B 64 -i lo -f "host $at and tcp" -w /tmp/iwarp.pcapng >"$shared/dumpcap_siw.log" 2>&1 &
   local capture=$!
   sleep 1
   for path in copy zcopy; do
@@ -150,7 +150,7 @@ step_meet() {
 
 step_capture() {
   add_the_far_end
-  dumpcap -q -i vrxe -f "udp port 4791" -w /tmp/roce.pcapng >"$shared/dumpcap_rxe.log" 2>&1 &
+  dumpcap -q -B 64 -i vrxe -f "udp port 4791" -w /tmp/roce.pcapng >"$shared/dumpcap_rxe.log" 2>&1 &
   local capture=$! path
   sleep 1
   for path in copy zcopy; do
