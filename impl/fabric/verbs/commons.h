@@ -31,12 +31,16 @@ struct Flush {
 
 // What the parts of one fabric share.
 struct Commons {
-  explicit Commons(std::unique_ptr<Device> opened)
-      : device(std::move(opened)), completion_queues(*device), regions(*device) {}
+  Commons(std::unique_ptr<Device> opened, const Clock* chosen)
+      : clock(chosen != nullptr ? chosen : &system_clock),
+        device(std::move(opened)),
+        completion_queues(*device),
+        regions(*device) {}
 
   const Calls& calls() const { return device->calls(); }
 
-  std::unique_ptr<Clock> clock = std::make_unique<SystemClock>();
+  SystemClock system_clock;
+  const Clock* clock;
   std::unique_ptr<Device> device;
   CompletionQueues completion_queues;
   RegionTable regions;

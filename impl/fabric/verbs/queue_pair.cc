@@ -29,7 +29,6 @@ WorkStatus StatusOf(ibv_wc_status status, bool iwarp) {
     case IBV_WC_WR_FLUSH_ERR:
       return WorkStatus::kFlushed;
     case IBV_WC_LOC_LEN_ERR:
-    case IBV_WC_LOC_QP_OP_ERR:
     case IBV_WC_LOC_PROT_ERR:
     case IBV_WC_LOC_ACCESS_ERR:
     case IBV_WC_MW_BIND_ERR:
@@ -46,7 +45,16 @@ WorkStatus StatusOf(ibv_wc_status status, bool iwarp) {
   }
 }
 
-// What a completion with an error says of the connection.
+// What a completion with an error says of the connection, for people. rdma_rxe says
+// IBV_WC_LOC_QP_OP_ERR where it has no route to the peer any more.
+std::string DetailOf(ibv_wc_status status) {
+  const std::string detail = ibv_wc_status_str(status);
+  return status == IBV_WC_LOC_QP_OP_ERR
+             ? detail + ": the device cannot send, as without a route to the peer"
+             : detail;
+}
+
+// What it says to the program.
 Cause CauseOf(const ibv_wc& completion, bool receive, bool iwarp) {
   if (IsStreamLost(completion.status, iwarp)) return Cause::kPeerReset;
   switch (completion.status) {
@@ -218,7 +226,7 @@ void QueuePair::OnCompletion(const ibv_wc& completion) {
   const bool receive = IsReceive(completion.wr_id);
   if (completion.status != IBV_WC_SUCCESS) {
     const Cause cause = CauseOf(completion, receive, commons_.device->is_iwarp());
-    if (cause != Cause::kNone) End(cause, ibv_wc_status_str(completion.status));
+    if (cause != Cause::kNone) End(cause, DetailOf(completion.status));
   }
   if (receive) {
     OnReceiveCompletion(completion);

@@ -34,6 +34,7 @@ class QueuePair {
 
   const QueuePairOptions& options() const { return options_; }
   uint32_t number() const { return verbs_ == nullptr ? 0 : verbs_->qp_num; }
+  uint8_t port() const { return connection_ == nullptr ? 0 : connection_->port_num; }
   bool IsUnused() const { return phase_ == Phase::kUnused; }
   bool IsReady() const { return phase_ == Phase::kReady; }
   // Its peer may still reach its windows.
@@ -70,6 +71,7 @@ class QueuePair {
   void OnDisconnected() { End(Cause::kPeerDisconnect, "the peer has disconnected"); }
   void OnDeviceLost() { End(Cause::kDevice, "the RDMA device was removed"); }
   void OnAsynchronous(ibv_event_type type);
+  void OnPortLost(Cause cause, const char* detail) { End(cause, detail); }
   // Its kEstablished has been polled: the receives held back are told.
   void OnAnnounced();
   // One of its completions has been polled.

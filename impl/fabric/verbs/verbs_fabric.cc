@@ -15,6 +15,7 @@
 #include "impl/base/handle_table.h"
 #include "impl/base/status.h"
 #include "impl/fabric/verbs/commons.h"
+#include "impl/fabric/verbs/link_watch.h"
 #include "impl/fabric/verbs/queue_pair.h"
 #include "impl/fabric/verbs/rendezvous.h"
 
@@ -23,6 +24,7 @@ namespace {
 
 constexpr size_t kCompletionsAtOnce = 32;
 constexpr uint32_t kIdlePollsForALook = 8;
+constexpr uint8_t kEveryPort = 0;  // ports count from 1
 
 // What makes the fabric's descriptor readable.
 enum Source : uint32_t { kSignal, kChannel, kManager, kDevice, kSources };
@@ -37,8 +39,8 @@ absl::Status AlreadyUsed() {
 
 class VerbsFabric final : public Fabric, private QueuePairs {
  public:
-  VerbsFabric(std::unique_ptr<Device> device, rdma_port_space port_space)
-      : commons_(std::move(device)), rendezvous_(commons_, *this, port_space) {}
+  VerbsFabric(std::unique_ptr<Device> device, rdma_port_space port_space, const Clock* clock)
+      : commons_(std::move(device), clock), rendezvous_(commons_, *this, port_space) {}
   ~VerbsFabric() override;
 
   absl::Status Open();
@@ -109,6 +111,8 @@ class VerbsFabric final : public Fabric, private QueuePairs {
   void Progress();
   bool PollDevice();
   void LookAtDevice();
+  void OnDeviceEvent(ibv_event_type type, uint8_t port);
+  void EndAll(uint8_t port, Cause cause, const char* detail);
   void Look();
   void RunDeadlines();
   void Signal();
@@ -117,6 +121,7 @@ class VerbsFabric final : public Fabric, private QueuePairs {
   HandleTable<std::unique_ptr<QueuePair>> queue_pairs_;
   absl::flat_hash_map<uint32_t, QueuePairId> by_number_;
   Rendezvous rendezvous_;
+  LinkWatch links_;
   int all_fd_ = -1;     // an epoll descriptor over the device's, the manager's and ours
   int signal_fd_ = -1;  // readable while something waits to be polled
   bool signalled_ = false;
@@ -280,8 +285,12 @@ void VerbsFabric::LookAtDevice() {
     const ibv_event_type type = event.event_type;
     const bool of_queue_pair = type >= IBV_EVENT_QP_FATAL && type <= IBV_EVENT_SQ_DRAINED;
     const uint32_t number = of_queue_pair ? event.element.qp->qp_num : 0;
+    const auto port = static_cast<uint8_t>(event.element.port_num);
     commons_.calls().ack_async_event(&event);
-    if (!of_queue_pair) continue;
+    if (!of_queue_pair) {
+      OnDeviceEvent(type, port);
+      continue;
+    }
     // What has completed says more than that the queue pair has failed.
     while (PollDevice()) {
     }
@@ -289,6 +298,21 @@ void VerbsFabric::LookAtDevice() {
     if (owner == by_number_.end()) continue;
     if (QueuePair* queue_pair = Find(owner->second)) queue_pair->OnAsynchronous(type);
   }
+}
+
+// Events of a port and of the device itself.
+void VerbsFabric::OnDeviceEvent(ibv_event_type type, uint8_t port) {
+  if (type == IBV_EVENT_PORT_ERR) links_.OnDown(port, Now());
+  if (type == IBV_EVENT_PORT_ACTIVE) links_.OnUp(port);
+  if (type == IBV_EVENT_DEVICE_FATAL) {
+    EndAll(kEveryPort, Cause::kDevice, ibv_event_type_str(type));
+  }
+}
+
+void VerbsFabric::EndAll(uint8_t port, Cause cause, const char* detail) {
+  queue_pairs_.ForEach([&](uint64_t, std::unique_ptr<QueuePair>& each) {
+    if (port == kEveryPort || each->port() == port) each->OnPortLost(cause, detail);
+  });
 }
 
 // The device's own word on a queue pair comes before the manager's, which only knows that it is
@@ -315,13 +339,16 @@ void VerbsFabric::Look() {
 
 Time VerbsFabric::NextDeadline() const {
   const Time flush = commons_.flushes.empty() ? kTimeInfinite : commons_.flushes.front().deadline;
-  return std::min(rendezvous_.next_deadline(), flush);
+  return std::min({rendezvous_.next_deadline(), flush, links_.next_deadline()});
 }
 
 void VerbsFabric::RunDeadlines() {
   if (NextDeadline() == kTimeInfinite) return;
   const Time now = Now();
   rendezvous_.OnDeadlines(now);
+  for (uint8_t port = links_.TakeLost(now); port != 0; port = links_.TakeLost(now)) {
+    EndAll(port, Cause::kPeerReset, "the link of the RDMA device's port has been down for 10 s");
+  }
   while (!commons_.flushes.empty() && commons_.flushes.front().deadline <= now) {
     QueuePair* const queue_pair = Find(commons_.flushes.TakeFront().queue_pair);
     if (queue_pair != nullptr && queue_pair->flush_deadline() <= now) queue_pair->OnFlushDeadline();
@@ -349,7 +376,7 @@ absl::StatusOr<std::unique_ptr<Fabric>> MakeVerbsFabric(const VerbsOptions& opti
     return absl::InvalidArgumentError("iWARP has no port space of InfiniBand");
   }
   auto fabric = std::make_unique<VerbsFabric>(
-      std::move(device), options.infiniband_port_space ? RDMA_PS_IB : RDMA_PS_TCP);
+      std::move(device), options.infiniband_port_space ? RDMA_PS_IB : RDMA_PS_TCP, options.clock);
   ESDP_RETURN_IF_ERROR(fabric->Open());
   return std::unique_ptr<Fabric>(std::move(fabric));
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "impl/base/clock.h"
 #include "impl/fabric/port.h"
 #include "impl/fabric/verbs/calls.h"
 
@@ -16,6 +17,7 @@ struct VerbsOptions {
   // profile C, which stock tshark takes for SDP. Not on iWARP.
   bool infiniband_port_space = false;
   const Calls* calls = nullptr;  // null: the libraries
+  const Clock* clock = nullptr;  // outlives the fabric; null: the system's
 };
 
 // Opens an RDMA device through librdmacm. NotFound when there is none, or none of that name.

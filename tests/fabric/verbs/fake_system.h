@@ -17,6 +17,7 @@
 
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
+#include "impl/base/clock.h"
 #include "impl/fabric/port.h"
 #include "impl/fabric/verbs/calls.h"
 #include "impl/fabric/verbs/verbs_fabric.h"
@@ -124,6 +125,7 @@ inline void AddManager(Calls& calls) {
   calls.create_id = [](rdma_event_channel*, rdma_cm_id** id, void*, rdma_port_space) {
     *id = fake->ids.emplace_back(std::make_unique<rdma_cm_id>()).get();
     (*id)->verbs = &fake->context;
+    (*id)->port_num = 1;
     return 0;
   };
   calls.destroy_id = [](rdma_cm_id*) { return Note("destroy_id"); };
@@ -139,6 +141,18 @@ inline void AddManager(Calls& calls) {
   calls.connect = [](rdma_cm_id*, rdma_conn_param*) { return Note("connect"); };
   calls.disconnect = [](rdma_cm_id*) { return Note("disconnect"); };
 }
+
+// The system's clock, and what the test lets pass.
+class FakeClock final : public Clock {
+ public:
+  Time Now() const override { return system_.Now() + passed_; }
+  absl::Time WallNow() const override { return system_.WallNow(); }
+  void Pass(Duration time) { passed_ += time; }
+
+ private:
+  SystemClock system_;
+  Duration passed_{};
+};
 
 // A verbs fabric on such a device, of InfiniBand or of iWARP.
 class FakeSystemTest : public ::testing::TestWithParam<ibv_transport_type> {
@@ -162,6 +176,7 @@ class FakeSystemTest : public ::testing::TestWithParam<ibv_transport_type> {
     AddManager(calls_);
     VerbsOptions options;
     options.calls = &calls_;
+    options.clock = &clock_;
     fabric_ = *MakeVerbsFabric(options);
   }
   ~FakeSystemTest() override {
@@ -217,6 +232,7 @@ class FakeSystemTest : public ::testing::TestWithParam<ibv_transport_type> {
 
   FakeSystem system_;
   Calls calls_{};
+  FakeClock clock_;
   std::unique_ptr<Fabric> fabric_;
 };
 

@@ -1,3 +1,7 @@
+#include <array>
+#include <chrono>
+#include <string>
+
 #include "gtest/gtest.h"
 #include "impl/fabric/port.h"
 #include "tests/fabric/verbs/fake_system.h"
@@ -22,6 +26,16 @@ class QueuePairTest : public FakeSystemTest {
     ibv_async_event event{};
     event.event_type = type;
     event.element.qp = system_.queue_pairs.back().get();
+    Raise(event);
+  }
+  void RaiseOfPort(ibv_event_type type, int port) {
+    ibv_async_event event{};
+    event.event_type = type;
+    event.element.port_num = port;
+    Raise(event);
+    for (int i = 0; i < 20; ++i) (void)Poll();
+  }
+  void Raise(const ibv_async_event& event) {
     system_.device_events.push_back(event);
     const uint64_t one = 1;
     ASSERT_EQ(write(system_.context.async_fd, &one, sizeof one), ssize_t{sizeof one});
@@ -32,6 +46,11 @@ class QueuePairTest : public FakeSystemTest {
     completion.status = status;
     completion.qp_num = system_.queue_pairs.back()->qp_num;
     system_.completions.push_back(completion);
+  }
+
+  bool HasEnded() {
+    for (int i = 0; i < 20; ++i) (void)Poll();
+    return system_.Count("disconnect") != 0;
   }
 
   QueuePairId id_ = QueuePairId::kNone;
@@ -57,6 +76,49 @@ TEST_P(QueuePairTest, WhatACompletionTellsOfTheEndComesBeforeTheDevicesWord) {
   const RendezvousEvent ended = Next();
   EXPECT_EQ(ended.type, RendezvousType::kDisconnected);
   EXPECT_EQ(ended.cause, Cause::kPeerReset) << ToString(ended.cause);
+}
+
+TEST_P(QueuePairTest, ALinkThatStaysDownEndsConnectionsThatHaveNothingToSend) {
+  Connect();
+  Complete(IBV_WC_SUCCESS);
+  EXPECT_EQ(Poll(), 1u);
+  RaiseOfPort(IBV_EVENT_PORT_ERR, 1);
+  EXPECT_LE(fabric_->NextDeadline(), fabric_->Now() + std::chrono::seconds(10));
+  clock_.Pass(std::chrono::seconds(9));
+  EXPECT_FALSE(HasEnded());
+  clock_.Pass(std::chrono::seconds(1));
+  const RendezvousEvent ended = Next();
+  EXPECT_EQ(ended.type, RendezvousType::kDisconnected);
+  EXPECT_EQ(ended.cause, Cause::kPeerReset) << ToString(ended.cause);
+  EXPECT_NE(ended.detail.find("link"), std::string::npos) << ended.detail;
+}
+
+TEST_P(QueuePairTest, ALinkThatComesBackOrIsAnotherPortsEndsNothing) {
+  Connect();
+  RaiseOfPort(IBV_EVENT_PORT_ERR, 1);
+  clock_.Pass(std::chrono::seconds(9));
+  RaiseOfPort(IBV_EVENT_PORT_ACTIVE, 1);
+  RaiseOfPort(IBV_EVENT_PORT_ERR, 2);
+  clock_.Pass(std::chrono::seconds(30));
+  EXPECT_FALSE(HasEnded());
+}
+
+TEST_P(QueuePairTest, ADeviceThatFailsEndsItsConnections) {
+  Connect();
+  RaiseOfPort(IBV_EVENT_DEVICE_FATAL, 0);
+  Complete(IBV_WC_WR_FLUSH_ERR);
+  EXPECT_EQ(Next().cause, Cause::kDevice);
+}
+
+TEST_P(QueuePairTest, ADeviceThatCannotSendIsNotSaidToProtectMemory) {
+  Connect();
+  Complete(IBV_WC_LOC_QP_OP_ERR);
+  std::array<Completion, 1> failed;
+  ASSERT_EQ(fabric_->Poll(absl::MakeSpan(failed)), 1u);
+  EXPECT_EQ(failed[0].status, IsIwarp() ? WorkStatus::kFlushed : WorkStatus::kTransport);
+  const RendezvousEvent ended = Next();
+  EXPECT_EQ(ended.cause, IsIwarp() ? Cause::kPeerReset : Cause::kDevice);
+  EXPECT_NE(ended.detail.find("route"), std::string::npos) << ended.detail;
 }
 
 TEST_P(QueuePairTest, SmallWorkGoesInTheListUnlessItInvalidatesOnIwarp) {
