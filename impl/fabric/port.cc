@@ -53,5 +53,6 @@ bool Fabric::Advance(Time) { return false; }
 // NOLINTNEXTLINE(performance-unnecessary-value-param): an implementation keeps it.
 void Fabric::SetDoorbell(std::function<void()>) {}
 void Fabric::WakeAt(Time) {}
+bool Fabric::ExpectWaits(bool) { return false; }
 
 }  // namespace esdp::fabric

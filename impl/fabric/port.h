@@ -101,6 +101,10 @@ class Fabric {
   // find something that the outside world caused. What our own calls completed at once is not
   // signalled: poll after posting. -1: none.
   virtual int fd() const { return -1; }
+  // Whether anybody may wait on fd() from now on; so it is at first. Until then it may stay silent,
+  // which spares who polls without a rest what it costs to be told. True: it has been silent, so
+  // Poll once more before waiting.
+  virtual bool ExpectWaits(bool expected);
   // When Poll must be called again although fd() stays silent (connect deadlines, keep-alive);
   // kTimeInfinite for never.
   virtual Time NextDeadline() const { return kTimeInfinite; }

@@ -111,6 +111,13 @@ int ProgressLoop::RunRounds(int most) {
   return most;
 }
 
+// Whether the fabric has to tell of what comes. True: it did not, so that it is to be polled first.
+bool ProgressLoop::Expect(bool waits) {
+  if (waits == waits_expected_) return false;
+  waits_expected_ = waits;
+  return engine_.fabric().ExpectWaits(waits);
+}
+
 bool ProgressLoop::SomebodyPolls() const {
   if (!threaded_) return !fd_in_use_.load();
   return lead_.taken() ? waiters_.load() == 0 : thread_awake_;
@@ -166,7 +173,7 @@ void ProgressLoop::EndLead() {
   lead_.GiveBack();
   if (lead_.standing_by()) return;
   turn_.Take();
-  if (!thread_awake_ && poll_due_.load()) waits_.Wake();
+  if (!thread_awake_ && (MovesBeforeWait() || poll_due_.load())) waits_.Wake();
   Leave(false);
 }
 
@@ -177,6 +184,7 @@ bool ProgressLoop::Poll() {
   waits_.DrainWake();
   poll_wanted_.store(false);
   poll_due_.store(false);
+  (void)Expect(fd_in_use_.load() || waiters_.load() > 0);
   bool drained = false;
   if (!submissions_.empty()) {
     engine_.Begin();
@@ -196,8 +204,14 @@ bool ProgressLoop::Wait(Time deadline, int also) {
   waiters_.fetch_add(1);
   WaitSet::Result result = WaitSet::Result::kReady;
   if (!poll_due_.load()) {
-    const Time next = WithTurn([&] { return leader_wakes_at_ = engine_.NextDeadline(); }, false);
-    if (!poll_due_.load()) {
+    bool moved = false;
+    const Time next = WithTurn(
+        [&] {
+          moved = MovesBeforeWait();
+          return leader_wakes_at_ = engine_.NextDeadline();
+        },
+        false);
+    if (!moved && !poll_due_.load()) {
       result = waits_.Wait(Until(std::min(deadline, next), engine_.fabric().Now()), also);
     }
   }
@@ -234,11 +248,12 @@ void ProgressLoop::Run() {
     waits_.DrainWake();
     poll_wanted_.store(false);
     poll_due_.store(false);
+    (void)Expect(spin_ == Duration{0});
     engine_.Begin();
     const bool moved = RunRounds(kRoundsOfThread) > 0;
     const Time now = engine_.fabric().Now();
     if (moved) idle_since = now;
-    const bool tired = !moved && now - idle_since >= spin_;
+    const bool tired = !moved && now - idle_since >= spin_ && !MovesBeforeWait();
     if (tired) {
       thread_awake_ = false;
       wakes_at_ = engine_.NextDeadline();

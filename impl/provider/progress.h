@@ -58,7 +58,10 @@ class ProgressLoop {
   bool Wait(Time deadline, int also);
   void Wake() { waits_.Wake(); }
   // Waits for the fabric, with the turn: for the end of the shard only.
-  void Look(Duration most) { (void)waits_.Wait(most); }
+  void Look(Duration most) {
+    (void)Expect(true);
+    (void)waits_.Wait(most);
+  }
   int fd();
   // The virtual world has something for this shard; never waits.
   void Doorbell();
@@ -70,6 +73,8 @@ class ProgressLoop {
   int RunRounds(int most);
   void Settle(bool worked);
   void MindDeadlines();
+  bool Expect(bool waits);
+  bool MovesBeforeWait() { return Expect(true) && RunRounds(1) > 0; }
   bool SomebodyPolls() const;
   bool MissesDeadline(Time next) const;
 
@@ -95,6 +100,7 @@ class ProgressLoop {
   std::atomic<bool> stopping_{false};
 
   // Under the turn.
+  bool waits_expected_ = true;     // somebody may wait for the fabric
   bool thread_awake_ = false;      // or standing by: it looks again soon
   Time wakes_at_ = kTimeInfinite;  // when the thread or the armed timer looks again by itself
   Time leader_wakes_at_ = kTimeInfinite;

@@ -67,6 +67,27 @@ TEST_P(ProgressContract, TheDescriptorTellsOfArrivals) {
   ExpectSuccess(*two_, two, 1);
 }
 
+TEST_P(ProgressContract, ADescriptorThatNobodyWaitedForTellsAgain) {
+  if ((*one_)->fd() < 0) GTEST_SKIP() << "this fabric has no descriptor";
+  const Link link = Connect();
+  Memory source(*one_, 8);
+  Memory target(*two_, 8);
+  ASSERT_POSTED(two_->Receive(link.two, 1, {target.All()}));
+  ASSERT_POSTED(two_->Receive(link.two, 2, {target.All()}));
+  (void)(*two_)->ExpectWaits(false);
+  ASSERT_POSTED(one_->Send(link.one, 1, {source.All()}));
+  ExpectSuccess(*one_, link.one, 1);
+  ExpectSuccess(*two_, link.two, 1);
+
+  if ((*two_)->ExpectWaits(true)) two_->Collect();
+  ASSERT_POSTED(one_->Send(link.one, 2, {source.All()}));
+  ExpectSuccess(*one_, link.one, 2);
+  if (two_->completions.empty()) {
+    EXPECT_TRUE(BecomesReadable(*two_, *one_));
+  }
+  ExpectSuccess(*two_, link.two, 2);
+}
+
 TEST_P(ProgressContract, TheDescriptorIsQuietAtRest) {
   if ((*one_)->fd() < 0) GTEST_SKIP() << "this fabric has no descriptor";
   Settle();

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace esdp::provider {
 
@@ -37,8 +38,14 @@ absl::Status FakeFabric::Refusal(const std::string& call) const {
 }
 
 void FakeFabric::Signal() {
+  if (!waits_expected_) return;
   const uint64_t one = 1;
   (void)!write(event_fd_, &one, sizeof(one));
+}
+
+bool FakeFabric::ExpectWaits(bool expected) {
+  const Lock lock(mutex_);
+  return !std::exchange(waits_expected_, expected) && expected;
 }
 
 void FakeFabric::Quiet() {
@@ -112,6 +119,7 @@ ESDP_FAKE_GETTER(size_t, queue_pairs, queue_pairs_.size())
 ESDP_FAKE_GETTER(std::vector<std::byte>, private_data, private_data_)
 ESDP_FAKE_GETTER(int, rejects, rejects_)
 ESDP_FAKE_GETTER(int, polls, polls_)
+ESDP_FAKE_GETTER(bool, waits_expected, waits_expected_)
 ESDP_FAKE_GETTER(int, disconnects, disconnects_)
 ESDP_FAKE_GETTER(Time, last_connect_deadline, connect_deadline_)
 ESDP_FAKE_GETTER(Time, Now, now_)

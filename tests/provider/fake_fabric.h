@@ -62,6 +62,7 @@ class FakeFabric final : public fabric::Fabric {
   std::vector<std::byte> private_data() const;  // of the last Connect or Accept
   int rejects() const;
   int polls() const;
+  bool waits_expected() const;
   int disconnects() const;
   Time last_connect_deadline() const;
 
@@ -97,6 +98,7 @@ class FakeFabric final : public fabric::Fabric {
   size_t Poll(absl::Span<fabric::Completion> completions) override;
   bool PollRendezvous(fabric::RendezvousEvent& event) override;
   int fd() const override { return event_fd_; }
+  bool ExpectWaits(bool expected) override;
 
  private:
   struct Receive {
@@ -129,6 +131,7 @@ class FakeFabric final : public fabric::Fabric {
   Time connect_deadline_{};
   int rejects_ = 0;
   int polls_ = 0;
+  bool waits_expected_ = true;
   int disconnects_ = 0;
 };
 

@@ -236,5 +236,29 @@ TEST_F(ScriptedTest, WorkThatWasPostedAndNotPolledForIsFoundAtOnce) {
   EXPECT_GT(fabric_->polls(), polls);
 }
 
+TEST_F(ScriptedTest, TheFabricNeedsToTellOfArrivalsOnlyWhereSomebodyWaits) {
+  Establish();
+  Poll();
+  EXPECT_FALSE(fabric_->waits_expected());
+  const int polls = fabric_->polls();
+  (void)side_.shard->WaitForWork(fabric_->Now());
+  EXPECT_TRUE(fabric_->waits_expected());
+  EXPECT_GT(fabric_->polls(), polls) << "what came before was not told";
+  Poll();
+  EXPECT_FALSE(fabric_->waits_expected()) << "nobody waits any more";
+  side_.shard->fd();
+  Poll();
+  EXPECT_TRUE(fabric_->waits_expected()) << "of the descriptor one does not know";
+}
+
+// What came while nobody waited is not told: the wait finds it.
+TEST_F(ScriptedTest, AWaitBeginsWithALook) {
+  Establish();
+  while (side_.shard->Poll()) {
+  }
+  fabric_->Complete({.queue_pair = fabric::QueuePairId{999}});
+  EXPECT_TRUE(side_.shard->WaitForWork(kTimeInfinite));
+}
+
 }  // namespace
 }  // namespace esdp::provider

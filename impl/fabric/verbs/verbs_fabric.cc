@@ -23,8 +23,10 @@ namespace esdp::fabric::verbs {
 namespace {
 
 constexpr size_t kCompletionsAtOnce = 32;
+// Who spins asks often, and each look is a system call.
 constexpr uint32_t kIdlePollsForALook = 8;
 constexpr uint8_t kEveryPort = 0;  // ports count from 1
+constexpr uint32_t kIdlePollsWithoutWaits = 64;
 
 // What makes the fabric's descriptor readable.
 enum Source : uint32_t { kSignal, kChannel, kManager, kDevice, kSources };
@@ -96,6 +98,7 @@ class VerbsFabric final : public Fabric, private QueuePairs {
   size_t Poll(absl::Span<Completion> completions) override;
   bool PollRendezvous(RendezvousEvent& event) override;
   int fd() const override { return all_fd_; }
+  bool ExpectWaits(bool expected) override;
   Time NextDeadline() const override;
 
  private:
@@ -125,6 +128,7 @@ class VerbsFabric final : public Fabric, private QueuePairs {
   int all_fd_ = -1;     // an epoll descriptor over the device's, the manager's and ours
   int signal_fd_ = -1;  // readable while something waits to be polled
   bool signalled_ = false;
+  bool waits_expected_ = true;
   uint32_t idle_polls_ = 0;
 };
 
@@ -267,15 +271,22 @@ void VerbsFabric::Progress() {
   if (commons_.outbox.HasCompletions()) {
     idle_polls_ = 0;
   } else {
-    // Who spins asks often, and each look is a system call.
-    if (idle_polls_++ % kIdlePollsForALook == 0) Look();
+    const uint32_t polls = waits_expected_ ? kIdlePollsForALook : kIdlePollsWithoutWaits;
+    if (idle_polls_++ % polls == 0) Look();
     // What came between the last poll and the wish to be told of arrivals tells nobody.
-    if (!commons_.completion_queues.armed()) {
+    if (waits_expected_ && !commons_.completion_queues.armed()) {
       commons_.completion_queues.Arm();
       (void)PollDevice();
     }
   }
   RunDeadlines();
+}
+
+bool VerbsFabric::ExpectWaits(bool expected) {
+  const bool was_silent = expected && !waits_expected_;
+  waits_expected_ = expected;
+  if (was_silent) idle_polls_ = 0;  // so that the next poll looks
+  return was_silent;
 }
 
 // What the device tells besides completions.

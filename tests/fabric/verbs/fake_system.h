@@ -88,7 +88,7 @@ inline void AddDevice(Calls& calls) {
   };
   calls.destroy_cq = [](ibv_cq*) { return Note("destroy_cq"); };
   calls.get_cq_event = [](ibv_comp_channel*, ibv_cq**) { return -1; };
-  calls.request_notify = [](ibv_cq*) { return 0; };
+  calls.request_notify = [](ibv_cq*) { return Note("arm"); };
   calls.poll_cq = [](ibv_cq*, int, ibv_wc* completions) {
     if (fake->completions.empty()) return 0;
     *completions = fake->completions.front();

@@ -136,5 +136,21 @@ TEST_P(QueuePairTest, SmallWorkGoesInTheListUnlessItInvalidatesOnIwarp) {
   EXPECT_EQ(system_.sent.back().wr.rdma.rkey, 7u);
 }
 
+TEST_P(QueuePairTest, ArrivalsAreToldOnlyWhereSomebodyMayWait) {
+  Connect();
+  Complete(IBV_WC_SUCCESS);
+  EXPECT_FALSE(fabric_->ExpectWaits(false));
+  system_.asked.clear();
+  EXPECT_EQ(Poll(), 1u);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(Poll(), 0u);
+  EXPECT_EQ(system_.Count("arm"), 0u);
+
+  EXPECT_TRUE(fabric_->ExpectWaits(true));
+  EXPECT_EQ(Poll(), 0u);
+  EXPECT_EQ(Poll(), 0u);
+  EXPECT_EQ(system_.Count("arm"), 1u);
+  EXPECT_FALSE(fabric_->ExpectWaits(true)) << "it has not been silent";
+}
+
 }  // namespace
 }  // namespace esdp::fabric::verbs
