@@ -67,7 +67,7 @@ class Client {
     const auto port = static_cast<uint16_t>(offer.Number("port"));
     const esdp::Address address = channel_.socket().peer().WithPort(port);
     for (uint64_t i = 0; i < task_.connections; ++i) {
-      auto socket = side.station().Connect(address);
+      auto socket = side.station().Connect(address, SocketOptionsFor(task_));
       if (!socket.ok()) return socket.status();
       if (absl::Status status = side.Add(*std::move(socket)); !status.ok()) return status;
     }

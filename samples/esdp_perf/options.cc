@@ -40,6 +40,10 @@ What to measure (the client says, the server follows)
   --bytes BYTES        how much for each connection and direction, in place of --seconds
   --progress WHO       thread (default), or manual: the calling thread spins
   --spin MICROSECONDS  how long a progress thread polls before it sleeps: 0
+  --buffers N          of a connection, to receive messages in: 16
+  --buffer-bytes BYTES payload of each: 16K
+  --region-key         show the peer whole regions for as long as they live, not the range of each
+                       operation for its time: what programs written to verbs do
   --verify             fill each byte from a pattern and check it at the far end
   --seed N             of the pattern
   --congestion NAME    TCP's congestion control on both sides; the system's unless told
@@ -80,6 +84,8 @@ class Parser {
     Number("--threshold", Into(task_.threshold));
     Number("--bytes", Into(task_.bytes));
     Number("--spin", Into(task_.spin));
+    Number("--buffers", Into(task_.buffers));
+    Number("--buffer-bytes", Into(task_.buffer_bytes));
     Number("--seed", Into(task_.seed));
     Text("--listen", Into(options_.address));
     Text("--connect", Into(options_.address));
@@ -96,9 +102,10 @@ class Parser {
       task_.seconds = std::strtod(value.c_str(), &end);
       return *end == '\0' ? absl::OkStatus() : Refuse("--seconds: '" + value + "' is no number");
     });
-    flags_ = {{"--server", &options_.server}, {"--help", &options_.help},
-              {"--json", &options_.json},     {"--quiet", &options_.quiet},
-              {"--verify", &task_.verify},    {"--checksum", &task_.checksum}};
+    flags_ = {{"--server", &options_.server},     {"--help", &options_.help},
+              {"--json", &options_.json},         {"--quiet", &options_.quiet},
+              {"--verify", &task_.verify},        {"--checksum", &task_.checksum},
+              {"--region-key", &task_.region_key}};
   }
 
   absl::Status Take(const std::vector<std::string>& arguments) {

@@ -20,7 +20,7 @@ double SecondsFrom(Clock::time_point start) {
 
 absl::Status PingPong::Add(esdp::Socket socket) {
   socket_ = std::move(socket);
-  auto pieces = AllocatePieces(station_.context(), task_.size, 3);
+  auto pieces = AllocatePieces(station_.context(), task_, task_.size, 3);
   if (!pieces.ok()) return pieces.status();
   pieces_ = *std::move(pieces);
   return Post(false, 1);

@@ -24,7 +24,8 @@ absl::StatusOr<std::optional<MappedFile>> OpenFile(const Options& options, Task&
 }
 
 absl::Status AcceptConnections(const Task& task, Channel& channel, Side& side) {
-  auto listener = side.station().Listen(channel.socket().local().WithPort(0));
+  auto listener =
+      side.station().Listen(channel.socket().local().WithPort(0), SocketOptionsFor(task));
   if (!listener.ok()) return listener.status();
   Fields offer;
   offer.Set("port", uint64_t{listener->local().port()});

@@ -23,6 +23,13 @@ esdp::QueueOptions QueueFor(const Task& task) {
 
 }  // namespace
 
+esdp::SocketOptions SocketOptionsFor(const Task& task) {
+  esdp::SocketOptions options;
+  options.receive_buffers = static_cast<uint16_t>(task.buffers);
+  options.receive_buffer_bytes = static_cast<uint32_t>(task.buffer_bytes);
+  return options;
+}
+
 absl::StatusOr<std::unique_ptr<Side>> Side::Open(const Task& task, bool client,
                                                  std::optional<MappedFile> file) {
   std::unique_ptr<Side> side(new Side(task, client, std::move(file)));

@@ -14,6 +14,9 @@
 
 namespace esdp_perf {
 
+// Of the task's connections.
+esdp::SocketOptions SocketOptionsFor(const Task& task);
+
 // What client and server have in common in a run: a Context for its data, the task's connections
 // and whoever moves their bytes.
 class Side {

@@ -21,8 +21,9 @@ absl::StatusOr<esdp::Event> Station::Await() {
   return event;
 }
 
-absl::StatusOr<esdp::Socket> Station::Listen(const esdp::Address& address) {
-  auto listener = context_.CreateSocket(address.family());
+absl::StatusOr<esdp::Socket> Station::Listen(const esdp::Address& address,
+                                             const esdp::SocketOptions& options) {
+  auto listener = context_.CreateSocket(address.family(), esdp::SocketType::kStream, options);
   if (!listener.ok()) return listener.status();
   if (absl::Status status = listener->Bind(address); !status.ok()) return status;
   if (absl::Status status = listener->Listen(64); !status.ok()) return status;
@@ -37,8 +38,9 @@ absl::StatusOr<esdp::Socket> Station::Accept(esdp::Socket& listener, absl::Durat
   return context_.TakeAccepted(event->accepted);
 }
 
-absl::StatusOr<esdp::Socket> Station::Connect(const esdp::Address& address) {
-  auto socket = context_.CreateSocket(address.family());
+absl::StatusOr<esdp::Socket> Station::Connect(const esdp::Address& address,
+                                              const esdp::SocketOptions& options) {
+  auto socket = context_.CreateSocket(address.family(), esdp::SocketType::kStream, options);
   if (!socket.ok()) return socket.status();
   auto posted = socket->Connect(address, {queue_});
   if (!posted.ok()) return posted.status();

@@ -27,10 +27,12 @@ class Station {
   // The next event. One that tells of an error is answered as that error.
   absl::StatusOr<esdp::Event> Await();
 
-  absl::StatusOr<esdp::Socket> Listen(const esdp::Address& address);
+  absl::StatusOr<esdp::Socket> Listen(const esdp::Address& address,
+                                      const esdp::SocketOptions& options = {});
   absl::StatusOr<esdp::Socket> Accept(esdp::Socket& listener,
                                       absl::Duration patience = absl::InfiniteDuration());
-  absl::StatusOr<esdp::Socket> Connect(const esdp::Address& address);
+  absl::StatusOr<esdp::Socket> Connect(const esdp::Address& address,
+                                       const esdp::SocketOptions& options = {});
 
  private:
   Station(esdp::Context context, esdp::EventQueue queue)

@@ -35,6 +35,9 @@ Fields ToFields(const Task& task) {
   fields.Set("threshold", task.threshold);
   fields.Set("manual", uint64_t{task.manual});
   fields.Set("spin", task.spin);
+  fields.Set("region_key", uint64_t{task.region_key});
+  fields.Set("buffers", task.buffers);
+  fields.Set("buffer_bytes", task.buffer_bytes);
   fields.Set("congestion", task.congestion);
   fields.Set("checksum", uint64_t{task.checksum});
   fields.Set("verify", uint64_t{task.verify});
@@ -60,6 +63,9 @@ absl::StatusOr<Task> TaskFromFields(const Fields& fields) {
   task.threshold = fields.Number("threshold");
   task.manual = fields.Number("manual") != 0;
   task.spin = fields.Number("spin");
+  task.region_key = fields.Number("region_key") != 0;
+  task.buffers = fields.Number("buffers");
+  task.buffer_bytes = fields.Number("buffer_bytes");
   task.congestion = fields.Text("congestion");
   task.checksum = fields.Number("checksum") != 0;
   task.verify = fields.Number("verify") != 0;
@@ -84,6 +90,10 @@ absl::Status Check(const Task& task) {
   }
   if (task.bytes == 0 && !(task.seconds > 0 && task.seconds <= 86400)) {
     return Refuse("--seconds: more than 0, up to a day");
+  }
+  if (task.buffers < 3 || task.buffers > 1024) return Refuse("--buffers: from 3 to 1024");
+  if (task.buffer_bytes < 1024 || task.buffer_bytes > (1 << 20)) {
+    return Refuse("--buffer-bytes: from 1K to 1M");
   }
   if (task.spin > 1000000) return Refuse("--spin: up to 1000000 microseconds");
   const bool latency = task.mode == Task::Mode::kLatency;

@@ -25,12 +25,15 @@ struct Task {
   uint64_t connections = 1;
   uint64_t bytes = 0;  // for each connection and direction. 0: as long as `seconds`
   double seconds = 5;
-  uint64_t threshold = 64 * 1024;  // operations of this size and more go zero-copy; kNever: none
-  bool manual = false;             // progress in the calling thread, which spins
-  uint64_t spin = 0;               // microseconds that a progress thread polls before it sleeps
-  std::string congestion;          // of TCP, by name; empty: the system's
-  bool checksum = false;           // ask the fabric for an end-to-end checksum
-  bool verify = false;             // fill and check each byte
+  uint64_t threshold = 64 * 1024;     // operations of this size and more go zero-copy; kNever: none
+  bool manual = false;                // progress in the calling thread, which spins
+  uint64_t spin = 0;                  // microseconds that a progress thread polls before it sleeps
+  std::string congestion;             // of TCP, by name; empty: the system's
+  bool region_key = false;            // show the peer whole regions, for good, and no single ranges
+  uint64_t buffers = 16;              // of a connection, to receive messages in
+  uint64_t buffer_bytes = 16 * 1024;  // payload of each
+  bool checksum = false;              // ask the fabric for an end-to-end checksum
+  bool verify = false;                // fill and check each byte
   uint64_t seed = 1;
   std::string file;  // kFile: the file's name in the server's folder
   std::string fabric = "qpip";

@@ -9,8 +9,11 @@
 
 namespace esdp_perf {
 
-absl::StatusOr<Pieces> AllocatePieces(esdp::Context& context, uint64_t piece, uint64_t count) {
-  auto region = context.Allocate(piece * count);
+absl::StatusOr<Pieces> AllocatePieces(esdp::Context& context, const Task& task, uint64_t piece,
+                                      uint64_t count) {
+  esdp::AllocateOptions options;
+  if (task.region_key) options.registration.exposure = esdp::Exposure::kRegionKey;
+  auto region = context.Allocate(piece * count, options);
   if (!region.ok()) return region.status();
   const std::span<std::byte> memory(region->info().base, piece * count);
   std::memset(memory.data(), 1, memory.size());
@@ -19,7 +22,7 @@ absl::StatusOr<Pieces> AllocatePieces(esdp::Context& context, uint64_t piece, ui
 
 absl::StatusOr<Pieces> Worker::MakePieces(uint64_t piece, uint64_t count) {
   if (task_.mode != Task::Mode::kFile) {
-    return AllocatePieces(station_.context(), piece, count);
+    return AllocatePieces(station_.context(), task_, piece, count);
   }
   const auto memory = absl::MakeSpan(file_.data(), file_.size());
   auto region =

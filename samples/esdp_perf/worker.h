@@ -19,7 +19,8 @@
 namespace esdp_perf {
 
 // Zeroed memory, every page of it there, that belongs to its region.
-absl::StatusOr<Pieces> AllocatePieces(esdp::Context& context, uint64_t piece, uint64_t count);
+absl::StatusOr<Pieces> AllocatePieces(esdp::Context& context, const Task& task, uint64_t piece,
+                                      uint64_t count);
 
 // Moves the bytes of one side of a run: bandwidth, rate or a file.
 //

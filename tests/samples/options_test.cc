@@ -75,7 +75,10 @@ TEST(OptionsTest, AComplaintNamesTheOption) {
 }
 
 TEST(TaskTest, ReachesTheServerAsItWas) {
-  Task task = Parse({"--port", "1", "--mode", "rate", "--verify", "--seed", "9"})->tasks[0];
+  Task task = Parse({"--port", "1", "--mode", "rate", "--verify", "--seed", "9", "--buffers", "64",
+                     "--buffer-bytes", "68K", "--region-key"})
+                  ->tasks[0];
+  EXPECT_EQ(task.buffer_bytes, 68u << 10);
   task.seconds = 0.1;
   task.congestion = "cubic";
   const auto fields = Fields::Decode(ToFields(task).Encode());
@@ -95,6 +98,8 @@ TEST(TaskTest, ValuesThatNoRunCanHaveAreRefused) {
   EXPECT_TRUE(refused("size", "99999999999"));
   EXPECT_TRUE(refused("depth", "4097"));
   EXPECT_TRUE(refused("connections", "1025"));
+  EXPECT_TRUE(refused("buffers", "2"));
+  EXPECT_TRUE(refused("buffer_bytes", "1048577"));
   EXPECT_TRUE(refused("seconds", "nan"));
   EXPECT_TRUE(refused("seconds", "inf"));
   EXPECT_TRUE(refused("mode", "file"));
