@@ -1,6 +1,14 @@
 #include "impl/provider/lead.h"
 
+#include <algorithm>
+
 namespace esdp::provider {
+
+bool Grace::Renew(bool changed, bool taken) {
+  if (changed && taken) steady_ = std::min(2 * steady_, kLong);
+  length_ = taken ? steady_ : kShort;
+  return changed || taken;
+}
 
 bool Lead::TryTake() {
   bool free = false;
@@ -23,22 +31,21 @@ void Lead::GiveBack() {
 void Lead::StandBy() {
   std::unique_lock lock(mutex_);
   standing_by_.store(true);
+  Grace grace;
   int quiet_graces = 0;
   while (!stopped_) {
     const uint32_t before = changes_.load();
-    notice_.wait_for(lock, kGrace, [this] { return stopped_; });
-    if (changes_.load() != before) {
-      quiet_graces = 0;
-    } else if (!taken_.load()) {
-      break;
-    } else if (++quiet_graces == kQuietGraces) {
-      quiet_graces = 0;
-      wants_notice_.store(true);
-      if (taken_.load()) {
-        notice_.wait(lock, [this] { return stopped_ || !wants_notice_.load(); });
-      }
-      wants_notice_.store(false);
+    notice_.wait_for(lock, grace.length(), [this] { return stopped_; });
+    const bool changed = changes_.load() != before;
+    if (!grace.Renew(changed, taken_.load())) break;
+    quiet_graces = changed ? 0 : quiet_graces + 1;
+    if (quiet_graces < kQuietGraces) continue;
+    quiet_graces = 0;
+    wants_notice_.store(true);
+    if (taken_.load()) {
+      notice_.wait(lock, [this] { return stopped_ || !wants_notice_.load(); });
     }
+    wants_notice_.store(false);
   }
   standing_by_.store(false);
 }

@@ -40,6 +40,43 @@ void SpinFor(Steady::duration time) {
   while (Steady::now() < end) std::this_thread::yield();
 }
 
+TEST(GraceTest, WhoLeadsAgainAndAgainIsLookedAtLessOften) {
+  Grace grace;
+  EXPECT_EQ(grace.length(), Grace::kShort);
+  auto before = grace.length();
+  while (before < Grace::kLong) {
+    ASSERT_TRUE(grace.Renew(true, true));
+    ASSERT_GT(grace.length(), before);
+    before = grace.length();
+  }
+  EXPECT_TRUE(grace.Renew(true, true));
+  EXPECT_EQ(grace.length(), Grace::kLong);
+}
+
+TEST(GraceTest, OneThatHasLeftIsLookedAtSoonOnceMore) {
+  Grace grace;
+  while (grace.length() < Grace::kLong) ASSERT_TRUE(grace.Renew(true, true));
+  EXPECT_TRUE(grace.Renew(true, false));
+  EXPECT_EQ(grace.length(), Grace::kShort);
+  EXPECT_FALSE(grace.Renew(false, false));
+}
+
+TEST(GraceTest, OneThatIsBackIsLeftAloneAsBefore) {
+  Grace grace;
+  while (grace.length() < Grace::kLong) ASSERT_TRUE(grace.Renew(true, true));
+  ASSERT_TRUE(grace.Renew(true, false));
+  EXPECT_TRUE(grace.Renew(true, true));
+  EXPECT_EQ(grace.length(), Grace::kLong);
+}
+
+TEST(GraceTest, ALeadThatNeverChangesHandsIsLookedAtAsOften) {
+  Grace grace;
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_TRUE(grace.Renew(false, true));
+    EXPECT_EQ(grace.length(), Grace::kShort);
+  }
+}
+
 TEST(LeadTest, OneThreadHasIt) {
   Lead lead;
   EXPECT_TRUE(lead.TryTake());
@@ -52,7 +89,7 @@ TEST(LeadTest, TheThreadStandsByUntilItIsGivenBack) {
   Lead lead;
   ASSERT_TRUE(lead.TryTake());
   Stander stander(lead);
-  SpinFor(4 * Lead::kGrace);
+  SpinFor(4 * Grace::kShort);
   EXPECT_TRUE(lead.standing_by());
   EXPECT_FALSE(stander.back());
   lead.GiveBack();
@@ -64,7 +101,7 @@ TEST(LeadTest, TheThreadComesBackAfterALongQuietLead) {
   Lead lead;
   ASSERT_TRUE(lead.TryTake());
   Stander stander(lead);
-  SpinFor(64 * Lead::kGrace);
+  SpinFor(64 * Grace::kShort);
   EXPECT_FALSE(stander.back());
   lead.GiveBack();
   stander.Join();
