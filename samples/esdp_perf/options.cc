@@ -34,6 +34,8 @@ What to measure (the client says, the server follows)
   --receive-size BYTES of one receive; 0: as --size, filled whole. rate: 64K
   --depth N            operations in flight: 8; latency: 1; rate: 512
   --connections N      1
+  --sources N          pieces of memory that sends take in turn: as many as --depth; 1: the same
+                       one again and again, which stays in the processor's cache
   --path PATH          copy, zcopy, or threshold (default); several, with commas: one run each
   --threshold BYTES    zero-copy from this size on, with --path threshold: 64K
   --seconds S          how long: 5
@@ -81,6 +83,7 @@ class Parser {
     Number("--receive-size", Into(receive_size_));
     Number("--depth", Into(depth_));
     Number("--connections", Into(task_.connections));
+    Number("--sources", Into(task_.sources));
     Number("--threshold", Into(task_.threshold));
     Number("--bytes", Into(task_.bytes));
     Number("--spin", Into(task_.spin));

@@ -30,6 +30,7 @@ Fields ToFields(const Task& task) {
   fields.Set("receive_size", task.receive_size);
   fields.Set("depth", task.depth);
   fields.Set("connections", task.connections);
+  fields.Set("sources", task.sources);
   fields.Set("bytes", task.bytes);
   fields.Set("seconds", task.seconds);
   fields.Set("threshold", task.threshold);
@@ -58,6 +59,7 @@ absl::StatusOr<Task> TaskFromFields(const Fields& fields) {
   task.receive_size = fields.Number("receive_size");
   task.depth = fields.Number("depth");
   task.connections = fields.Number("connections");
+  task.sources = fields.Number("sources");
   task.bytes = fields.Number("bytes");
   task.seconds = fields.Real("seconds");
   task.threshold = fields.Number("threshold");
@@ -94,6 +96,10 @@ absl::Status Check(const Task& task) {
   if (task.buffers < 3 || task.buffers > 1024) return Refuse("--buffers: from 3 to 1024");
   if (task.buffer_bytes < 1024 || task.buffer_bytes > (1 << 20)) {
     return Refuse("--buffer-bytes: from 1K to 1M");
+  }
+  if (task.sources > task.depth) return Refuse("--sources: up to --depth");
+  if (task.verify && task.sources != 0 && task.sources < task.depth) {
+    return Refuse("--sources: as many as --depth where content is verified");
   }
   if (task.spin > 1000000) return Refuse("--spin: up to 1000000 microseconds");
   const bool latency = task.mode == Task::Mode::kLatency;

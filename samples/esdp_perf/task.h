@@ -23,7 +23,8 @@ struct Task {
   uint64_t receive_size = 0;  // bytes of one receive. 0: the same, and each is filled whole
   uint64_t depth = 8;         // operations in flight for each connection and direction
   uint64_t connections = 1;
-  uint64_t bytes = 0;  // for each connection and direction. 0: as long as `seconds`
+  uint64_t sources = 0;  // pieces of memory that sends take in turn. 0: as many as `depth`
+  uint64_t bytes = 0;    // for each connection and direction. 0: as long as `seconds`
   double seconds = 5;
   uint64_t threshold = 64 * 1024;     // operations of this size and more go zero-copy; kNever: none
   bool manual = false;                // progress in the calling thread, which spins

@@ -34,7 +34,7 @@ absl::StatusOr<Pieces> Worker::MakePieces(uint64_t piece, uint64_t count) {
 absl::Status Worker::Add(esdp::Socket socket) {
   Pieces sends, receives;
   if (sends_) {
-    auto made = MakePieces(task_.size, task_.depth);
+    auto made = MakePieces(task_.size, task_.sources != 0 ? task_.sources : task_.depth);
     if (!made.ok()) return made.status();
     sends = *std::move(made);
   }

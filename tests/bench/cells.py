@@ -46,20 +46,25 @@ class Bench:
     def _iperf3(self, size):
         return programs.iperf3(self.options.seconds, size, self.congestion, self.cpus)
 
-    def _beside_iperf3(self, what, size, path):
+    def _beside_iperf3(self, what, size, path, goal):
         """A row for each kind of progress."""
         rows = []
         for progress in ("thread", "manual"):
             title = "%s, depth 8, %s / iperf3 %s" % (what, progress, size)
             ours = lambda: self._stream("--size", size, "--depth", 8, "--path", path, "--progress", progress)
-            rows.append(self._pairs(title, ours, lambda: self._iperf3(size), ">=", 0.6, "B/s"))
+            rows.append(self._pairs(title, ours, lambda: self._iperf3(size), ">=", goal, "B/s"))
         return rows
 
     def _zcopy(self):
-        return self._beside_iperf3("ZCopy 1 MiB", "1M", "zcopy")
+        rows = self._beside_iperf3("ZCopy 1 MiB", "1M", "zcopy", 0.9)
+        # iperf3 sends one and the same megabyte, which stays in the cache: what is left when ours does too?
+        same = lambda: self._stream("--size", "1M", "--sources", 1, "--path", "zcopy", "--progress", "manual")
+        title = "ZCopy of the same 1 MiB, depth 8, manual / iperf3 1M"
+        rows.append(self._pairs(title, same, lambda: self._iperf3("1M"), ">=", 0.9, "B/s"))
+        return rows
 
     def _bcopy(self):
-        return self._beside_iperf3("BCopy 64 KiB", "64K", "copy")
+        return self._beside_iperf3("BCopy 64 KiB", "64K", "copy", 0.6)
 
     def _latency(self):
         def ours():

@@ -75,10 +75,11 @@ TEST(OptionsTest, AComplaintNamesTheOption) {
 }
 
 TEST(TaskTest, ReachesTheServerAsItWas) {
-  Task task = Parse({"--port", "1", "--mode", "rate", "--verify", "--seed", "9", "--buffers", "64",
-                     "--buffer-bytes", "68K", "--region-key"})
+  Task task = Parse({"--port", "1", "--mode", "rate", "--seed", "9", "--buffers", "64", "--sources",
+                     "3", "--buffer-bytes", "68K", "--region-key"})
                   ->tasks[0];
   EXPECT_EQ(task.buffer_bytes, 68u << 10);
+  EXPECT_EQ(task.sources, 3U);
   task.seconds = 0.1;
   task.congestion = "cubic";
   const auto fields = Fields::Decode(ToFields(task).Encode());
@@ -100,11 +101,24 @@ TEST(TaskTest, ValuesThatNoRunCanHaveAreRefused) {
   EXPECT_TRUE(refused("connections", "1025"));
   EXPECT_TRUE(refused("buffers", "2"));
   EXPECT_TRUE(refused("buffer_bytes", "1048577"));
+  EXPECT_FALSE(refused("sources", "8"));
+  EXPECT_TRUE(refused("sources", "9"));
   EXPECT_TRUE(refused("seconds", "nan"));
   EXPECT_TRUE(refused("seconds", "inf"));
   EXPECT_TRUE(refused("mode", "file"));
   EXPECT_TRUE(refused("mode", "anything"));
   EXPECT_TRUE(refused("send", "0"));
+}
+
+// The next send would change what an earlier one still has to carry.
+TEST(TaskTest, FewerBuffersThanSendsInFlightAreNotVerified) {
+  Task task;
+  task.sources = task.depth - 1;
+  EXPECT_TRUE(Check(task).ok());
+  task.verify = true;
+  EXPECT_FALSE(Check(task).ok());
+  task.sources = task.depth;
+  EXPECT_TRUE(Check(task).ok());
 }
 
 TEST(TaskTest, AFileOutsideTheFolderIsRefused) {
