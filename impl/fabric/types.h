@@ -67,7 +67,9 @@ struct Limits {
   bool windows = false;            // Bind and PostInvalidate work
   bool remote_invalidate = false;  // Send with Invalidate is sent and delivered
   bool initiator_speaks_first =
-      false;                  // the accepting side must not send before a message has arrived
+      false;  // the accepting side must not send before a message has arrived
+  // A send reaches the peer only behind the answers to all reads posted before it.
+  bool sends_wait_for_reads = false;
   bool virtual_time = false;  // Advance moves time; nothing happens by itself
   // The peer of an end that was not orderly learns why. If not, it may be told kPeerDisconnect in
   // place of kPeerReset, kLocalAccess or kProtocol.

@@ -9,7 +9,9 @@ namespace esdp::provider {
 namespace {
 
 constexpr uint32_t kSendWork = 64;
-constexpr uint32_t kInvalidateWork = 16;    // beside what the core counts
+constexpr uint32_t kInvalidateWork = 16;  // beside what the core counts
+// What keeps a link of 100 Gb/s busy for 20 microseconds.
+constexpr uint64_t kReadAheadBytes = 256 * 1024;
 constexpr uint16_t kReceiveBuffersMin = 3;  // sdp wire protocol, section 4.5
 
 static_assert(static_cast<int>(sdp::ModeWish::kPipelined) ==
@@ -69,6 +71,7 @@ Plan MakePlan(const ConnectionOptions& options, const fabric::Limits& limits, bo
   core.as_deployed = options.as_deployed;
   core.mode_send = static_cast<sdp::ModeWish>(options.send_mode);
   core.mode_receive = static_cast<sdp::ModeWish>(options.receive_mode);
+  if (limits.sends_wait_for_reads) core.read_ahead_bytes = kReadAheadBytes;
   core.can_expose = limits.reads_in_flight_max > 0;
   core.remote_invalidate = remote_invalidate;
   PlanBuffers(options, limits, core);

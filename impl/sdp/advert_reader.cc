@@ -82,11 +82,13 @@ Read AdvertReader::StartRead(const OperationRange& target, uint64_t operation_nu
   read.source = {advert.remote.key, advert.remote.address + advert.started};
   advert.started += target.length;
   reads_.PushBack({operation_number, target.length});
+  bytes_in_flight_ += target.length;
   return read;
 }
 
 AdvertReader::FinishedRead AdvertReader::OnReadFinished() {
   const FinishedRead read = reads_.TakeFront();
+  bytes_in_flight_ -= read.length;
   // Reads finish in order, and none spans two adverts.
   for (Advert& advert : adverts_) {
     if (advert.obtained == advert.started) continue;

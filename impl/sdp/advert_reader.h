@@ -63,6 +63,7 @@ class AdvertReader {
   // The oldest read is done. The caller knows that there is one.
   FinishedRead OnReadFinished();
   size_t reads_in_flight() const { return reads_.size(); }
+  bool IsAhead(uint64_t bytes) const { return bytes_in_flight_ >= bytes && reads_.size() >= 2; }
 
   // Asks the peer to send what is left of the advert being read instead. Not while fresh.
   void Refuse() { refused_ = true; }
@@ -115,6 +116,7 @@ class AdvertReader {
   uint32_t remainder_ = 0;
   Inline inline_payload_;
   GrowingRing<FinishedRead> reads_;  // in flight
+  uint64_t bytes_in_flight_ = 0;     // their sum
 };
 
 }  // namespace esdp::sdp

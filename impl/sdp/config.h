@@ -17,8 +17,11 @@ struct Config {
 
   // The fabric (its port's Limits). Reads in flight are negotiated and come with Established.
   uint32_t read_bytes_max = 1u << 30;  // longest RDMA read or write of one work request
-  uint32_t gather_max = 5;             // payload entries of one Send, beside its header
-  uint32_t send_work_max = 64;         // Sends, reads and writes posted and not finished
+  // Once so many bytes are being read, in two reads or more, no further read starts: where the
+  // answer to one waits for all reads posted before it, the peer is to hear of each in time.
+  uint64_t read_ahead_bytes = ~uint64_t{0};
+  uint32_t gather_max = 5;      // payload entries of one Send, beside its header
+  uint32_t send_work_max = 64;  // Sends, reads and writes posted and not finished
   bool initiator_speaks_first = false;
   bool can_expose = true;          // Expose may be answered by Exposed at all
   bool remote_invalidate = false;  // our Cap bit 0x1: any key of ours may be invalidated by a Send

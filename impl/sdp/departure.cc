@@ -51,6 +51,7 @@ bool Connection::ReadAdvert(Actions& actions) {
       return true;
     }
     if (reader_.reads_in_flight() >= reads_out_max_ || !HasSlot(kWorkSlotsForControl)) return false;
+    if (reader_.IsAhead(config_.read_ahead_bytes)) return false;
     const uint32_t read_max = std::min(room.range.length, config_.read_bytes_max);
     if (reader_.fresh() && !SettleInlineBytes(read_max, actions)) return true;
     const OperationRange target{room.range.operation, std::min(read_max, reader_.left()),

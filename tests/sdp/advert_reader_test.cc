@@ -130,6 +130,23 @@ TEST_F(AdvertReaderTest, ReadsAreSplitAndNoMoreAreInFlightThanNegotiated) {
   EXPECT_EQ(solo.Sent<wire::RdmaRdCompl>().size(), 1u);
 }
 
+TEST_F(AdvertReaderTest, ReadsRunAheadByTwoOrByTheBytesThatAreAllowed) {
+  for (const uint64_t ahead : {uint64_t{1}, uint64_t{2500}, uint64_t{3001}, ~uint64_t{0}}) {
+    Config config = SmallConfig(true);
+    config.read_bytes_max = 1000;
+    config.read_ahead_bytes = ahead;
+    Solo solo(config);
+    solo.Establish();
+    AskReceive traits;
+    traits.placeable = true;
+    solo.Receive(20000, traits);
+    solo.Arrive(wire::SrcAvail{kLength, 0x77, 0x4000}, 1);
+    EXPECT_EQ(solo.Last<Read>().size(), ahead == 1 ? 2u : ahead == 2500 ? 3u : 4u) << ahead;
+    solo.Step(ReadFinished{});
+    EXPECT_EQ(solo.Last<Read>().size(), 1u) << "for each that is done";
+  }
+}
+
 TEST_F(AdvertReaderTest, SeveralReceivesAreFilledFromOneAdvertWithReadsInFlightTogether) {
   solo_.Establish();
   const OperationId first = ReceiveWith(5000);

@@ -46,6 +46,7 @@ Config DrawConfig(Random& random, bool connecting) {
   config.receive_buffer_bytes = sizes[random.Below(6)];
   Random aside = random;  // what else is drawn stays as it was
   if (aside.Chance(1, 4)) config.receive_buffer_bytes_max = sizes[aside.Below(6)];
+  if (aside.Chance(1, 4)) config.read_ahead_bytes = aside.Below(5000);
   if (aside.Chance(1, 4)) config.peer_receive_buffer_bytes = sizes[aside.Below(6)];
   config.send_buffers = static_cast<uint16_t>(random.Between(1, 8));
   config.send_work_max = static_cast<uint32_t>(random.Between(6, 40));

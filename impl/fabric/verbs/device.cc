@@ -88,6 +88,7 @@ Limits LimitsOf(const ibv_device_attr& attributes, uint64_t message_bytes_max, b
   limits.remote_invalidate =
       limits.windows && (attributes.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS) != 0;
   limits.initiator_speaks_first = iwarp;
+  limits.sends_wait_for_reads = !iwarp;
   return limits;
 }
 

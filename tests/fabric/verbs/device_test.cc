@@ -134,6 +134,7 @@ TEST_F(DeviceTest, LimitsAreThoseOfTheDevice) {
   EXPECT_TRUE(limits.windows);
   EXPECT_TRUE(limits.remote_invalidate);
   EXPECT_FALSE(limits.initiator_speaks_first);
+  EXPECT_TRUE(limits.sends_wait_for_reads);
   EXPECT_FALSE(limits.tells_why);
   EXPECT_EQ(limits.private_data_max, 56u);
   EXPECT_EQ(limits.answer_data_max, 196u);
@@ -146,6 +147,7 @@ TEST_F(DeviceTest, AnIwarpDeviceReadsIntoOneEntryAndItsInitiatorSpeaksFirst) {
   const Limits limits = (*Open())->limits();
   EXPECT_EQ(limits.read_scatter_gather_max, 1u);
   EXPECT_TRUE(limits.initiator_speaks_first);
+  EXPECT_FALSE(limits.sends_wait_for_reads);
   EXPECT_FALSE(limits.tells_why);
   EXPECT_EQ(limits.private_data_max, 251u);
 }
