@@ -39,9 +39,11 @@ enum class DeliveryMode : uint8_t {
 };
 
 struct ContextOptions {
-  // "auto": the best that is there; Socket::transport() tells which. A named fabric is used or Open
-  // fails: "qpip"; "verbs", the first RDMA device with an active port, or "verbs:rxe0", the one of
-  // that name; "sim", or "sim:42" with its seed, which implies kManual.
+  // "auto": each socket takes an RDMA device where it leads to the peer, else qpip;
+  // Socket::transport() tells which. It is the first device with an active port, "auto:rxe0" the
+  // one of that name. A named fabric is used or Open fails: "qpip"; "verbs", the first RDMA device
+  // with an active port, or "verbs:rxe0", the one of that name; "sim", or "sim:42" with its seed,
+  // which implies kManual.
   std::string fabric = "auto";
   Progress progress = Progress::kThread;
   // Pins the progress thread; then nobody takes its place.

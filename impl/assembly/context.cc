@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "impl/assembly/fabric_name.h"
 #include "impl/base/status.h"
@@ -37,21 +38,67 @@ absl::StatusOr<std::shared_ptr<World>> WorldFor(const ContextOptions& options, u
   return std::static_pointer_cast<World>(other->companion());
 }
 
-absl::StatusOr<std::unique_ptr<fabric::Fabric>> MakeFabric(const ContextOptions& options,
-                                                           const assembly::FabricName& name,
-                                                           const std::shared_ptr<World>& world) {
-  if (world != nullptr) return fabric::sim::MakeSimFabric(world);
-  if (name.transport == Transport::kVerbs) {
-    auto fabric = fabric::verbs::MakeVerbsFabric(
-        {.device = name.device, .infiniband_port_space = name.infiniband_port_space});
-    if (fabric.ok()) return fabric;
-    return MakeError(ErrorKind::kFabric,
-                     "verbs: " + std::string(FromAbsl(fabric.status().message())));
-  }
+absl::StatusOr<std::unique_ptr<fabric::Fabric>> MakeVerbs(const assembly::FabricName& name) {
+  auto fabric = fabric::verbs::MakeVerbsFabric(
+      {.device = name.device, .infiniband_port_space = name.infiniband_port_space});
+  if (fabric.ok()) return fabric;
+  return MakeError(ErrorKind::kFabric,
+                   "verbs: " + std::string(FromAbsl(fabric.status().message())));
+}
+
+absl::StatusOr<std::unique_ptr<fabric::Fabric>> MakeQpip(const ContextOptions& options) {
   fabric::qpip::QpipOptions qpip;
   qpip.congestion_control = options.congestion_control;
   qpip.checksum = options.checksum;
   return fabric::qpip::MakeQpipFabric(qpip);
+}
+
+// In the order in which they are tried.
+struct Fabrics {
+  std::vector<Transport> transports;
+  std::vector<std::unique_ptr<fabric::Fabric>> opened;
+
+  absl::Status Add(Transport transport, absl::StatusOr<std::unique_ptr<fabric::Fabric>> fabric) {
+    if (!fabric.ok()) return fabric.status();
+    transports.push_back(transport);
+    opened.push_back(*std::move(fabric));
+    return absl::OkStatus();
+  }
+};
+
+// A device that is not named may be missing. That there is none is nothing to talk about; that
+// there is one that cannot be used is.
+absl::Status TryVerbs(const ContextOptions& options, const assembly::FabricName& name,
+                      Fabrics& fabrics) {
+  auto verbs = fabric::verbs::MakeVerbsFabric({.device = name.device});
+  const absl::Status status = verbs.status();
+  if (status.ok()) return fabrics.Add(Transport::kVerbs, std::move(verbs));
+  const std::string why = "verbs: " + std::string(FromAbsl(status.message()));
+  if (!name.device.empty()) return MakeError(ErrorKind::kFabric, why);
+  if (!absl::IsNotFound(status) && options.log) options.log(why);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Fabrics> OpenFabrics(const ContextOptions& options, const assembly::FabricName& name,
+                                    const std::shared_ptr<World>& world) {
+  Fabrics fabrics;
+  absl::Status status;
+  switch (name.transport) {
+    case Transport::kSim:
+      status = fabrics.Add(name.transport, fabric::sim::MakeSimFabric(world));
+      break;
+    case Transport::kVerbs:
+      status = fabrics.Add(name.transport, MakeVerbs(name));
+      break;
+    case Transport::kQpip:
+      status = fabrics.Add(name.transport, MakeQpip(options));
+      break;
+    default:
+      status = TryVerbs(options, name, fabrics);
+      if (status.ok()) status = fabrics.Add(Transport::kQpip, MakeQpip(options));
+  }
+  if (!status.ok()) return status;
+  return fabrics;
 }
 
 constexpr int kCpuMost = 1023;  // of the system's sets of processors
@@ -88,14 +135,14 @@ absl::StatusOr<Context> Context::Open(const ContextOptions& options) {
     if (!found.ok()) return found.status();
     world = *std::move(found);
   }
+  auto fabrics = OpenFabrics(options, *name, world);
+  if (!fabrics.ok()) return sockets::Adopt(fabrics.status());
   const auto make_shard = [&](provider::Observer& observer,
                               const provider::ShardOptions& shard_options)
       -> absl::StatusOr<std::unique_ptr<provider::Shard>> {
-    auto fabric = MakeFabric(options, *name, world);
-    if (!fabric.ok()) return fabric.status();
-    return provider::Shard::Create(*std::move(fabric), observer, shard_options);
+    return provider::Shard::Create(std::move(fabrics->opened), observer, shard_options);
   };
-  auto state = ContextState::Open(options, name->transport, make_shard);
+  auto state = ContextState::Open(options, fabrics->transports, make_shard);
   if (!state.ok()) return state.status();
   (*state)->set_companion(world);
   return ContextAccess::Make(*std::move(state));

@@ -1,5 +1,6 @@
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <string>
 
 #include "esdp/context.h"
@@ -26,6 +27,26 @@ FabricReport DiagnoseVerbs() {
                     "registered for each operation"};
 }
 
+void Choose(const ContextOptions& options, DiagnosticsReport& report) {
+  const auto name = assembly::ParseFabricName(options.fabric);
+  if (!name.ok()) {
+    report.reason = std::string(FromAbsl(name.status().message()));
+    return;
+  }
+  if (name->transport != Transport::kNone) {
+    report.chosen = ToString(name->transport);
+    report.reason = "the options name it: nothing else is tried";
+    return;
+  }
+  const bool device =
+      std::any_of(report.fabrics.begin(), report.fabrics.end(),
+                  [](const auto& each) { return each.name == "verbs" && each.available; });
+  report.chosen = device ? "verbs" : "qpip";
+  report.reason = device ? "each socket takes the device where it leads to the peer, else qpip; "
+                           "Socket::transport() tells which"
+                         : "there is no device, and queue pairs over TCP reach every address";
+}
+
 }  // namespace
 
 DiagnosticsReport Context::Diagnose(const ContextOptions& options) {
@@ -36,14 +57,7 @@ DiagnosticsReport Context::Diagnose(const ContextOptions& options) {
       DiagnoseVerbs(),
       {"local", false, "not in this build: use qpip"},
   };
-  const auto name = assembly::ParseFabricName(options.fabric);
-  if (!name.ok()) {
-    report.reason = std::string(FromAbsl(name.status().message()));
-  } else {
-    report.chosen = ToString(name->transport);
-    report.reason = options.fabric == "auto" ? assembly::ChooseFabric().reason
-                                             : "the options name it: nothing else is tried";
-  }
+  Choose(options, report);
   rlimit limit{};
   if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0) {
     report.memlock_soft = ToBytes(limit.rlim_cur);

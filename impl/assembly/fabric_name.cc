@@ -8,7 +8,7 @@ namespace esdp::assembly {
 namespace {
 
 constexpr char kKnown[] =
-    "\"auto\", \"qpip\", \"verbs\", \"verbs:DEVICE\", \"sim\" and \"sim:SEED\"";
+    "\"auto\", \"auto:DEVICE\", \"qpip\", \"verbs\", \"verbs:DEVICE\", \"sim\" and \"sim:SEED\"";
 
 absl::StatusOr<FabricName> ParseSim(const std::string& text) {
   FabricName name{Transport::kSim};
@@ -23,14 +23,11 @@ absl::StatusOr<FabricName> ParseSim(const std::string& text) {
 
 }  // namespace
 
-Choice ChooseFabric() {
-  return {Transport::kQpip,
-          "qpip: queue pairs over TCP reach every address and need no device; a device is used "
-          "when it is named, as \"verbs\""};
-}
-
 absl::StatusOr<FabricName> ParseFabricName(const std::string& text) {
-  if (text == "auto") return FabricName{ChooseFabric().transport};
+  if (text == "auto") return FabricName{};
+  if (text.starts_with("auto:") && text.size() > 5) {
+    return FabricName{.transport = Transport::kNone, .device = text.substr(5)};
+  }
   if (text == "qpip") return FabricName{Transport::kQpip};
   if (text == "sim" || text.starts_with("sim:")) return ParseSim(text);
   if (text == "verbs") return FabricName{Transport::kVerbs};

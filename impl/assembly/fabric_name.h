@@ -12,6 +12,8 @@ namespace esdp::assembly {
 
 // What ContextOptions::fabric names: one fabric, for "sim:42" its seed, for "verbs:rxe0" its
 // device; "verbs:rxe0:ib" meets peers in the port space of InfiniBand (connection profile C).
+// "auto" names none: each socket takes the first that leads to its peer, a device or qpip;
+// "auto:rxe0" names the device.
 struct FabricName {
   Transport transport = Transport::kNone;
   uint64_t seed = 1;
@@ -19,16 +21,9 @@ struct FabricName {
   bool infiniband_port_space = false;
 };
 
-// "auto" becomes what is chosen. InvalidArgument lists the known names; Unimplemented names a
+// InvalidArgument lists the known names; Unimplemented names a
 // fabric that this build has not.
 absl::StatusOr<FabricName> ParseFabricName(const std::string& text);
-
-// Which fabric "auto" takes here, and why.
-struct Choice {
-  Transport transport = Transport::kQpip;
-  std::string reason;
-};
-Choice ChooseFabric();
 
 }  // namespace esdp::assembly
 

@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_PROVIDER_CONNECTIONS_H_
 #define ESDP_IMPL_PROVIDER_CONNECTIONS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -36,7 +37,19 @@ class Connections {
     const uint64_t handle = by_id_.Insert(std::move(endpoint));
     if (handle == kNoHandle) return nullptr;
     added->id = ConnectionId{handle};
-    by_queue_pair_[static_cast<uint64_t>(added->queue_pair)] = added;
+    NamesAt(added->place)[static_cast<uint64_t>(added->queue_pair)] = added;
+    return added;
+  }
+
+  // Puts another endpoint in the place of this one, which lives on until Bury. The name stays.
+  Endpoint* Replace(Endpoint& endpoint, std::unique_ptr<Endpoint> next) {
+    Endpoint* added = next.get();
+    added->id = endpoint.id;
+    if (last_ == &endpoint) last_ = nullptr;
+    NamesAt(endpoint.place).erase(static_cast<uint64_t>(endpoint.queue_pair));
+    NamesAt(added->place)[static_cast<uint64_t>(added->queue_pair)] = added;
+    removed_.push_back(std::exchange(*by_id_.Find(static_cast<uint64_t>(added->id)), nullptr));
+    *by_id_.Find(static_cast<uint64_t>(added->id)) = std::move(next);
     return added;
   }
 
@@ -45,18 +58,28 @@ class Connections {
     return found == nullptr ? nullptr : found->get();
   }
 
-  Endpoint* Find(fabric::QueuePairId queue_pair) {
-    if (last_ != nullptr && last_->queue_pair == queue_pair) return last_;  // they come in runs
-    const auto found = by_queue_pair_.find(static_cast<uint64_t>(queue_pair));
-    if (found == by_queue_pair_.end()) return nullptr;
+  // `place` is the fabric's.
+  Endpoint* Find(uint8_t place, fabric::QueuePairId queue_pair) {
+    // They come in runs.
+    if (last_ != nullptr && last_->queue_pair == queue_pair && last_->place == place) return last_;
+    const Names& names = NamesAt(place);
+    const auto found = names.find(static_cast<uint64_t>(queue_pair));
+    if (found == names.end()) return nullptr;
     return last_ = found->second;
   }
 
+  // The fabric at this place has connections, or memory of some that have gone.
+  bool Uses(uint8_t place) {
+    return !NamesAt(place).empty() ||
+           std::any_of(removed_.begin(), removed_.end(),
+                       [place](const auto& endpoint) { return endpoint->place == place; });
+  }
+
   // The connection that waits for its peer at this listener. Few ever do.
-  Endpoint* FindReturning(fabric::ListenerId listener) {
+  Endpoint* FindReturning(uint8_t place, fabric::ListenerId listener) {
     Endpoint* returning = nullptr;
     ForEach([&](Endpoint& endpoint) {
-      if (endpoint.return_listener == listener) returning = &endpoint;
+      if (endpoint.return_listener == listener && endpoint.place == place) returning = &endpoint;
     });
     return returning;
   }
@@ -64,10 +87,11 @@ class Connections {
   // The endpoint has another queue pair.
   void Rename(Endpoint& endpoint, fabric::QueuePairId queue_pair) {
     if (last_ == &endpoint) last_ = nullptr;
-    by_queue_pair_.erase(static_cast<uint64_t>(endpoint.queue_pair));
+    Names& names = NamesAt(endpoint.place);
+    names.erase(static_cast<uint64_t>(endpoint.queue_pair));
     endpoint.queue_pair = queue_pair;
     if (queue_pair != fabric::QueuePairId::kNone) {
-      by_queue_pair_[static_cast<uint64_t>(queue_pair)] = &endpoint;
+      names[static_cast<uint64_t>(queue_pair)] = &endpoint;
     }
   }
 
@@ -83,19 +107,20 @@ class Connections {
     if (ended_.full()) ended_.PopFront();
     (void)ended_.PushBack(std::move(epitaph));
     if (last_ == &endpoint) last_ = nullptr;
-    by_queue_pair_.erase(static_cast<uint64_t>(endpoint.queue_pair));
+    NamesAt(endpoint.place).erase(static_cast<uint64_t>(endpoint.queue_pair));
     const uint64_t handle = static_cast<uint64_t>(endpoint.id);
     removed_.push_back(std::move(*by_id_.Find(handle)));
     by_id_.Erase(handle);
   }
 
-  // Frees what was removed and whose memory the fabric has let go. True if anything is left.
-  bool Bury(fabric::Fabric& fabric) {
+  // Frees what was removed and whose memory the fabric has let go.
+  void Bury() {
     std::erase_if(removed_, [&](const std::unique_ptr<Endpoint>& endpoint) {
-      return endpoint->pool.Close(fabric).code() != absl::StatusCode::kFailedPrecondition;
+      return endpoint->pool.Close(*endpoint->fabric).code() !=
+             absl::StatusCode::kFailedPrecondition;
     });
-    return !removed_.empty();
   }
+  bool buried() const { return removed_.empty(); }
 
   bool empty() const { return by_id_.empty(); }
   size_t size() const { return by_id_.size(); }
@@ -106,8 +131,15 @@ class Connections {
   }
 
  private:
+  using Names = absl::flat_hash_map<uint64_t, Endpoint*>;  // queue pairs of one fabric
+
+  Names& NamesAt(uint8_t place) {
+    if (place >= by_queue_pair_.size()) by_queue_pair_.resize(place + 1u);
+    return by_queue_pair_[place];
+  }
+
   HandleTable<std::unique_ptr<Endpoint>> by_id_;
-  absl::flat_hash_map<uint64_t, Endpoint*> by_queue_pair_;
+  std::vector<Names> by_queue_pair_;  // by the place of the fabric
   Endpoint* last_ = nullptr;
   std::vector<std::unique_ptr<Endpoint>> removed_;
   Ring<Epitaph> ended_{kEpitaphs};

@@ -89,7 +89,7 @@ void Driver::FeedLoss(Endpoint& endpoint) {
   if (endpoint.lost || endpoint.ended) return;
   endpoint.lost = true;
   withdrawn_.clear();
-  endpoint.exposures.ReleaseAll(fabric_, withdrawn_);
+  endpoint.exposures.ReleaseAll(*endpoint.fabric, withdrawn_);
   for (const sdp::AdvertId advert : withdrawn_) Feed(endpoint, sdp::Withdrawn{advert});
   Feed(endpoint,
        sdp::ConnectionLost{IsCleanEnd(endpoint.evidence), IsFabricError(endpoint.evidence)});
@@ -113,7 +113,7 @@ void Driver::StageSend(Endpoint& endpoint, const fabric::SendWork& work,
 void Driver::Flush() {
   Endpoint* endpoint = std::exchange(staged_, nullptr);
   if (endpoint == nullptr || batch_.empty()) return;
-  const absl::Status status = batch_.Post(fabric_, endpoint->queue_pair);
+  const absl::Status status = batch_.Post(*endpoint->fabric, endpoint->queue_pair);
   if (!status.ok()) Break(*endpoint, status);
 }
 
@@ -126,7 +126,8 @@ void Driver::Break(Endpoint& endpoint, const absl::Status& why) {
   }
   // A refusal to disconnect means that the end has begun: its kDisconnected brings the cause, and
   // `why` is but a sequel.
-  if (fabric_.Disconnect(endpoint.queue_pair, false).ok()) endpoint.evidence.NoteRefusal(why);
+  if (endpoint.fabric->Disconnect(endpoint.queue_pair, false).ok())
+    endpoint.evidence.NoteRefusal(why);
 }
 
 void Driver::Fault(Endpoint& endpoint, const char* what) {
@@ -145,6 +146,7 @@ const Failure& Driver::RootCause(Endpoint& endpoint, sdp::Outcome outcome) {
     if (report != nullptr && *reason == '\0') reason = report->reason;
   }
   endpoint.failure = Explain(outcome, reason, endpoint.evidence, endpoint.peer);
+  if (endpoint.attempt) endpoint.failure->text += endpoint.attempt->failures;
   return *endpoint.failure;
 }
 
@@ -169,7 +171,8 @@ void Driver::Act(Endpoint& endpoint, const sdp::FinishOperation& action) {
 
 void Driver::FinishSuspend(Endpoint& endpoint, sdp::Outcome outcome) {
   // It rejects what waits there.
-  (void)fabric_.StopListening(std::exchange(endpoint.return_listener, fabric::ListenerId::kNone));
+  (void)endpoint.fabric->StopListening(
+      std::exchange(endpoint.return_listener, fabric::ListenerId::kNone));
   endpoint.early_return.reset();
   endpoint.move.reset();
   if (IsOfConnection(outcome)) {

@@ -31,8 +31,8 @@ class Driver {
   using Log = std::function<void(const std::string&)>;
 
   // Of `connections` it needs only their names.
-  Driver(fabric::Fabric& fabric, Observer& observer, const Log& log, Connections& connections)
-      : fabric_(fabric), observer_(observer), log_(log), connections_(connections) {
+  Driver(Observer& observer, const Log& log, Connections& connections)
+      : observer_(observer), log_(log), connections_(connections) {
     actions_.reserve(kActionsOfStep);
   }
 
@@ -108,7 +108,6 @@ class Driver {
   void Receive(Endpoint& endpoint, const fabric::Completion& completion);
   void Fault(Endpoint& endpoint, const char* what);
 
-  fabric::Fabric& fabric_;
   Observer& observer_;
   const Log& log_;
   Connections& connections_;

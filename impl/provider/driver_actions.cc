@@ -33,16 +33,17 @@ void Driver::Act(Endpoint& endpoint, const sdp::StartConnect& action) {
   std::array<std::byte, sdp::wire::kHelloBytes> bytes{};
   size_t length = sdp::wire::Encode(hello, 0, bytes);
   // [R25.1] Whole where it fits. A Hello's compact form is its beginning [R2.6.2].
-  if (fabric_.limits().private_data_max < length) length = sdp::wire::kCompactHelloBytes;
+  if (endpoint.fabric->limits().private_data_max < length) length = sdp::wire::kCompactHelloBytes;
   if (!endpoint.broken) {
     if (status.ok()) {
-      status = fabric_.Connect(endpoint.queue_pair, local, peer, ConstBytes(bytes).first(length),
-                               endpoint.connect_deadline);
+      status = endpoint.fabric->Connect(endpoint.queue_pair, local, peer,
+                                        ConstBytes(bytes).first(length), endpoint.connect_deadline);
     }
     if (status.ok()) return;
     endpoint.evidence.NoteRefusal(status);
   }
   endpoint.broken = true;
+  if (endpoint.attempt && endpoint.attempt->has_next) return;  // another fabric is tried
   answers_.PushBack(sdp::ConnectFailed{});
 }
 
@@ -50,7 +51,8 @@ void Driver::Act(Endpoint& endpoint, const sdp::StartConnect& action) {
 absl::Status Driver::NameLocalPort(const Endpoint& endpoint, Address& local,
                                    sdp::wire::Message& hello) {
   local.family = endpoint.peer.family;
-  const absl::StatusOr<Address> reserved = fabric_.ReserveAddress(endpoint.queue_pair, local);
+  const absl::StatusOr<Address> reserved =
+      endpoint.fabric->ReserveAddress(endpoint.queue_pair, local);
   if (absl::IsUnimplemented(reserved.status())) return absl::OkStatus();
   if (!reserved.ok()) return reserved.status();
   local = *reserved;
@@ -65,12 +67,12 @@ void Driver::Act(Endpoint& endpoint, const sdp::AcceptConnection& action) {
   const fabric::RequestId request = std::exchange(endpoint.request, fabric::RequestId::kNone);
   if (!endpoint.broken) {
     const absl::Status status =
-        fabric_.Accept(request, endpoint.queue_pair, ConstBytes(hello_ack).first(bytes));
+        endpoint.fabric->Accept(request, endpoint.queue_pair, ConstBytes(hello_ack).first(bytes));
     if (status.ok()) return;
     endpoint.evidence.NoteRefusal(status);
   }
   endpoint.broken = true;
-  (void)fabric_.Reject(request, {});
+  (void)endpoint.fabric->Reject(request, {});
   answers_.PushBack(sdp::ConnectFailed{});
 }
 
@@ -80,17 +82,17 @@ void Driver::Act(Endpoint& endpoint, const sdp::RejectConnection& action) {
   } else if (*endpoint.reason == '\0') {
     endpoint.reason = action.reason;
   }
-  (void)fabric_.Reject(std::exchange(endpoint.request, fabric::RequestId::kNone), {});
+  (void)endpoint.fabric->Reject(std::exchange(endpoint.request, fabric::RequestId::kNone), {});
 }
 
 void Driver::Act(Endpoint& endpoint, const sdp::ReplaceQueuePair&) {
   Flush();  // whatever is collected is the old one's
-  (void)fabric_.DestroyQueuePair(endpoint.queue_pair);
+  (void)endpoint.fabric->DestroyQueuePair(endpoint.queue_pair);
   endpoint.evidence = {};
   endpoint.moved = true;
   endpoint.awaits_hello = endpoint.ready = endpoint.disconnecting = endpoint.lost = false;
   endpoint.connect_deadline = kTimeInfinite;  // the core has a bound of its own
-  const auto queue_pair = fabric_.CreateQueuePair(endpoint.options);
+  const auto queue_pair = endpoint.fabric->CreateQueuePair(endpoint.options);
   endpoint.broken = !queue_pair.ok();
   if (endpoint.broken) endpoint.evidence.NoteRefusal(queue_pair.status());
   connections_.Rename(endpoint, queue_pair.value_or(fabric::QueuePairId::kNone));
@@ -115,9 +117,10 @@ void Driver::Act(Endpoint& endpoint, const sdp::ReportConnected&) {
   }
   endpoint.announced = true;
   if (endpoint.connecting) {
-    observer_.OnConnected(endpoint.id, endpoint.local, endpoint.peer);
+    observer_.OnConnected(endpoint.id, endpoint.local, endpoint.peer, endpoint.place);
   } else {
-    observer_.OnIncoming(endpoint.listener, endpoint.id, endpoint.local, endpoint.peer);
+    observer_.OnIncoming(endpoint.listener, endpoint.id, endpoint.local, endpoint.peer,
+                         endpoint.place);
   }
 }
 
@@ -130,12 +133,13 @@ void Driver::Act(Endpoint& endpoint, const sdp::Disconnect& action) {
     answers_.PushBack(sdp::ConnectionLost{.clean = true});
     return;
   }
-  if (fabric_.Disconnect(endpoint.queue_pair, action.orderly).ok()) return;
+  if (endpoint.fabric->Disconnect(endpoint.queue_pair, action.orderly).ok()) return;
   if (endpoint.ready) return;  // the end has begun already, and its kDisconnected is on the way
   // It was never connected, so that nothing will be heard of it.
-  if (endpoint.request != fabric::RequestId::kNone) (void)fabric_.Reject(endpoint.request, {});
+  if (endpoint.request != fabric::RequestId::kNone)
+    (void)endpoint.fabric->Reject(endpoint.request, {});
   endpoint.request = fabric::RequestId::kNone;
-  (void)fabric_.DestroyQueuePair(endpoint.queue_pair);
+  (void)endpoint.fabric->DestroyQueuePair(endpoint.queue_pair);
   endpoint.lost = true;
   answers_.PushBack(sdp::ConnectionLost{.clean = true});
 }
@@ -158,7 +162,7 @@ void Driver::Act(Endpoint& endpoint, const sdp::PostReceive& action) {
 }
 
 void Driver::Act(Endpoint& endpoint, const sdp::PrepareReceives& action) {
-  const absl::Status grown = endpoint.pool.Grow(fabric_, action.bytes);
+  const absl::Status grown = endpoint.pool.Grow(*endpoint.fabric, action.bytes);
   if (!grown.ok()) Say("receive buffers keep their size: " + std::string(grown.message()));
   answers_.PushBack(sdp::ReceivesPrepared{grown.ok()});
 }
@@ -219,7 +223,7 @@ void Driver::PostTransfer(Endpoint& endpoint, fabric::Opcode opcode,
 std::optional<ResolvedRange> Driver::Find(Endpoint& endpoint, const sdp::OperationRange& range) {
   Operation* operation = operations_.Find(range.operation);
   if (operation == nullptr || operation->connection != endpoint.id) return std::nullopt;
-  return Resolve(*operation, range);
+  return Resolve(*operation, range, endpoint.place);
 }
 
 void Driver::Act(Endpoint& endpoint, const sdp::CopyIn& action) {
@@ -254,7 +258,7 @@ void Driver::Act(Endpoint& endpoint, const sdp::CopyOut& action) {
 void Driver::Act(Endpoint& endpoint, const sdp::Expose& action) {
   std::optional<fabric::RemoteRange> shown;
   if (const auto range = Find(endpoint, action.range); range && !endpoint.lost) {
-    shown = endpoint.exposures.Expose(fabric_, action.advert, *range, action.right);
+    shown = endpoint.exposures.Expose(*endpoint.fabric, action.advert, *range, action.right);
   }
   if (shown) {
     expose_answers_.PushBack(sdp::Exposed{action.advert, ToCore(*shown)});
@@ -264,7 +268,7 @@ void Driver::Act(Endpoint& endpoint, const sdp::Expose& action) {
 }
 
 void Driver::Act(Endpoint& endpoint, const sdp::Withdraw& action) {
-  const std::optional<uint32_t> key = endpoint.exposures.Withdraw(fabric_, action.advert);
+  const std::optional<uint32_t> key = endpoint.exposures.Withdraw(*endpoint.fabric, action.advert);
   if (key) {
     PostInvalidate(endpoint, action.advert, *key);
   } else {
@@ -280,7 +284,8 @@ void Driver::PostInvalidate(Endpoint& endpoint, sdp::AdvertId advert, uint32_t k
   work.work_id = static_cast<uint32_t>(advert);
   work.opcode = fabric::Opcode::kInvalidate;
   work.invalidate_key = key;
-  const absl::Status status = fabric_.PostSend(endpoint.queue_pair, absl::MakeConstSpan(&work, 1));
+  const absl::Status status =
+      endpoint.fabric->PostSend(endpoint.queue_pair, absl::MakeConstSpan(&work, 1));
   if (status.code() == absl::StatusCode::kNotFound) {
     endpoint.exposures.Withdrawn(advert);
     answers_.PushBack(sdp::Withdrawn{advert});

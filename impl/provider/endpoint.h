@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "impl/base/time.h"
 #include "impl/fabric/port.h"
@@ -15,6 +16,15 @@
 
 namespace esdp::provider {
 
+// What the application has asked of a connection that it makes, for a fabric to come.
+struct Attempt {
+  ConnectionOptions options;
+  Address local;
+  Time deadline = kTimeInfinite;
+  bool has_next = false;  // there is another fabric to try
+  std::string failures;   // of the fabrics that were tried
+};
+
 // One connection as the provider keeps it: the core and everything that its actions are carried out
 // on. Touched by the holder of the turn alone.
 struct Endpoint {
@@ -25,6 +35,10 @@ struct Endpoint {
   Address local;
   Address peer;
 
+  // What carries it, and the place of that among the shard's fabrics.
+  fabric::Fabric* fabric = nullptr;
+  uint8_t place = 0;
+
   sdp::Connection core;
   BufferPool pool;
   Exposures exposures;
@@ -34,10 +48,11 @@ struct Endpoint {
   fabric::QueuePairId queue_pair = fabric::QueuePairId::kNone;
   fabric::RequestId request = fabric::RequestId::kNone;  // accepting side, until answered
   Time connect_deadline = kTimeInfinite;
-  bool broken = false;         // it will not connect any more
-  bool ready = false;          // kEstablished was polled
-  bool disconnecting = false;  // the core has asked for the end
-  bool lost = false;           // no work is accepted and none is out
+  std::optional<Attempt> attempt;  // connecting side, until it is connected
+  bool broken = false;             // it will not connect any more
+  bool ready = false;              // kEstablished was polled
+  bool disconnecting = false;      // the core has asked for the end
+  bool lost = false;               // no work is accepted and none is out
 
   // On its way from one queue pair to the next (sdp wire protocol, section 12).
   struct Return {  // the peer's request, which came before the old queue pair was gone

@@ -8,20 +8,33 @@
 #include "impl/base/status.h"
 
 namespace esdp::provider {
+namespace {
 
-Engine::Engine(std::unique_ptr<fabric::Fabric> fabric, Observer& observer, Driver::Log log)
-    : fabric_(std::move(fabric)),
+Fabrics InOrder(const std::vector<std::unique_ptr<fabric::Fabric>>& owned) {
+  Fabrics fabrics;
+  fabrics.reserve(owned.size());
+  for (const auto& each : owned) fabrics.push_back(each.get());
+  return fabrics;
+}
+
+}  // namespace
+
+Engine::Engine(std::vector<std::unique_ptr<fabric::Fabric>> fabrics, Observer& observer,
+               Driver::Log log)
+    : owned_(std::move(fabrics)),
+      fabrics_(InOrder(owned_)),
       log_(std::move(log)),
-      driver_(*fabric_, observer, log_, connections_),
-      rendezvous_(*fabric_, driver_, connections_),
+      driver_(observer, log_, connections_),
+      rendezvous_(fabrics_, driver_, connections_),
       requests_(driver_, connections_, rendezvous_, observer) {}
 
 // --- moving --------------------------------------------------------------------------------------
 
 bool Engine::Round() {
   Begin();
-  bool moved = PollEvents();
-  moved |= PollCompletions();
+  bool moved = false;
+  for (uint8_t place = 0; place < fabrics_.size(); ++place) moved |= Poll(place);
+  ++rounds_;
   moved |= FireTimers();
   driver_.Flush();
   moved |= Reap();
@@ -33,20 +46,36 @@ void Engine::Finish() {
   Reap();
 }
 
-bool Engine::PollEvents() {
+// Where others are, one without a connection may wait a little: it costs a system call to ask.
+bool Engine::Poll(uint8_t place) {
+  const bool unused = fabrics_.size() > 1 && !connections_.Uses(place);
+  if (unused && rounds_ % kRoundsForAnUnused != 0) return false;
+  const bool events = PollEvents(place);
+  return PollCompletions(place) || events;
+}
+
+std::vector<int> Engine::fds() const {
+  std::vector<int> fds;
+  for (const fabric::Fabric* fabric : fabrics_) {
+    if (fabric->fd() >= 0) fds.push_back(fabric->fd());
+  }
+  return fds;
+}
+
+bool Engine::PollEvents(uint8_t place) {
   int events = 0;
-  while (events < kEventsPerRound && fabric_->PollRendezvous(event_)) {
-    rendezvous_.OnEvent(event_);
+  while (events < kEventsPerRound && fabrics_[place]->PollRendezvous(event_)) {
+    rendezvous_.OnEvent(place, event_);
     ++events;
   }
   return events > 0;
 }
 
-bool Engine::PollCompletions() {
-  const size_t count = fabric_->Poll(absl::MakeSpan(completions_));
+bool Engine::PollCompletions(uint8_t place) {
+  const size_t count = fabrics_[place]->Poll(absl::MakeSpan(completions_));
   for (size_t i = 0; i < count; ++i) {
     const fabric::Completion& completion = completions_[i];
-    if (Endpoint* endpoint = connections_.Find(completion.queue_pair)) {
+    if (Endpoint* endpoint = connections_.Find(place, completion.queue_pair)) {
       driver_.FeedCompletion(*endpoint, completion);
     }
   }
@@ -83,7 +112,7 @@ bool Engine::Reap() {
   const bool any = !ended.empty();
   for (Endpoint* endpoint : ended) {
     rendezvous_.Taken(*endpoint);
-    (void)fabric_->DestroyQueuePair(endpoint->queue_pair);
+    (void)endpoint->fabric->DestroyQueuePair(endpoint->queue_pair);
     Epitaph epitaph{endpoint->id, {}, CountersOf(endpoint->core)};
     if (endpoint->cause != sdp::Outcome::kDone) {
       epitaph.failure = driver_.RootCause(*endpoint, endpoint->cause);
@@ -91,12 +120,14 @@ bool Engine::Reap() {
     connections_.Remove(*endpoint, std::move(epitaph));
   }
   ended.clear();
-  if (any || unburied_) unburied_ = connections_.Bury(*fabric_);
+  if (!connections_.buried()) connections_.Bury();
   return any;
 }
 
 Time Engine::NextDeadline() const {
-  return std::min(driver_.NextDeadline(), fabric_->NextDeadline());
+  Time next = driver_.NextDeadline();
+  for (const fabric::Fabric* fabric : fabrics_) next = std::min(next, fabric->NextDeadline());
+  return next;
 }
 
 // --- memory --------------------------------------------------------------------------------------
@@ -106,7 +137,7 @@ absl::StatusOr<std::shared_ptr<MemoryRegion>> Engine::Register(std::span<std::by
                                                                Exposure exposure) {
   // Before the first key that a Send must not invalidate: connections from now on do not offer it.
   if (exposure == Exposure::kRegionKey) rendezvous_.ForbidRemoteInvalidate();
-  auto region = MemoryRegion::Register(*fabric_, memory, local_write, exposure);
+  auto region = MemoryRegion::Register(fabrics_, memory, local_write, exposure);
   if (region.ok()) {
     registered_bytes_ += memory.size();
     return region;
@@ -120,7 +151,7 @@ absl::StatusOr<std::shared_ptr<MemoryRegion>> Engine::Register(std::span<std::by
 
 absl::Status Engine::Deregister(MemoryRegion& region) {
   if (!region.registered()) return absl::NotFoundError("the region has been deregistered already");
-  ESDP_RETURN_IF_ERROR(region.Deregister(*fabric_));
+  ESDP_RETURN_IF_ERROR(region.Deregister(fabrics_));
   registered_bytes_ -= region.length();
   return absl::OkStatus();
 }
@@ -143,7 +174,7 @@ void Engine::AbortAll() {
 void Engine::DestroyAll() {
   connections_.ForEach([&](Endpoint& endpoint) {
     if (endpoint.ended) return;
-    (void)fabric_->DestroyQueuePair(endpoint.queue_pair);
+    (void)endpoint.fabric->DestroyQueuePair(endpoint.queue_pair);
     endpoint.evidence.cause = fabric::Cause::kLocalDisconnect;
     driver_.FeedLoss(endpoint);
   });

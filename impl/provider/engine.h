@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -19,19 +20,23 @@ namespace esdp::provider {
 
 // Everything of a shard that lies under its turn.
 //
-//   Owns:     the fabric and all that is on it.
+//   Owns:     the fabrics and all that is on them.
 //   Threads:  the holder of the turn, but for what is said to be for any.
 //   Blocks:   never.
-//   Units:    instants on the fabric's clock.
+//   Units:    instants on the first fabric's clock, which is also that of the others.
 //   Errors:   those of shard.h.
 class Engine {
  public:
-  Engine(std::unique_ptr<fabric::Fabric> fabric, Observer& observer, Driver::Log log);
+  // One fabric at least; connections are made over the first of them that leads to the peer.
+  Engine(std::vector<std::unique_ptr<fabric::Fabric>> fabrics, Observer& observer, Driver::Log log);
 
-  fabric::Fabric& fabric() { return *fabric_; }
+  // The first one: its clock is the engine's, and in virtual time it is the only one.
+  fabric::Fabric& fabric() { return *fabrics_.front(); }
+  // What tells of arrivals.
+  std::vector<int> fds() const;
 
   // What follows happens now. To be called first by whoever has taken the turn.
-  void Begin() { driver_.SetNow(fabric_->Now()); }
+  void Begin() { driver_.SetNow(fabric().Now()); }
   void Execute(const Request& request) { requests_.Execute(request); }
   // The same, and what it makes leave is posted before the application hears of it.
   void ExecuteAtOnce(const Request& request) {
@@ -44,7 +49,7 @@ class Engine {
   // One round over everything that moves, bounded, so that requests are seen between rounds; true
   // if anything moved.
   bool Round();
-  // When a Round is due although the fabric's descriptor stays silent.
+  // When a Round is due although the fabrics' descriptors stay silent.
   Time NextDeadline() const;
 
   absl::StatusOr<std::shared_ptr<MemoryRegion>> Register(std::span<std::byte> memory,
@@ -63,13 +68,16 @@ class Engine {
   static constexpr size_t kCompletionsPerPoll = 32;
   static constexpr int kEventsPerRound = 16;
   static constexpr int kTimersPerRound = 64;
+  static constexpr uint32_t kRoundsForAnUnused = 8;
 
-  bool PollEvents();
-  bool PollCompletions();
+  bool Poll(uint8_t place);
+  bool PollEvents(uint8_t place);
+  bool PollCompletions(uint8_t place);
   bool FireTimers();
   bool Reap();
 
-  std::unique_ptr<fabric::Fabric> fabric_;
+  std::vector<std::unique_ptr<fabric::Fabric>> owned_;
+  const Fabrics fabrics_;
   Driver::Log log_;
   Driver driver_;
   Connections connections_;
@@ -77,7 +85,7 @@ class Engine {
   Requests requests_;
 
   uint64_t registered_bytes_ = 0;
-  bool unburied_ = false;
+  uint32_t rounds_ = 0;
   std::array<fabric::Completion, kCompletionsPerPoll> completions_;
   fabric::RendezvousEvent event_;
 };

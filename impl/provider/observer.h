@@ -19,10 +19,12 @@ class Observer {
  public:
   virtual ~Observer() = default;
   // A connection has arrived at a listener; its data may follow. It is the front end's to close.
+  // `fabric` carries it, by its place among the shard's.
   virtual void OnIncoming(ListenerId listener, ConnectionId connection, const Address& local,
-                          const Address& peer) = 0;
+                          const Address& peer, uint8_t fabric) = 0;
   // An attempt of Connect has succeeded. One that failed for good is told by OnClosed alone.
-  virtual void OnConnected(ConnectionId connection, const Address& local, const Address& peer) = 0;
+  virtual void OnConnected(ConnectionId connection, const Address& local, const Address& peer,
+                           uint8_t fabric) = 0;
   virtual void OnTransferFinished(ConnectionId connection, Transfer& transfer,
                                   const TransferResult& result) = 0;
   // DisConn has left, or the connection is gone.

@@ -6,7 +6,8 @@
 
 namespace esdp::provider {
 
-std::optional<ResolvedRange> Resolve(Operation& operation, const sdp::OperationRange& range) {
+std::optional<ResolvedRange> Resolve(Operation& operation, const sdp::OperationRange& range,
+                                     uint8_t place) {
   if (operation.transfer == nullptr) return std::nullopt;
   const std::span<const Piece> pieces = operation.transfer->pieces;
   if (range.offset < operation.piece_begin) {
@@ -26,7 +27,7 @@ std::optional<ResolvedRange> Resolve(Operation& operation, const sdp::OperationR
       piece.region->ContiguousFrom(offset, range.length) != range.length) {
     return std::nullopt;
   }
-  return ResolvedRange{piece.region, offset, piece.region->Entry(offset, range.length)};
+  return ResolvedRange{piece.region, offset, piece.region->Entry(place, offset, range.length)};
 }
 
 std::optional<sdp::OperationId> OperationTable::Insert(const Operation& operation) {

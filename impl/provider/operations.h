@@ -25,13 +25,14 @@ struct Operation {
 };
 
 // The memory of a range, which lies inside one chunk; nothing if it does not lie inside the
-// transfer, which would be a fault of the core.
+// transfer, which would be a fault of the core. `place` is that of the connection's fabric.
 struct ResolvedRange {
   MemoryRegion* region = nullptr;
   uint64_t offset = 0;  // from the region's first byte
   fabric::ScatterEntry entry;
 };
-std::optional<ResolvedRange> Resolve(Operation& operation, const sdp::OperationRange& range);
+std::optional<ResolvedRange> Resolve(Operation& operation, const sdp::OperationRange& range,
+                                     uint8_t place);
 
 // Names the live operations of a shard for its cores. A name is a slot and its generation, so that
 // a late cancel never hits the slot's next tenant.

@@ -39,7 +39,7 @@ ProgressLoop::ProgressLoop(Engine& engine, const ShardOptions& options)
 ProgressLoop::~ProgressLoop() { Stop(); }
 
 absl::Status ProgressLoop::Start() {
-  absl::Status status = waits_.Open(engine_.fabric().fd());
+  absl::Status status = waits_.Open(engine_.fds());
   if (!status.ok() || !threaded_) return status;
   // The application's handlers are not to run on a thread of ours.
   sigset_t all;

@@ -37,40 +37,52 @@ MemoryRegion::MemoryRegion(std::span<std::byte> memory, bool local_write, Exposu
       local_write_(local_write),
       exposure_(exposure) {}
 
-absl::StatusOr<std::shared_ptr<MemoryRegion>> MemoryRegion::Register(fabric::Fabric& fabric,
+absl::StatusOr<std::shared_ptr<MemoryRegion>> MemoryRegion::Register(const Fabrics& fabrics,
                                                                      std::span<std::byte> memory,
                                                                      bool local_write,
                                                                      Exposure exposure) {
   if (memory.data() == nullptr || memory.empty()) {
     return absl::InvalidArgumentError("a region needs at least one byte of memory");
   }
-  const Time begin = fabric.Now();
+  const Time begin = fabrics.front()->Now();
   std::shared_ptr<MemoryRegion> region(new MemoryRegion(memory, local_write, exposure));
-  region->chunk_bytes_ = ChunkBytes(fabric.limits().region_bytes_max, region->length_);
-  const uint64_t chunks = (region->length_ - 1) / region->chunk_bytes_ + 1;
-  for (uint64_t i = 0; i < chunks; ++i) {
-    const uint64_t offset = i * region->chunk_bytes_;
-    absl::StatusOr<fabric::RegionId> chunk = fabric.Register(
-        region->base_ + offset, std::min(region->chunk_bytes_, region->length_ - offset),
-        AccessOf(local_write, exposure));
-    if (!chunk.ok()) {
-      (void)region->Deregister(fabric);
-      return ChunkRefused(chunk.status(), region->length_, i, chunks);
-    }
-    region->chunks_.push_back(*chunk);
+  uint64_t chunk_bytes = region->length_;
+  for (const fabric::Fabric* fabric : fabrics) {
+    chunk_bytes =
+        std::min(chunk_bytes, ChunkBytes(fabric->limits().region_bytes_max, region->length_));
   }
-  region->chunk_count_ = static_cast<uint32_t>(chunks);
-  region->registration_time_ = fabric.Now() - begin;
+  region->chunk_bytes_ = chunk_bytes;
+  region->chunk_count_ = static_cast<uint32_t>((region->length_ - 1) / chunk_bytes + 1);
+  for (fabric::Fabric* fabric : fabrics) {
+    if (absl::Status status = region->RegisterChunks(*fabric); !status.ok()) {
+      (void)region->Deregister(fabrics);
+      return status;
+    }
+  }
+  region->registration_time_ = fabrics.front()->Now() - begin;
   return region;
 }
 
-absl::Status MemoryRegion::Deregister(fabric::Fabric& fabric) {
+absl::Status MemoryRegion::RegisterChunks(fabric::Fabric& fabric) {
+  for (uint32_t i = 0; i < chunk_count_; ++i) {
+    const uint64_t offset = i * chunk_bytes_;
+    absl::StatusOr<fabric::RegionId> chunk =
+        fabric.Register(base_ + offset, std::min(chunk_bytes_, length_ - offset),
+                        AccessOf(local_write_, exposure_));
+    if (!chunk.ok()) return ChunkRefused(chunk.status(), length_, i, chunk_count_);
+    chunks_.push_back(*chunk);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MemoryRegion::Deregister(const Fabrics& fabrics) {
   if (const uint32_t users = operations(); users != 0) {
     return absl::FailedPreconditionError("the region is in use by " + std::to_string(users) +
                                          " operations: wait for their events or cancel them");
   }
   while (!chunks_.empty()) {
-    ESDP_RETURN_IF_ERROR(fabric.Deregister(chunks_.back()));
+    fabric::Fabric* const last = fabrics[(chunks_.size() - 1) / chunk_count_];
+    ESDP_RETURN_IF_ERROR(last->Deregister(chunks_.back()));
     chunks_.pop_back();
   }
   return absl::OkStatus();
@@ -80,8 +92,8 @@ uint64_t MemoryRegion::ContiguousFrom(uint64_t offset, uint64_t length) const {
   return std::min(length, chunk_bytes_ - offset % chunk_bytes_);
 }
 
-fabric::ScatterEntry MemoryRegion::Entry(uint64_t offset, uint32_t length) const {
-  return {chunks_[offset / chunk_bytes_], base_ + offset, length};
+fabric::ScatterEntry MemoryRegion::Entry(uint8_t place, uint64_t offset, uint32_t length) const {
+  return {chunks_[place * chunk_count_ + offset / chunk_bytes_], base_ + offset, length};
 }
 
 }  // namespace esdp::provider

@@ -16,8 +16,12 @@
 
 namespace esdp::provider {
 
-// Memory that the application has registered: one fabric registration for each chunk of what the
-// fabric takes at once.
+// The fabrics of a shard, in the order in which they are tried. A fabric is known by its place
+// here.
+using Fabrics = std::vector<fabric::Fabric*>;
+
+// Memory that the application has registered: one registration with each fabric for each chunk of
+// what all of them take at once.
 //
 //   Owns:     the registrations until Deregister; never the memory.
 //   Threads:  the holder of the turn, but operations() from any thread. What Register fixed may be
@@ -27,12 +31,12 @@ namespace esdp::provider {
 //             end of the fabric.
 class MemoryRegion {
  public:
-  static absl::StatusOr<std::shared_ptr<MemoryRegion>> Register(fabric::Fabric& fabric,
+  static absl::StatusOr<std::shared_ptr<MemoryRegion>> Register(const Fabrics& fabrics,
                                                                 std::span<std::byte> memory,
                                                                 bool local_write,
                                                                 Exposure exposure);
   // FailedPrecondition while operations use it; once it has succeeded the region holds nothing.
-  absl::Status Deregister(fabric::Fabric& fabric);
+  absl::Status Deregister(const Fabrics& fabrics);
 
   std::byte* base() const { return base_; }
   uint64_t length() const { return length_; }
@@ -52,8 +56,8 @@ class MemoryRegion {
   }
   // How many of `length` bytes from `offset` on lie in one chunk. The range is inside the region.
   uint64_t ContiguousFrom(uint64_t offset, uint64_t length) const;
-  // A range inside one chunk.
-  fabric::ScatterEntry Entry(uint64_t offset, uint32_t length) const;
+  // A range inside one chunk, as the fabric at this place knows it.
+  fabric::ScatterEntry Entry(uint8_t place, uint64_t offset, uint32_t length) const;
   // Where the chunk of this offset begins.
   std::byte* ChunkBase(uint64_t offset) const {
     return base_ + offset / chunk_bytes_ * chunk_bytes_;
@@ -61,6 +65,7 @@ class MemoryRegion {
 
  private:
   MemoryRegion(std::span<std::byte> memory, bool local_write, Exposure exposure);
+  absl::Status RegisterChunks(fabric::Fabric& fabric);
 
   std::byte* base_;
   uint64_t length_;
@@ -68,7 +73,7 @@ class MemoryRegion {
   Exposure exposure_;
   uint64_t chunk_bytes_ = 1;
   uint32_t chunk_count_ = 0;
-  std::vector<fabric::RegionId> chunks_;
+  std::vector<fabric::RegionId> chunks_;  // those of one fabric behind those of another
   Duration registration_time_{};
   std::atomic<uint32_t> operations_{0};
 };

@@ -3,7 +3,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -12,6 +15,7 @@
 #include "impl/fabric/port.h"
 #include "impl/provider/connections.h"
 #include "impl/provider/driver.h"
+#include "impl/provider/regions.h"
 #include "impl/provider/types.h"
 
 namespace esdp::provider {
@@ -23,20 +27,27 @@ ConstBytes PrivateDataOf(const fabric::RendezvousEvent& event);
 //   Owns:     the listeners.
 //   Threads:  the holder of the turn.
 //   Blocks:   never.
-//   Units:    instants on the fabric's clock.
-//   Errors:   the fabric's own. An incoming request that is no SDP, or for which there is no room,
+//   Units:    instants on the fabrics' clock.
+//   Errors:   the fabrics' own. An incoming request that is no SDP, or for which there is no room,
 //   is rejected and logged;
 //             the front end hears only of connections that carry data.
 class Rendezvous {
  public:
-  Rendezvous(fabric::Fabric& fabric, Driver& driver, Connections& connections)
-      : fabric_(fabric), driver_(driver), connections_(connections) {}
+  Rendezvous(const Fabrics& fabrics, Driver& driver, Connections& connections)
+      : fabrics_(fabrics), driver_(driver), connections_(connections) {}
 
+  // listeners.cc: on one port of every fabric that has the address. Where two share their ports and
+  // what they speak, one of them listens.
   absl::StatusOr<ListenerId> Listen(const Address& address, int backlog,
                                     const ConnectionOptions& options,
                                     const std::function<void(ListenerId)>& named);
   absl::StatusOr<Address> ListenerAddress(ListenerId listener);
+  // The place of the first fabric that listens.
+  uint8_t FabricOf(ListenerId listener) const;
   absl::Status StopListening(ListenerId listener);
+
+  // attempts.cc: over the first fabric that leads to the peer. The next one is tried where there is
+  // no path and nobody who listens, or no answer for a while; its name stays.
   absl::StatusOr<ConnectionId> Connect(const Address& local, const Address& peer,
                                        const ConnectionOptions& options, Time deadline,
                                        const std::function<void(ConnectionId)>& named);
@@ -46,7 +57,8 @@ class Rendezvous {
   absl::StatusOr<uint16_t> ListenForReturn(Endpoint& endpoint);
   void StopReturn(Endpoint& endpoint);
 
-  void OnEvent(const fabric::RendezvousEvent& event);
+  // `place` is the fabric's.
+  void OnEvent(uint8_t place, const fabric::RendezvousEvent& event);
 
   // The connection no longer counts against its listener's backlog.
   void Taken(Endpoint& endpoint);
@@ -56,27 +68,42 @@ class Rendezvous {
 
  private:
   struct Listener {
-    fabric::ListenerId fabric_listener = fabric::ListenerId::kNone;
+    std::vector<fabric::ListenerId> at;  // by the place of the fabric; kNone where it does not
     int backlog = 1;
     int waiting = 0;  // half open, or not yet taken by the application
     ConnectionOptions options;
   };
 
-  absl::StatusOr<Endpoint*> Create(const ConnectionOptions& options, bool connecting,
-                                   const Address& local, const Address& peer);
-  void OnRequest(const fabric::RendezvousEvent& event);
+  using ListenerAt = std::pair<uint8_t, uint64_t>;  // a fabric's place, and its own name
+
+  // listeners.cc
+  absl::StatusOr<std::vector<fabric::ListenerId>> ListenOnOnePort(const Address& address,
+                                                                  int backlog);
+  absl::Status Follow(const Address& address, int backlog, std::vector<fabric::ListenerId>& at);
+  void StopAt(const std::vector<fabric::ListenerId>& at);
+
+  // attempts.cc
+  Endpoint& Begin(Endpoint& first);
+  static bool MayTryNext(const Endpoint& endpoint, fabric::Cause cause);
+  Endpoint* Next(Endpoint& endpoint);
+
+  absl::StatusOr<std::unique_ptr<Endpoint>> Make(const ConnectionOptions& options, bool connecting,
+                                                 const Address& local, const Address& peer,
+                                                 uint8_t place);
+  absl::StatusOr<Endpoint*> Add(std::unique_ptr<Endpoint> endpoint);
+  void OnRequest(uint8_t place, const fabric::RendezvousEvent& event);
   // resumption.cc
   void OnReturn(Endpoint& endpoint, const fabric::RendezvousEvent& event);
   void OnEstablished(Endpoint& endpoint, const fabric::RendezvousEvent& event);
   void OnConnectFailed(Endpoint& endpoint, const fabric::RendezvousEvent& event);
   void OnDisconnected(Endpoint& endpoint, const fabric::RendezvousEvent& event);
-  void Reject(const fabric::RendezvousEvent& event, const std::string& why);
+  void Reject(uint8_t place, const fabric::RendezvousEvent& event, const std::string& why);
 
-  fabric::Fabric& fabric_;
+  const Fabrics& fabrics_;
   Driver& driver_;
   Connections& connections_;
   HandleTable<Listener> listeners_;
-  absl::flat_hash_map<uint64_t, ListenerId> by_fabric_listener_;
+  absl::flat_hash_map<ListenerAt, ListenerId> by_fabric_listener_;
   bool remote_invalidate_ = true;
 };
 

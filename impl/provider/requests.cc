@@ -54,6 +54,10 @@ void Requests::Execute(const Request& request) {
     case Request::Kind::kCancel:
       return Cancel(request, *endpoint);
     case Request::Kind::kModes:
+      if (endpoint->attempt) {  // another fabric may take it over
+        endpoint->attempt->options.send_mode = request.send_mode;
+        endpoint->attempt->options.receive_mode = request.receive_mode;
+      }
       return driver_.Feed(*endpoint,
                           sdp::AskMode{ToCore(request.send_mode), ToCore(request.receive_mode)});
     case Request::Kind::kShutdown:

@@ -15,11 +15,11 @@ absl::StatusOr<uint16_t> Rendezvous::ListenForReturn(Endpoint& endpoint) {
   }
   Address address = endpoint.local;
   address.port = 0;
-  const absl::StatusOr<fabric::ListenerId> listener = fabric_.Listen(address, 1);
+  const absl::StatusOr<fabric::ListenerId> listener = endpoint.fabric->Listen(address, 1);
   if (!listener.ok()) return listener.status();
-  const absl::StatusOr<Address> named = fabric_.ListenerAddress(*listener);
+  const absl::StatusOr<Address> named = endpoint.fabric->ListenerAddress(*listener);
   if (!named.ok()) {
-    (void)fabric_.StopListening(*listener);
+    (void)endpoint.fabric->StopListening(*listener);
     return named.status();
   }
   endpoint.return_listener = *listener;
@@ -27,7 +27,8 @@ absl::StatusOr<uint16_t> Rendezvous::ListenForReturn(Endpoint& endpoint) {
 }
 
 void Rendezvous::StopReturn(Endpoint& endpoint) {
-  (void)fabric_.StopListening(std::exchange(endpoint.return_listener, fabric::ListenerId::kNone));
+  (void)endpoint.fabric->StopListening(
+      std::exchange(endpoint.return_listener, fabric::ListenerId::kNone));
 }
 
 void Rendezvous::OnReturn(Endpoint& endpoint, const fabric::RendezvousEvent& event) {
@@ -37,11 +38,13 @@ void Rendezvous::OnReturn(Endpoint& endpoint, const fabric::RendezvousEvent& eve
                                                 event.local.bytes};
   sdp::HelloArrived arrived;
   if (const auto error = sdp::wire::DecodeHello(PrivateDataOf(event), addresses, arrived.hello)) {
-    return Reject(event, std::string("no Hello: ") + error->field + ": " + error->reason);
+    return Reject(endpoint.place, event,
+                  std::string("no Hello: ") + error->field + ": " + error->reason);
   }
-  if (event.peer.bytes != endpoint.peer.bytes) return Reject(event, "not from the peer's address");
+  if (event.peer.bytes != endpoint.peer.bytes)
+    return Reject(endpoint.place, event, "not from the peer's address");
   if (const char* refusal = endpoint.core.CheckResumption(arrived.hello)) {
-    return Reject(event, refusal);
+    return Reject(endpoint.place, event, refusal);
   }
   if (endpoint.awaits_hello) {
     endpoint.request = event.request;
@@ -52,7 +55,8 @@ void Rendezvous::OnReturn(Endpoint& endpoint, const fabric::RendezvousEvent& eve
   // is there already.
   const sdp::Phase phase = endpoint.core.phase();
   const bool early = phase == sdp::Phase::kSuspending || phase == sdp::Phase::kSuspended;
-  if (!early || endpoint.early_return) return Reject(event, "the connection has its new peer");
+  if (!early || endpoint.early_return)
+    return Reject(endpoint.place, event, "the connection has its new peer");
   endpoint.early_return = {event.request, arrived.hello};
 }
 

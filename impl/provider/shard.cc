@@ -20,8 +20,9 @@ constexpr int kLastRounds = 64;
 
 class Shard::Impl {
  public:
-  Impl(std::unique_ptr<fabric::Fabric> fabric, Observer& observer, const ShardOptions& options)
-      : engine(std::move(fabric), observer, options.log), progress(engine, options) {}
+  Impl(std::vector<std::unique_ptr<fabric::Fabric>> fabrics, Observer& observer,
+       const ShardOptions& options)
+      : engine(std::move(fabrics), observer, options.log), progress(engine, options) {}
 
   ~Impl() {
     progress.Stop();
@@ -52,10 +53,18 @@ class Shard::Impl {
 absl::StatusOr<std::unique_ptr<Shard>> Shard::Create(std::unique_ptr<fabric::Fabric> fabric,
                                                      Observer& observer,
                                                      const ShardOptions& options) {
-  if (fabric == nullptr) return absl::InvalidArgumentError("a shard needs a fabric");
+  std::vector<std::unique_ptr<fabric::Fabric>> fabrics;
+  if (fabric != nullptr) fabrics.push_back(std::move(fabric));
+  return Create(std::move(fabrics), observer, options);
+}
+
+absl::StatusOr<std::unique_ptr<Shard>> Shard::Create(
+    std::vector<std::unique_ptr<fabric::Fabric>> fabrics, Observer& observer,
+    const ShardOptions& options) {
+  if (fabrics.empty()) return absl::InvalidArgumentError("a shard needs a fabric");
   ShardOptions adapted = options;
-  if (fabric->limits().virtual_time) adapted.progress = Progress::kManual;
-  auto impl = std::make_unique<Impl>(std::move(fabric), observer, adapted);
+  if (fabrics.front()->limits().virtual_time) adapted.progress = Progress::kManual;
+  auto impl = std::make_unique<Impl>(std::move(fabrics), observer, adapted);
   if (impl->engine.fabric().limits().virtual_time) {
     impl->engine.fabric().SetDoorbell([progress = &impl->progress] { progress->Doorbell(); });
   }
@@ -105,6 +114,11 @@ absl::StatusOr<ListenerId> Shard::Listen(const Address& address, int backlog,
 absl::StatusOr<Address> Shard::ListenerAddress(ListenerId listener) {
   return impl_->progress.WithTurn(
       [&] { return impl_->engine.rendezvous().ListenerAddress(listener); }, false);
+}
+
+uint8_t Shard::FabricOf(ListenerId listener) {
+  return impl_->progress.WithTurn([&] { return impl_->engine.rendezvous().FabricOf(listener); },
+                                  false);
 }
 
 absl::Status Shard::StopListening(ListenerId listener) {

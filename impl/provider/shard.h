@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -11,7 +12,8 @@
 #include "impl/provider/observer.h"
 #include "impl/provider/types.h"
 
-// A Shard runs SDP connections over one fabric: it is what stands behind one Context. Everything
+// A Shard runs SDP connections over one fabric, or over the first of several that leads to the
+// peer: it is what stands behind one Context. Everything
 // below it (cores, queue pairs, buffers) is touched only by whoever has the shard's turn.
 
 namespace esdp::provider {
@@ -27,6 +29,10 @@ class Shard {
   static absl::StatusOr<std::unique_ptr<Shard>> Create(std::unique_ptr<fabric::Fabric> fabric,
                                                        Observer& observer,
                                                        const ShardOptions& options);
+  // The last of them reaches every address; none has virtual time.
+  static absl::StatusOr<std::unique_ptr<Shard>> Create(
+      std::vector<std::unique_ptr<fabric::Fabric>> fabrics, Observer& observer,
+      const ShardOptions& options);
   ~Shard();
 
   const char* fabric_name() const;
@@ -52,6 +58,8 @@ class Shard {
                                     const ConnectionOptions& options,
                                     const std::function<void(ListenerId)>& named = nullptr);
   absl::StatusOr<Address> ListenerAddress(ListenerId listener);
+  // The place of the first fabric that listens.
+  uint8_t FabricOf(ListenerId listener);
   absl::Status StopListening(ListenerId listener);
   // What the fabric refuses at once is the call's status, and the observer hears nothing of it.
   absl::StatusOr<ConnectionId> Connect(const Address& local, const Address& peer,

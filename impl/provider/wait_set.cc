@@ -35,19 +35,26 @@ bool Watch(int epoll_fd, int fd) {
 }  // namespace
 
 WaitSet::~WaitSet() {
-  for (const int fd : {all_fd_, timer_fd_, wake_fd_}) {
+  for (const int fd : {all_fd_, timer_fd_, wake_fd_, group_fd_}) {
     if (fd >= 0) close(fd);
   }
 }
 
-absl::Status WaitSet::Open(int fabric_fd) {
-  fabric_fd_ = fabric_fd;
+absl::Status WaitSet::Open(const std::vector<int>& fabric_fds) {
+  bool watched = true;
+  if (fabric_fds.size() > 1) {
+    group_fd_ = epoll_create1(EPOLL_CLOEXEC);
+    for (const int fd : fabric_fds) watched = watched && Watch(group_fd_, fd);
+    fabric_fd_ = group_fd_;
+  } else if (!fabric_fds.empty()) {
+    fabric_fd_ = fabric_fds.front();
+  }
   wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   timer_fd_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
   all_fd_ = epoll_create1(EPOLL_CLOEXEC);
-  const bool watched = wake_fd_ >= 0 && timer_fd_ >= 0 && all_fd_ >= 0 &&
-                       Watch(all_fd_, wake_fd_) && Watch(all_fd_, timer_fd_) &&
-                       (fabric_fd < 0 || Watch(all_fd_, fabric_fd));
+  watched = watched && wake_fd_ >= 0 && timer_fd_ >= 0 && all_fd_ >= 0 &&
+            Watch(all_fd_, wake_fd_) && Watch(all_fd_, timer_fd_) &&
+            (fabric_fd_ < 0 || Watch(all_fd_, fabric_fd_));
   if (watched) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       "no descriptors for waiting (raise the limit on open files): " +

@@ -3,15 +3,16 @@
 
 #include <atomic>
 #include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "impl/base/time.h"
 
 namespace esdp::provider {
 
-// What a shard waits on: the fabric's descriptor, a wake-up from another thread, a time.
+// What a shard waits on: the fabrics' descriptors, a wake-up from another thread, a time.
 //
-//   Owns:     its descriptors, not the fabric's.
+//   Owns:     its descriptors, not the fabrics'.
 //   Threads:  any, but Open, Arm and DrainWake one at a time.
 //   Blocks:   only Wait.
 //   Units:    spans of time from now.
@@ -25,8 +26,8 @@ class WaitSet {
   WaitSet(const WaitSet&) = delete;
   WaitSet& operator=(const WaitSet&) = delete;
 
-  // `fabric_fd` may be -1: then only wake-ups and times count.
-  absl::Status Open(int fabric_fd);
+  // Without a descriptor only wake-ups and times count.
+  absl::Status Open(const std::vector<int>& fabric_fds);
 
   // Ends a Wait, or the next one, and makes fd() readable until DrainWake.
   void Wake();
@@ -43,6 +44,7 @@ class WaitSet {
 
  private:
   int fabric_fd_ = -1;
+  int group_fd_ = -1;  // an epoll descriptor over the fabrics', where there are several
   int wake_fd_ = -1;
   int timer_fd_ = -1;
   int all_fd_ = -1;  // an epoll descriptor over the three

@@ -108,7 +108,8 @@ std::vector<std::shared_ptr<SocketState>> ContextState::Sockets() const {
 // --- provider::Observer --------------------------------------------------------------------------
 
 void ContextState::OnIncoming(provider::ListenerId listener, provider::ConnectionId connection,
-                              const provider::Address& local, const provider::Address& peer) {
+                              const provider::Address& local, const provider::Address& peer,
+                              uint8_t fabric) {
   const ShardTurn turn;
   std::shared_ptr<SocketState> listening;
   {
@@ -125,15 +126,15 @@ void ContextState::OnIncoming(provider::ListenerId listener, provider::Connectio
       shared_from_this(), FromProvider(peer).family(), listening->OptionsInForce());
   Add(accepted);
   Bind(connection, accepted);
-  accepted->BecomeAccepted(connection, FromProvider(local), FromProvider(peer));
+  accepted->BecomeAccepted(connection, FromProvider(local), FromProvider(peer), fabric);
   listening->OnIncoming(accepted);
 }
 
 void ContextState::OnConnected(provider::ConnectionId connection, const provider::Address& local,
-                               const provider::Address& peer) {
+                               const provider::Address& peer, uint8_t fabric) {
   const ShardTurn turn;
   if (const auto socket = FindConnection(connection)) {
-    socket->OnConnected(FromProvider(local), FromProvider(peer));
+    socket->OnConnected(FromProvider(local), FromProvider(peer), fabric);
   }
 }
 

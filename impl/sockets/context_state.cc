@@ -21,13 +21,14 @@ constexpr auto kPause = std::chrono::milliseconds(1);
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<ContextState>> ContextState::Open(const ContextOptions& options,
-                                                                 Transport transport,
+                                                                 std::vector<Transport> transports,
                                                                  const MakeShard& make_shard) {
   if (absl::Status status = SocketState::CheckModes(options.send_mode, options.receive_mode);
       !status.ok()) {
     return status;
   }
-  std::shared_ptr<ContextState> state(new ContextState(options, transport));
+  std::shared_ptr<ContextState> state(new ContextState(options));
+  state->transports_ = std::move(transports);
   provider::ShardOptions wanted;
   wanted.progress = options.progress == Progress::kManual ? provider::Progress::kManual
                                                           : provider::Progress::kThread;
@@ -42,9 +43,8 @@ absl::StatusOr<std::shared_ptr<ContextState>> ContextState::Open(const ContextOp
   return state;
 }
 
-ContextState::ContextState(const ContextOptions& options, Transport transport)
+ContextState::ContextState(const ContextOptions& options)
     : options_(options),
-      transport_(transport),
       fork_epoch_(ForkEpoch()),
       operations_(options.operations_max),
       bounce_pool_(options.bounce_pool_bytes) {}

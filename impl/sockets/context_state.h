@@ -37,10 +37,11 @@ class SocketState;
 //   Errors:   Usable tells whether calls are still possible.
 class ContextState : public provider::Observer, public std::enable_shared_from_this<ContextState> {
  public:
+  // `transports` tells what the shard's fabrics are, in their order.
   using MakeShard = std::function<absl::StatusOr<std::unique_ptr<provider::Shard>>(
       provider::Observer&, const provider::ShardOptions&)>;
   static absl::StatusOr<std::shared_ptr<ContextState>> Open(const ContextOptions& options,
-                                                            Transport transport,
+                                                            std::vector<Transport> transports,
                                                             const MakeShard& make_shard);
   ~ContextState() override;
 
@@ -48,7 +49,8 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   // What whoever opened the Context wants to find again; kept as long as it.
   void set_companion(std::shared_ptr<void> companion) { companion_ = std::move(companion); }
   const std::shared_ptr<void>& companion() const { return companion_; }
-  Transport transport() const { return transport_; }
+  // Of the fabric at this place among the shard's.
+  Transport transport(uint8_t fabric = 0) const { return transports_[fabric]; }
   provider::Shard& shard() { return *shard_; }
   bool manual() const { return manual_; }
   // OK unless the Context is closed or this is the child of a fork. It stays so only for the length
@@ -108,9 +110,10 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
 
   // provider::Observer
   void OnIncoming(provider::ListenerId listener, provider::ConnectionId connection,
-                  const provider::Address& local, const provider::Address& peer) override;
+                  const provider::Address& local, const provider::Address& peer,
+                  uint8_t fabric) override;
   void OnConnected(provider::ConnectionId connection, const provider::Address& local,
-                   const provider::Address& peer) override;
+                   const provider::Address& peer, uint8_t fabric) override;
   void OnTransferFinished(provider::ConnectionId connection, provider::Transfer& transfer,
                           const provider::TransferResult& result) override;
   void OnShutDown(provider::ConnectionId connection, const provider::Failure& failure) override;
@@ -119,7 +122,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   void OnAlarm(uint64_t key) override;
 
  private:
-  explicit ContextState(const ContextOptions& options, Transport transport);
+  explicit ContextState(const ContextOptions& options);
   std::shared_ptr<SocketState> FindConnection(provider::ConnectionId connection) const;
   void FinishLeftovers();
   void AwaitCalls();
@@ -127,7 +130,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   friend class ContextCall;
 
   const ContextOptions options_;
-  const Transport transport_;
+  std::vector<Transport> transports_;  // of the shard's fabrics, in their order
   std::shared_ptr<void> companion_;
   bool manual_ = false;
   bool virtual_time_ = false;

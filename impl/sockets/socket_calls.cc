@@ -66,6 +66,7 @@ absl::Status SocketState::Listen(int backlog) {
     return Adopt(listener.status());
   }
   const auto where = shard.ListenerAddress(*listener);
+  fabric_ = shard.FabricOf(*listener);
   {
     const std::lock_guard lock(mutex_);
     listener_ = *listener;

@@ -284,7 +284,7 @@ void SocketState::OnBounceCopy(uint64_t bytes) {
 }
 
 Transport SocketState::transport() const {
-  return phase_ == Phase::kNew ? Transport::kNone : context_->transport();
+  return phase_ == Phase::kNew ? Transport::kNone : context_->transport(fabric_);
 }
 
 SocketStats SocketState::Stats() const {

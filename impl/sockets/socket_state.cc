@@ -32,9 +32,10 @@ SocketState::SocketState(std::shared_ptr<ContextState> context, Family family,
 }
 
 void SocketState::BecomeAccepted(provider::ConnectionId connection, const Address& local,
-                                 const Address& peer) {
+                                 const Address& peer, uint8_t fabric) {
   const std::lock_guard lock(mutex_);
   connection_ = connection;
+  fabric_ = fabric;
   local_ = local;
   peer_ = peer;
   phase_ = Phase::kConnected;
@@ -91,8 +92,9 @@ void SocketState::Match() {
   }
 }
 
-void SocketState::OnConnected(const Address& local, const Address& peer) {
+void SocketState::OnConnected(const Address& local, const Address& peer, uint8_t fabric) {
   Operation* operation = nullptr;
+  fabric_ = fabric;
   {
     const std::lock_guard lock(mutex_);
     local_ = local;

@@ -89,9 +89,10 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   Address peer() const;
 
   // From the shard, under its turn.
-  void BecomeAccepted(provider::ConnectionId connection, const Address& local, const Address& peer);
+  void BecomeAccepted(provider::ConnectionId connection, const Address& local, const Address& peer,
+                      uint8_t fabric);
   void OnIncoming(const std::shared_ptr<SocketState>& accepted);
-  void OnConnected(const Address& local, const Address& peer);
+  void OnConnected(const Address& local, const Address& peer, uint8_t fabric);
   void OnShutDown(const provider::Failure& failure);
   void OnResumed(const provider::Failure& failure);
   void OnClosed(const provider::Failure& cause);
@@ -134,6 +135,7 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   SocketId id_ = SocketId::kNone;
 
   std::atomic<Phase> phase_{Phase::kNew};
+  std::atomic<uint8_t> fabric_{0};  // its place among the shard's
   std::atomic<bool> write_shut_{false};
   std::atomic<bool> closing_{false};
   // Sends and receives from before they are allowed until they are gone: what is being posted while

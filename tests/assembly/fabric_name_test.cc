@@ -17,7 +17,9 @@ bool Contains(const absl::Status& status, const std::string& text) {
 TEST(FabricNameTest, TheNamesOfWhatIsBuiltAreRead) {
   EXPECT_EQ(ParseFabricName("qpip")->transport, Transport::kQpip);
   EXPECT_EQ(ParseFabricName("sim")->transport, Transport::kSim);
-  EXPECT_EQ(ParseFabricName("auto")->transport, ChooseFabric().transport);
+  EXPECT_EQ(ParseFabricName("auto")->transport, Transport::kNone);
+  EXPECT_EQ(ParseFabricName("auto:rxe0")->transport, Transport::kNone);
+  EXPECT_EQ(ParseFabricName("auto:rxe0")->device, "rxe0");
 }
 
 TEST(FabricNameTest, TheDeviceOfVerbsIsRead) {
@@ -58,16 +60,12 @@ TEST(FabricNameTest, AFabricThatIsNotBuiltIsUnimplementedAndAnotherIsNamed) {
 }
 
 TEST(FabricNameTest, AnUnknownNameIsRefusedWithTheKnownOnes) {
-  for (const char* text : {"", "QPIP", "qpip ", "simulator", "tcp", "sim42", "verbs:", "verbs0"}) {
+  for (const char* text :
+       {"", "QPIP", "qpip ", "simulator", "tcp", "sim42", "verbs:", "verbs0", "auto:"}) {
     const absl::Status status = ParseFabricName(text).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
     for (const char* known : {"auto", "qpip", "sim"}) EXPECT_TRUE(Contains(status, known)) << text;
   }
-}
-
-TEST(FabricNameTest, TheReasonOfTheChoiceNamesWhatIsChosen) {
-  const Choice choice = ChooseFabric();
-  EXPECT_NE(choice.reason.find(ToString(choice.transport)), std::string::npos) << choice.reason;
 }
 
 TEST(DiagnoseTest, WhatItCallsAvailableCanBeOpenedAndTheRestCannot) {
@@ -78,6 +76,26 @@ TEST(DiagnoseTest, WhatItCallsAvailableCanBeOpenedAndTheRestCannot) {
     EXPECT_FALSE(fabric.text.empty());
     EXPECT_NE(report.ToString().find(fabric.text), std::string::npos);
   }
+}
+
+TEST(DiagnoseTest, WhatAutoTakesIsTheFirstThatIsThereAndAListenerSaysSo) {
+  const DiagnosticsReport report = Context::Diagnose({.fabric = "auto"});
+  bool device = false;
+  for (const FabricReport& fabric : report.fabrics) {
+    device = device || (fabric.name == "verbs" && fabric.available);
+  }
+  EXPECT_EQ(report.chosen, device ? "verbs" : "qpip");
+  EXPECT_NE(report.reason.find("device"), std::string::npos) << report.reason;
+  EXPECT_EQ(Context::Diagnose({.fabric = "qpip"}).chosen, "qpip");
+
+  absl::StatusOr<Context> context = Context::Open({.fabric = "auto"});
+  ASSERT_TRUE(context.ok()) << context.status();
+  Socket listener = *context->CreateSocket(Family::kIpv4, {});
+  EXPECT_EQ(listener.transport(), Transport::kNone);
+  ASSERT_TRUE(listener.Bind(*Address::Parse("127.0.0.1:0")).ok());
+  ASSERT_TRUE(listener.Listen(1).ok());
+  EXPECT_EQ(listener.transport(), Transport::kQpip);  // no device has this address
+  EXPECT_FALSE(Context::Open({.fabric = "auto:no-such-device"}).ok());
 }
 
 TEST(DiagnoseTest, WhatOpenWouldRefuseHasNoChoiceButAReason) {

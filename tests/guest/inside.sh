@@ -2,8 +2,8 @@
 # Runs in the guest. Prints PASS or FAIL for each test; what programs print goes to logs in the shared folder, which says
 # in the file `steps` what to do:
 #
-#   DEVICE STEP [FILTER]      on rxe or siw: check, contract, perf, sockets, death, memlock, down, figures (FILTER: how many
-#                             pairs); on rxe: capture; on siw: meet;
+#   DEVICE STEP [FILTER]      on rxe or siw: check, contract, perf, sockets, death, memlock, auto, down, figures (FILTER: how
+#                             many pairs); on rxe: capture; on siw: meet;
 #                             shell (FILTER: a command), to find out
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp
 shared=/tmp/shared
@@ -212,6 +212,17 @@ step_down() { # DEVICE
   fi
   sleep 1
   transfer "$1.works_after_the_link_is_back" "$there" "$here" "$at" --path zcopy --size 256K --bytes 1M
+}
+
+# Without a name for the fabric: the device where it leads to the peer, else qpip; and both say so.
+step_auto() { # DEVICE
+  local device="$1" at path fabric="auto:${name[$1]}"
+  for at in "${address[$1]}:verbs" 127.0.0.1:qpip; do
+    path="${at#*:}"
+    transfer "$device.auto_takes_$path" "$fabric" "$fabric" "${at%:*}" --path zcopy --size 256K --bytes 1M --json
+    grep -q "\"transport\":\"$path\"" "$shared/$device.auto_takes_$path.log"
+    verdict "$device.auto_says_$path" $?
+  done
 }
 
 step_figures() { python3 $shared/figures.py "${name[$1]}" "${address[$1]}" "${2:-7}" 2>"$shared/$1_figures.log"; }

@@ -18,8 +18,8 @@ class ExposureTest : public testing::Test {
 
   std::optional<fabric::RemoteRange> Expose(Exposure exposure, sdp::Right right,
                                             bool local_write = true) {
-    region_ = *MemoryRegion::Register(fabric_, memory_, local_write, exposure);
-    const ResolvedRange range{region_.get(), 100, region_->Entry(100, 50)};
+    region_ = *MemoryRegion::Register({&fabric_}, memory_, local_write, exposure);
+    const ResolvedRange range{region_.get(), 100, region_->Entry(0, 100, 50)};
     return exposures_.Expose(fabric_, kAdvert, range, right);
   }
 
@@ -74,10 +74,10 @@ TEST_F(ExposureTest, WithoutWindowsExactlyTheRangeIsRegistered) {
 }
 
 TEST_F(ExposureTest, WithoutWindowsOrRegistrationsNothingIsShown) {
-  region_ = *MemoryRegion::Register(fabric_, memory_, true, Exposure::kPerOperation);
+  region_ = *MemoryRegion::Register({&fabric_}, memory_, true, Exposure::kPerOperation);
   fabric_.mutable_limits().windows = false;
   fabric_.Refuse("Register", absl::ResourceExhaustedError("full"));
-  const ResolvedRange range{region_.get(), 0, region_->Entry(0, 50)};
+  const ResolvedRange range{region_.get(), 0, region_->Entry(0, 0, 50)};
   EXPECT_FALSE(exposures_.Expose(fabric_, kAdvert, range, sdp::Right::kRemoteRead));
   EXPECT_EQ(exposures_.size(), 0u);
 }
@@ -110,7 +110,7 @@ TEST_F(ExposureTest, AReadOnlyRegionIsNotShownForWriting) {
 
 TEST_F(ExposureTest, TheLossOfTheConnectionTakesEverythingBack) {
   Expose(Exposure::kPerOperation, sdp::Right::kRemoteRead);
-  const ResolvedRange other{region_.get(), 0, region_->Entry(0, 10)};
+  const ResolvedRange other{region_.get(), 0, region_->Entry(0, 0, 10)};
   ASSERT_TRUE(exposures_.Expose(fabric_, sdp::AdvertId{2}, other, sdp::Right::kRemoteRead));
   exposures_.Withdraw(fabric_, kAdvert);  // its invalidation was flushed
   exposures_.ReleaseAll(fabric_, withdrawn_);

@@ -99,18 +99,18 @@ TEST(MemoryRegionTest, IsSplitAtTheFabricsLimit) {
   FakeFabric fabric;
   fabric.mutable_limits().region_bytes_max = 1000;
   std::vector<std::byte> memory(2500);
-  const auto region = *MemoryRegion::Register(fabric, memory, true, Exposure::kPerOperation);
+  const auto region = *MemoryRegion::Register({&fabric}, memory, true, Exposure::kPerOperation);
   EXPECT_EQ(region->chunk_count(), 3u);
   EXPECT_EQ(fabric.regions().size(), 3u);
   EXPECT_EQ(region->ContiguousFrom(900, 500), 100u);
   EXPECT_EQ(region->ContiguousFrom(1000, 500), 500u);
-  EXPECT_EQ(region->Entry(1500, 10).address, memory.data() + 1500);
-  EXPECT_EQ(fabric.regions().at(static_cast<uint64_t>(region->Entry(1500, 10).region)).base,
+  EXPECT_EQ(region->Entry(0, 1500, 10).address, memory.data() + 1500);
+  EXPECT_EQ(fabric.regions().at(static_cast<uint64_t>(region->Entry(0, 1500, 10).region)).base,
             memory.data() + 1000);
   EXPECT_TRUE(region->Contains(2500, 0));
   EXPECT_FALSE(region->Contains(2500, 1));
   EXPECT_FALSE(region->Contains(~uint64_t{0}, 2));
-  EXPECT_TRUE(region->Deregister(fabric).ok());
+  EXPECT_TRUE(region->Deregister({&fabric}).ok());
   EXPECT_TRUE(fabric.regions().empty());
 }
 
@@ -118,7 +118,7 @@ TEST(MemoryRegionTest, OnlyARegionKeyGetsRemoteRights) {
   FakeFabric fabric;
   std::vector<std::byte> memory(100);
   for (const Exposure exposure : {Exposure::kPerOperation, Exposure::kNone, Exposure::kRegionKey}) {
-    const auto region = *MemoryRegion::Register(fabric, memory, true, exposure);
+    const auto region = *MemoryRegion::Register({&fabric}, memory, true, exposure);
     const fabric::Access access = fabric.regions().rbegin()->second.access;
     EXPECT_TRUE(access.local_write);
     EXPECT_EQ(access.remote_read, exposure == Exposure::kRegionKey);
@@ -130,35 +130,35 @@ TEST(MemoryRegionTest, AFailureInTheMiddleUndoesWhatWasDone) {
   FakeFabric fabric;
   fabric.Refuse("Register", absl::ResourceExhaustedError("RLIMIT_MEMLOCK"));
   std::vector<std::byte> memory(100);
-  const auto region = MemoryRegion::Register(fabric, memory, true, Exposure::kNone);
+  const auto region = MemoryRegion::Register({&fabric}, memory, true, Exposure::kNone);
   EXPECT_EQ(region.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_NE(region.status().ToString().find("RLIMIT_MEMLOCK"), std::string::npos);
   EXPECT_TRUE(fabric.regions().empty());
-  EXPECT_EQ(MemoryRegion::Register(fabric, Span(), true, Exposure::kNone).status().code(),
+  EXPECT_EQ(MemoryRegion::Register({&fabric}, Span(), true, Exposure::kNone).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
 
 TEST(MemoryRegionTest, StaysWhileOperationsUseIt) {
   FakeFabric fabric;
   std::vector<std::byte> memory(100);
-  const auto region = *MemoryRegion::Register(fabric, memory, true, Exposure::kNone);
+  const auto region = *MemoryRegion::Register({&fabric}, memory, true, Exposure::kNone);
   region->AddOperation();
-  EXPECT_EQ(region->Deregister(fabric).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(region->Deregister({&fabric}).code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_TRUE(region->registered());
   region->RemoveOperation();
-  EXPECT_TRUE(region->Deregister(fabric).ok());
+  EXPECT_TRUE(region->Deregister({&fabric}).ok());
 }
 
 class ResolveTest : public testing::Test {
  protected:
   ResolveTest() : memory_(1000) {
-    region_ = *MemoryRegion::Register(fabric_, memory_, true, Exposure::kPerOperation);
+    region_ = *MemoryRegion::Register({&fabric_}, memory_, true, Exposure::kPerOperation);
     pieces_ = {{region_.get(), 500, 100}, {region_.get(), 0, 0}, {region_.get(), 0, 50}};
     transfer_.pieces = pieces_;
     operation_.transfer = &transfer_;
   }
   std::optional<ResolvedRange> At(uint64_t offset, uint32_t length) {
-    return Resolve(operation_, {sdp::OperationId{1}, length, offset});
+    return Resolve(operation_, {sdp::OperationId{1}, length, offset}, 0);
   }
 
   FakeFabric fabric_;

@@ -14,13 +14,17 @@ using Lock = std::lock_guard<std::mutex>;
 
 // --- Recorder ------------------------------------------------------------------------------------
 
-void Recorder::OnIncoming(ListenerId, ConnectionId connection, const Address&, const Address&) {
+void Recorder::OnIncoming(ListenerId, ConnectionId connection, const Address&, const Address&,
+                          uint8_t fabric) {
   const Lock lock(mutex_);
+  fabrics_.push_back(fabric);
   incoming_.push_back(connection);
 }
 
-void Recorder::OnConnected(ConnectionId connection, const Address&, const Address&) {
+void Recorder::OnConnected(ConnectionId connection, const Address&, const Address&,
+                           uint8_t fabric) {
   const Lock lock(mutex_);
+  fabrics_.push_back(fabric);
   connected_.push_back(connection);
 }
 
@@ -59,6 +63,10 @@ std::vector<ConnectionId> Recorder::incoming() const {
 std::vector<ConnectionId> Recorder::connected() const {
   const Lock lock(mutex_);
   return connected_;
+}
+std::vector<uint8_t> Recorder::fabrics() const {
+  const Lock lock(mutex_);
+  return fabrics_;
 }
 std::vector<Recorder::Finished> Recorder::finished() const {
   const Lock lock(mutex_);

@@ -33,8 +33,10 @@ class Recorder final : public Observer {
     Failure failure;
   };
 
-  void OnIncoming(ListenerId, ConnectionId connection, const Address&, const Address&) override;
-  void OnConnected(ConnectionId connection, const Address&, const Address&) override;
+  void OnIncoming(ListenerId, ConnectionId connection, const Address&, const Address&,
+                  uint8_t fabric) override;
+  void OnConnected(ConnectionId connection, const Address&, const Address&,
+                   uint8_t fabric) override;
   void OnTransferFinished(ConnectionId connection, Transfer& transfer,
                           const TransferResult& result) override;
   void OnShutDown(ConnectionId connection, const Failure& failure) override;
@@ -43,6 +45,7 @@ class Recorder final : public Observer {
 
   std::vector<ConnectionId> incoming() const;
   std::vector<ConnectionId> connected() const;
+  std::vector<uint8_t> fabrics() const;  // of those that came and those that were made
   std::vector<Finished> finished() const;
   std::vector<Ended> shut_down() const;
   std::vector<Ended> closed() const;
@@ -60,6 +63,7 @@ class Recorder final : public Observer {
   mutable std::mutex mutex_;
   std::vector<ConnectionId> incoming_;
   std::vector<ConnectionId> connected_;
+  std::vector<uint8_t> fabrics_;
   std::vector<Finished> finished_;
   std::vector<Ended> shut_down_;
   std::vector<Ended> closed_;

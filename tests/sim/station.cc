@@ -18,7 +18,7 @@ absl::StatusOr<Context> OpenContext(const std::shared_ptr<fabric::sim::World>& w
     if (!fabric.ok()) return fabric.status();
     return provider::Shard::Create(*std::move(fabric), observer, wanted);
   };
-  auto state = sockets::ContextState::Open(options, Transport::kSim, make_shard);
+  auto state = sockets::ContextState::Open(options, {Transport::kSim}, make_shard);
   if (!state.ok()) return state.status();
   (*state)->set_companion(world);
   return sockets::ContextAccess::Make(*std::move(state));

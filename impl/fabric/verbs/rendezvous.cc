@@ -21,6 +21,11 @@ constexpr int kRejectedByConsumer = 28;
 // How long the connecting side may take to say that it has our answer.
 constexpr Duration kAnswerWait = std::chrono::seconds(5);
 
+bool IsWildcard(const Address& address) {
+  return std::all_of(address.bytes.begin(), address.bytes.end(),
+                     [](uint8_t byte) { return byte == 0; });
+}
+
 Cause CauseOfRejection(int status, bool iwarp) {
   if (iwarp) return status == -ECONNREFUSED ? Cause::kRefused : Cause::kRejected;
   if (status == kRejectedNobodyListens) return Cause::kRefused;
@@ -68,8 +73,17 @@ absl::StatusOr<ListenerId> Rendezvous::Listen(const Address& address, int backlo
     return ManagerError("no id of the connection manager");
   }
   SocketAddress system = ToSystem(address);
-  if (calls.bind_address(id, system.pointer()) != 0 || calls.listen(id, backlog) != 0) {
-    absl::Status status = ManagerError("cannot listen on " + ToString(address));
+  absl::Status status;
+  if (calls.bind_address(id, system.pointer()) != 0) {
+    status = ManagerError("cannot listen on " + ToString(address));
+  } else if (!IsWildcard(address) && id->verbs != commons_.device->context()) {
+    // The manager would listen on other devices of the system.
+    status = MakeStatus(absl::StatusCode::kInvalidArgument,
+                        ToString(address) + " is no address of " + commons_.device->name());
+  } else if (calls.listen(id, backlog) != 0) {
+    status = ManagerError("cannot listen on " + ToString(address));
+  }
+  if (!status.ok()) {
     calls.destroy_id(id);
     return status;
   }

@@ -1,6 +1,7 @@
 #ifndef ESDP_TESTS_FABRIC_VERBS_FAKE_SYSTEM_H_
 #define ESDP_TESTS_FABRIC_VERBS_FAKE_SYSTEM_H_
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -43,6 +44,11 @@ struct FakeSystem {
   std::vector<std::unique_ptr<rdma_cm_id>> ids;
   std::vector<std::unique_ptr<ibv_qp>> queue_pairs;
   std::vector<std::string> asked;
+  std::vector<uint16_t> listens;  // the port of each try to listen
+  int bind_error = 0;
+  ibv_context* bound_to = &context;  // whose the addresses are that are bound
+  int listen_errors = 0;             // so many times the port is taken
+  int regions = 0;
 
   size_t Count(const std::string& what) const {
     return static_cast<size_t>(std::count(asked.begin(), asked.end(), what));
@@ -80,6 +86,15 @@ inline void AddDevice(Calls& calls) {
   calls.ack_async_event = [](ibv_async_event*) {};
   calls.alloc_pd = [](ibv_context*) { return &fake->domain; };
   calls.dealloc_pd = [](ibv_pd*) { return 0; };
+  calls.reg_mr = [](ibv_pd*, void*, size_t, int) {
+    ++fake->regions;
+    return new ibv_mr{};
+  };
+  calls.dereg_mr = [](ibv_mr* region) {
+    --fake->regions;
+    delete region;
+    return 0;
+  };
   calls.create_comp_channel = [](ibv_context*) { return &fake->completion_channel; };
   calls.destroy_comp_channel = [](ibv_comp_channel*) { return 0; };
   calls.create_cq = [](ibv_context*, int entries, ibv_comp_channel*) {
@@ -129,6 +144,19 @@ inline void AddManager(Calls& calls) {
     return 0;
   };
   calls.destroy_id = [](rdma_cm_id*) { return Note("destroy_id"); };
+  calls.bind_address = [](rdma_cm_id* id, sockaddr* address) {
+    std::memcpy(&id->route.addr.src_storage, address, sizeof(sockaddr_in));
+    id->verbs = fake->bound_to;
+    errno = fake->bind_error;
+    return fake->bind_error == 0 ? 0 : -1;
+  };
+  calls.listen = [](rdma_cm_id* id, int) {
+    const bool taken = fake->listen_errors > 0;
+    if (taken) --fake->listen_errors;
+    fake->listens.push_back(ntohs(id->route.addr.src_sin.sin_port));
+    errno = EADDRINUSE;
+    return taken ? -1 : 0;
+  };
   calls.resolve_address = [](rdma_cm_id*, sockaddr*, sockaddr*, int) { return 0; };
   calls.resolve_route = [](rdma_cm_id*, int) { return 0; };
   calls.create_qp = [](rdma_cm_id* id, ibv_pd*, ibv_qp_init_attr* attributes) {
@@ -138,6 +166,7 @@ inline void AddManager(Calls& calls) {
     return 0;
   };
   calls.destroy_qp = [](rdma_cm_id*) { (void)Note("destroy_qp"); };
+  calls.post_receive = [](ibv_qp*, ibv_recv_wr*, ibv_recv_wr**) { return 0; };
   calls.connect = [](rdma_cm_id*, rdma_conn_param*) { return Note("connect"); };
   calls.disconnect = [](rdma_cm_id*) { return Note("disconnect"); };
 }
@@ -168,6 +197,7 @@ class FakeSystemTest : public ::testing::TestWithParam<ibv_transport_type> {
       *fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     }
     system_.attributes.phys_port_cnt = 1;
+    system_.attributes.max_mr_size = 1 << 20;
     system_.attributes.max_qp_wr = 1000;
     system_.attributes.max_sge = 4;
     system_.attributes.max_qp_rd_atom = 16;

@@ -58,6 +58,17 @@ TEST_P(RendezvousTest, DepthsAreNeverMoreThanEitherReadingOfTheDriverAllows) {
   EXPECT_EQ(established.responder_resources, 2u);
 }
 
+TEST_P(RendezvousTest, AnAddressOfAnotherDeviceIsNotListenedOn) {
+  ibv_context other{};
+  system_.bound_to = &other;
+  Address address;
+  address.bytes[12] = 127;
+  const auto refused = fabric_->Listen(address, 1);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument) << refused.status();
+  EXPECT_TRUE(system_.listens.empty());
+  EXPECT_TRUE(fabric_->Listen({}, 1).ok());  // on all of them: each request tells its device
+}
+
 TEST_P(RendezvousTest, OnIwarpTheFirstQueueLiesOverTheKeyThatLibsiwRefuses) {
   (void)Ask(std::chrono::seconds(60));
   constexpr int kBytesOfAnEntry = 32;
