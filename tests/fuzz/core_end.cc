@@ -261,16 +261,20 @@ void CoreEnd::Place(const Write& write, const std::vector<uint8_t>& bytes) {
 
 void CoreEnd::Lose(bool clean, bool fabric_error) {
   if (lost_) return;
+  // As the provider does: withdrawals under way have ended before the core hears of the loss, and
+  // what else was shown goes with the queue pair.
+  while (FinishWithdrawal()) {
+  }
   lost_ = true;
   if (!clean || (disconnect_ && !disconnect_->orderly)) outgoing.clear();
   sends_.clear();
   reads_.clear();
   writes_.clear();
-  withdrawing_.clear();
   posted_.clear();
   timers_.clear();
-  for (auto& [advert, exposure] : exposures_) exposure.live = false;
-  for (auto& [id, it] : operations_) it.gathers = it.reads = it.writes = 0;  // it touches nothing
+  exposures_.clear();
+  // It touches nothing.
+  for (auto& [id, it] : operations_) it.gathers = it.reads = it.writes = it.exposures = 0;
   Feed(ConnectionLost{clean, fabric_error});
 }
 

@@ -272,8 +272,7 @@ class Solo {
         end_.FinishWithdrawal();
         return;
       case 11:
-        if (drawn_.Below(64) == 0) end_.Lose(drawn_.Flag(), drawn_.Flag());
-        return;
+        return Lose();
       case 12:
         return end_.Want(drawn_.Byte());
       case 13:
@@ -281,6 +280,12 @@ class Solo {
       default:
         end_.FinishSend();
     }
+  }
+
+  void Lose() {
+    if (drawn_.Below(64) != 0) return;
+    const bool clean = drawn_.Flag();  // one after the other, so that each compiler draws the same
+    end_.Lose(clean, drawn_.Flag());
   }
 
   // A message of any kind: its header is honest unless a byte says otherwise.
