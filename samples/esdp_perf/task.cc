@@ -12,6 +12,40 @@ constexpr std::array<const char*, 4> kModes = {"bandwidth", "latency", "rate", "
 
 absl::Status Refuse(const char* text) { return absl::InvalidArgumentError(text); }
 
+absl::Status CheckMemory(const Task& task) {
+  constexpr uint64_t kMemoryMax = uint64_t{1} << 34;
+  if (task.size < 1 || task.size > (1 << 30)) return Refuse("--size: from 1 to 1G");
+  if (task.receive_size > (1 << 30)) return Refuse("--receive-size: up to 1G");
+  if (task.depth < 1 || task.depth > 4096) return Refuse("--depth: from 1 to 4096");
+  if (task.connections < 1 || task.connections > 1024) {
+    return Refuse("--connections: from 1 to 1024");
+  }
+  const uint64_t largest = task.size > task.receive_size ? task.size : task.receive_size;
+  if (largest * task.depth * task.connections > kMemoryMax) {
+    return Refuse("--size times --depth times --connections: more than 16 GiB of buffers");
+  }
+  if (task.sources > task.depth) return Refuse("--sources: up to --depth");
+  if (task.verify && task.sources != 0 && task.sources < task.depth) {
+    return Refuse("--sources: as many as --depth where content is verified");
+  }
+  if (task.buffers < 3 || task.buffers > 1024) return Refuse("--buffers: from 3 to 1024");
+  if (task.buffer_bytes < 1024 || task.buffer_bytes > (1 << 20)) {
+    return Refuse("--buffer-bytes: from 1K to 1M");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFile(const Task& task) {
+  if (task.file.empty() || task.file.find_first_of("/\n") != std::string::npos ||
+      task.file[0] == '.') {
+    return Refuse("--file: the last part of its path must be a plain name");
+  }
+  if (task.connections != 1 || task.send == task.receive || task.verify) {
+    return Refuse("--file: one connection, one direction, and its SHA-256 in place of --verify");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 const char* NameOf(Task::Mode mode) { return kModes[static_cast<size_t>(mode)]; }
@@ -78,44 +112,17 @@ absl::StatusOr<Task> TaskFromFields(const Fields& fields) {
 }
 
 absl::Status Check(const Task& task) {
-  constexpr uint64_t kMemoryMax = uint64_t{1} << 34;
   if (!task.send && !task.receive) return Refuse("--direction: send, receive or both");
-  if (task.size < 1 || task.size > (1 << 30)) return Refuse("--size: from 1 to 1G");
-  if (task.receive_size > (1 << 30)) return Refuse("--receive-size: up to 1G");
-  if (task.depth < 1 || task.depth > 4096) return Refuse("--depth: from 1 to 4096");
-  if (task.connections < 1 || task.connections > 1024) {
-    return Refuse("--connections: from 1 to 1024");
-  }
-  const uint64_t largest = task.size > task.receive_size ? task.size : task.receive_size;
-  if (largest * task.depth * task.connections > kMemoryMax) {
-    return Refuse("--size times --depth times --connections: more than 16 GiB of buffers");
-  }
   if (task.bytes == 0 && !(task.seconds > 0 && task.seconds <= 86400)) {
     return Refuse("--seconds: more than 0, up to a day");
   }
-  if (task.buffers < 3 || task.buffers > 1024) return Refuse("--buffers: from 3 to 1024");
-  if (task.buffer_bytes < 1024 || task.buffer_bytes > (1 << 20)) {
-    return Refuse("--buffer-bytes: from 1K to 1M");
-  }
-  if (task.sources > task.depth) return Refuse("--sources: up to --depth");
-  if (task.verify && task.sources != 0 && task.sources < task.depth) {
-    return Refuse("--sources: as many as --depth where content is verified");
-  }
   if (task.spin > 1000000) return Refuse("--spin: up to 1000000 microseconds");
+  if (absl::Status status = CheckMemory(task); !status.ok()) return status;
   const bool latency = task.mode == Task::Mode::kLatency;
   if (latency && (task.connections != 1 || task.depth != 1)) {
     return Refuse("--mode latency: one connection of depth 1");
   }
-  if (task.mode == Task::Mode::kFile) {
-    if (task.file.empty() || task.file.find_first_of("/\n") != std::string::npos ||
-        task.file[0] == '.') {
-      return Refuse("--file: the last part of its path must be a plain name");
-    }
-    if (task.connections != 1 || task.send == task.receive || task.verify) {
-      return Refuse("--file: one connection, one direction, and its SHA-256 in place of --verify");
-    }
-  }
-  return absl::OkStatus();
+  return task.mode == Task::Mode::kFile ? CheckFile(task) : absl::OkStatus();
 }
 
 }  // namespace esdp_perf
