@@ -21,22 +21,30 @@ def _run(command, cwd):
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
 
 
+def _python_headers():
+    """Of the system's Python, which the bindings are built with, whichever is first in the path."""
+    words = _run(["/usr/bin/python3-config", "--includes"], "/").stdout.split()
+    return [word.replace("-I", "-isystem", 1) for word in words]
+
+
 def headers_alone(tree):
     """Each header compiles alone: it needs no other, and its guard works. One compiler tells; the builds have both."""
+
+    python = _python_headers()
 
     def check(path):
         include = path[len("api/") :] if path.startswith("api/") else path
         with tempfile.NamedTemporaryFile("w", suffix=".cc") as source:
             source.write(f'#include "{include}"\n#include "{include}"\n')
             source.flush()
-            command = ["clang++-14", *FLAGS, "-I", tree.root, "-I", os.path.join(tree.root, "api"), source.name]
+            command = ["clang++-14", *FLAGS, "-I", tree.root, "-I", os.path.join(tree.root, "api"), *python, source.name]
             result = _run(command, tree.root)
         if result.returncode != 0:
             first = next((line for line in result.stderr.splitlines() if "error" in line), result.stderr[:200])
             return [Breach(path, 1, f"does not compile alone: {first}")]
         return []
 
-    return _in_parallel(check, tree.select((".h",), ("api", "impl", "samples", "tests")))
+    return _in_parallel(check, tree.select((".h",), ("api", "bindings", "impl", "samples", "tests")))
 
 
 def formatted(tree):
@@ -54,7 +62,9 @@ def formatted(tree):
 
 def linted(tree):
     """clang-tidy, with the checks of .clang-tidy, has nothing to say about what is shipped."""
-    found = _in_parallel(lambda batch: _lint(tree, batch), _batches(tree.select((".cc",), ("impl", "samples"))))
+    options = ["-std=c++20", f"-I{tree.root}", f"-I{tree.root}/api", *_python_headers()]
+    shipped = tree.select((".cc",), ("bindings", "impl", "samples"))
+    found = _in_parallel(lambda batch: _lint(tree, options, batch), _batches(shipped))
     # A header is looked at once for every batch that includes it.
     return sorted(set(found))
 
@@ -69,20 +79,20 @@ def _batches(paths):
             yield members[start : start + 10]
 
 
-def _lint(tree, paths):
+def _lint(tree, options, paths):
     with tempfile.NamedTemporaryFile("w", suffix=".cc") as source:
         source.writelines(f'#include "{path}"\n' for path in paths)
         source.flush()
         command = ["clang-tidy-14", "--quiet", f"--config-file={tree.root}/.clang-tidy"]
         command += [source.name if len(paths) > 1 else os.path.join(tree.root, paths[0])]
-        command += ["--", "-std=c++20", f"-I{tree.root}", f"-I{tree.root}/api"]
+        command += ["--", *options]
         lines = _run(command, tree.root).stdout.splitlines()
         breaches = [_place(line, tree.root) for line in lines if ": error:" in line or ": warning:" in line]
         batch = os.path.relpath(source.name, tree.root)
     # Names that are local to two of the files may clash, which says nothing about either alone.
     if len(paths) > 1 and any("[clang-diagnostic-error" in text for _, _, text in breaches):
         middle = len(paths) // 2
-        return _lint(tree, paths[:middle]) + _lint(tree, paths[middle:])
+        return _lint(tree, options, paths[:middle]) + _lint(tree, options, paths[middle:])
     return [Breach(*breach) for breach in breaches if breach[0] != batch]
 
 

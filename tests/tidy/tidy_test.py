@@ -182,6 +182,10 @@ class TidyTest(unittest.TestCase):
         )
         self.assertEqual(self.broken(compiled.linted, {"impl/a.cc": text, "impl/b.cc": "int b;\n"}), [("impl/a.cc", 5)])
 
+    def test_lint_looks_at_the_bindings_with_the_headers_of_python(self):
+        text = "#include <pybind11/pybind11.h>\nstruct A {\n  ~A() { throw pybind11::value_error(); }\n};\nA a;\n"
+        self.assertIn(("bindings/a.cc", 3), self.broken(compiled.linted, {"bindings/a.cc": text}))
+
     def test_lint_looks_apart_at_sources_whose_local_names_clash(self):
         clash = "namespace { int n; }\nint F%d() { return n; }\n"
         moved = "#include <string>\n#include <utility>\nstd::string G(std::string a) {\n"

@@ -58,9 +58,11 @@ std::shared_ptr<ContextObject> ContextObject::Open(const py::kwargs& arguments) 
 
 ContextObject::~ContextObject() {
   if (!closed_) WarnUnclosed("Context");
-  const Unlocked unlocked;
-  closing_ = EventQueue();
-  context_ = Context();
+  Quietly([this] {
+    const Unlocked unlocked;
+    closing_ = EventQueue();
+    context_ = Context();
+  });
 }
 
 template <typename T>
@@ -169,17 +171,15 @@ void ContextObject::CloseAll() noexcept {
   for (const auto& context : python::Open()) {
     const auto alive = context.lock();
     if (alive == nullptr || std::exchange(alive->closed_, true)) continue;
-    try {
-      (void)alive->End(0);
-    } catch (py::error_already_set& error) {
-      error.discard_as_unraisable("esdp at the end of the interpreter");
-    }
+    Quietly([&alive] { (void)alive->End(0); });
   }
   // Threads that waited come back now, while there is an interpreter to come back to.
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   while (Unlocked::count() > 0 && std::chrono::steady_clock::now() < give_up) {
-    const py::gil_scoped_release release;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    Quietly([] {
+      const py::gil_scoped_release release;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
   }
 }
 

@@ -46,6 +46,16 @@ void RaiseTypeError(const std::string& text) { throw py::type_error(text); }
 
 void RaiseValueError(const std::string& text) { throw py::value_error(text); }
 
+void TellUnraisable(py::error_already_set& error) noexcept {
+  PyErr_SetObject(error.type().ptr(), error.value().ptr());
+  PyErr_WriteUnraisable(nullptr);
+}
+
+void TellUnraisable(const std::exception& error) noexcept {
+  PyErr_SetString(PyExc_RuntimeError, error.what());
+  PyErr_WriteUnraisable(nullptr);
+}
+
 void WarnUnclosed(const std::string& what) noexcept {
   if (Py_IsInitialized() == 0) return;
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;

@@ -51,9 +51,26 @@ T Cast(pybind11::handle value, const char* expected) {
   }
 }
 
+// Gives an exception that nobody can catch to sys.unraisablehook.
+void TellUnraisable(pybind11::error_already_set& error) noexcept;
+void TellUnraisable(const std::exception& error) noexcept;
+
 // Says that something was left open. Never throws: a warning that is made an error goes to
 // sys.unraisablehook.
 void WarnUnclosed(const std::string& what) noexcept;
+
+// What a destructor, or the end of the interpreter, still does: an exception that it raises goes to
+// sys.unraisablehook, since nobody is left to catch it.
+template <typename Call>
+void Quietly(Call call) noexcept {
+  try {
+    call();
+  } catch (pybind11::error_already_set& error) {
+    TellUnraisable(error);
+  } catch (const std::exception& error) {
+    TellUnraisable(error);
+  }
+}
 
 }  // namespace esdp::python
 

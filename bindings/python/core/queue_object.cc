@@ -59,14 +59,18 @@ QueueObject::QueueObject(std::shared_ptr<ContextObject> context, EventQueue queu
 
 QueueObject::~QueueObject() {
   if (closed_ || context_->closed()) return;
-  WarnUnclosed("EventQueue with " + std::to_string(outstanding()) + " operations outstanding");
-  const absl::Time begun = absl::Now();
-  {
-    const Unlocked unlocked;
-    queue_ = EventQueue();
-  }
-  // The library gave up waiting for operations: their memory may be in use, and is never let go.
-  if (absl::Now() - begun > kAbandoned) (void)new std::vector<Record>(std::move(records_));
+  Quietly([this] {
+    WarnUnclosed("EventQueue with " + std::to_string(outstanding()) + " operations outstanding");
+    const absl::Time begun = absl::Now();
+    {
+      const Unlocked unlocked;
+      queue_ = EventQueue();
+    }
+    // The library gave up waiting for operations: their memory may be in use, and is never let go.
+    if (absl::Now() - begun > kAbandoned) {
+      (void)std::make_unique<std::vector<Record>>(std::move(records_)).release();
+    }
+  });
 }
 
 // --- records -------------------------------------------------------------------------------------
