@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs in the guest: our programs beside perftest's and rstream's on the same device, in turns, and prints a table.
 
-    figures.py DEVICE ADDRESS PAIRS
+    figures.py DEVICE ADDRESS PAIRS[:ROW,...]      rows by their beginnings, as B1,B2; all unless told
 
 Each pair is one run of each, ours first in every other pair. A ratio is the median of the pairs' ratios; the spread is the
 lowest and the highest of them. No ratio is a pass or a failure: an emulated machine says how programs on one device compare,
@@ -66,8 +66,8 @@ class Programs:
         row = [line for line in text.splitlines() if re.match(rf"\s*{size}\s", line)][-1].split()
         return row, cpu
 
-    def perftest_mbytes(self, tool, size, count):
-        return float(self.perftest(tool, size, "-n", str(count))[0][3]) * MIB / 1e6
+    def perftest_mbytes(self, tool, size, count, *options):
+        return float(self.perftest(tool, size, "-n", str(count), *options)[0][3]) * MIB / 1e6
 
     def stream_mbytes(self, tool, size, count, *options):
         common = [tool, "-S", str(size), "-C", str(count), "-I", "1", *options]
@@ -83,33 +83,49 @@ class Programs:
         return result["latency_us"]["p50"] / 2
 
 
+# Who spins, as perftest's programs do; and the memory of a connection that takes a send of 64 KiB in one message.
+SPIN = ["--progress", "manual"]
+WHOLE = ["--buffer-bytes", "64K"]
+# A receive that takes what comes is shown to the peer, which writes to it; one that is filled whole reads.
+WRITTEN = {"1M": ["--receive-size", "1M"], "64K": ["--receive-size", "64K"]}
+
+
 def rows(of):
-    """Name, ours, theirs, whether more is better."""
-    zcopy = ["--path", "zcopy", "--bytes", "48M"]
-    copy = ["--path", "copy", "--bytes", "32M"]
-    large = lambda: of.esdp_mbytes(*zcopy, "--size", "1M", "--depth", "8")
-    small = lambda: of.esdp_mbytes(*zcopy, "--size", "64K", "--depth", "8")
-    yield "B1 zcopy 1 MiB / ib_read_bw, MB/s", large, lambda: of.perftest_mbytes("ib_read_bw", MIB, 48)
-    yield ("B2 bcopy 64 KiB / ib_send_bw, MB/s", lambda: of.esdp_mbytes(*copy, "--size", "64K", "--depth", "8"),
+    """Name, ours, theirs."""
+    whole = {"1M": "96M", "64K": "32M"}
+    zcopy = lambda size, *options: of.esdp_mbytes("--path", "zcopy", "--size", size, "--bytes", whole[size], "--depth", "16",
+                                                  *options)
+    copy = ["--path", "copy", "--bytes", "32M", "--size", "64K", "--depth", "16", *WHOLE]
+    large = lambda: zcopy("1M", *SPIN, *WRITTEN["1M"])
+    small = lambda depth: of.esdp_mbytes("--path", "zcopy", "--bytes", "16M", "--size", "64K", *SPIN, "--depth", depth)
+    yield ("B1 zcopy 1 MiB, read / ib_read_bw, MB/s", lambda: zcopy("1M", *SPIN),
+           lambda: of.perftest_mbytes("ib_read_bw", MIB, 96))
+    yield ("B2 bcopy 64 KiB / ib_send_bw, MB/s", lambda: of.esdp_mbytes(*copy, *SPIN),
            lambda: of.perftest_mbytes("ib_send_bw", 65536, 512))
-    yield "B3 zcopy 1 MiB / ib_write_bw, MB/s", large, lambda: of.perftest_mbytes("ib_write_bw", MIB, 48)
-    yield "B4 zcopy 64 KiB / rstream -T a, MB/s", small, lambda: of.stream_mbytes("rstream", 65536, 256, "-T", "a")
-    yield "B4 zcopy 64 KiB / riostream, MB/s", small, lambda: of.stream_mbytes("riostream", 65536, 256)
-    yield "B5 zcopy 1 MiB / riostream, MB/s", large, lambda: of.stream_mbytes("riostream", MIB, 32)
+    yield ("B2 bcopy 64 KiB, sleeping / ib_send_bw -e, MB/s", lambda: of.esdp_mbytes(*copy),
+           lambda: of.perftest_mbytes("ib_send_bw", 65536, 512, "-e"))
+    yield "B3 zcopy 1 MiB, written / ib_write_bw, MB/s", large, lambda: of.perftest_mbytes("ib_write_bw", MIB, 96)
+    yield ("B4 bcopy 64 KiB / rstream -T a, MB/s", lambda: of.esdp_mbytes(*copy, *SPIN),
+           lambda: of.stream_mbytes("rstream", 65536, 256, "-T", "a"))
+    yield ("B4 zcopy 64 KiB, written / riostream, MB/s", lambda: zcopy("64K", *SPIN, *WRITTEN["64K"]),
+           lambda: of.stream_mbytes("riostream", 65536, 256))
+    yield "B5 zcopy 1 MiB, written / riostream, MB/s", large, lambda: of.stream_mbytes("riostream", MIB, 32)
     yield "B6 64 bytes one way / ib_send_lat, us (less is better)", of.esdp_latency, of.send_latency
-    yield ("B7 zcopy 64 KiB, 8 outstanding / 1, MB/s", small,
-           lambda: of.esdp_mbytes("--path", "zcopy", "--bytes", "16M", "--size", "64K", "--depth", "1"))
-    yield ("B8 processor per MB, bcopy 64 KiB / ib_send_bw -e, ms (less is better)",
-           lambda: of.esdp(*copy, "--size", "64K", "--depth", "8")[1] * 1e3 / 33.6,
+    yield "B7 zcopy 64 KiB, read, 8 outstanding / 1, MB/s", lambda: small("8"), lambda: small("1")
+    yield ("B8 processor per MB, bcopy 64 KiB, sleeping / ib_send_bw -e, ms (less is better)",
+           lambda: of.esdp(*copy)[1] * 1e3 / 33.6,
            lambda: of.perftest("ib_send_bw", 65536, "-n", "512", "-e")[1] * 1e3 / 33.6)
 
 
 def main():
     of = Programs(sys.argv[1], sys.argv[2])
-    pairs = int(sys.argv[3])
+    number, _, wanted = sys.argv[3].partition(":")
+    pairs = int(number)
     print(f"| on {sys.argv[1]}, {pairs} pairs | ours | theirs | ratio | lowest to highest |", flush=True)
     print("|---|---|---|---|---|", flush=True)
     for name, ours, theirs in rows(of):
+        if not name.startswith(tuple(wanted.split(","))):
+            continue
         mine, others = [], []
         try:
             for pair in range(pairs):

@@ -3,7 +3,7 @@
 # in the file `steps` what to do:
 #
 #   DEVICE STEP [FILTER]      on rxe or siw: check, contract, perf, sockets, death, memlock, auto, down, figures (FILTER: how
-#                             many pairs); on rxe: capture; on siw: meet;
+#                             many pairs, as 7, or 7:B1,B2 of these rows); on rxe: capture; on siw: meet;
 #                             shell (FILTER: a command), to find out
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp
 shared=/tmp/shared
