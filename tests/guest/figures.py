@@ -83,9 +83,10 @@ class Programs:
         return result["latency_us"]["p50"] / 2
 
 
-# Who spins, as perftest's programs do; and the memory of a connection that takes a send of 64 KiB in one message.
+# Who spins, as perftest's programs do; and receive buffers for four sends of 64 KiB and SDP's header: beside a single one
+# the header would take a packet of its own.
 SPIN = ["--progress", "manual"]
-WHOLE = ["--buffer-bytes", "64K"]
+WHOLE = ["--buffer-bytes", "262128", "--buffers", "8"]
 # A receive that takes what comes is shown to the peer, which writes to it; one that is filled whole reads.
 WRITTEN = {"1M": ["--receive-size", "1M"], "64K": ["--receive-size", "64K"]}
 

@@ -25,8 +25,8 @@ namespace {
 constexpr size_t kCompletionsAtOnce = 32;
 // Who spins asks often, and each look is a system call.
 constexpr uint32_t kIdlePollsForALook = 8;
-constexpr uint8_t kEveryPort = 0;  // ports count from 1
 constexpr uint32_t kIdlePollsWithoutWaits = 64;
+constexpr uint8_t kEveryPort = 0;  // ports count from 1
 
 // What makes the fabric's descriptor readable.
 enum Source : uint32_t { kSignal, kChannel, kManager, kDevice, kSources };
