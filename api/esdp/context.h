@@ -72,6 +72,11 @@ class Context {
   // The same for memory that is only sent from.
   absl::StatusOr<Region> RegisterReadOnly(absl::Span<const std::byte> memory,
                                           RegisterOptions options = {});
+  // A dma-buf, such as memory of a GPU, to send from: the device reads it, and nothing copies it.
+  // Region::info().base is null. The descriptor may be closed afterwards. Unimplemented where the
+  // fabric or the device has no way to it. InvalidArgument with the exposure kNone.
+  absl::StatusOr<Region> RegisterDmaBuf(int fd, uint64_t offset, uint64_t length,
+                                        RegisterOptions options = {});
   // Page-aligned zeroed memory that belongs to the Region; Region::info().base tells where. From
   // 2 MiB on it lies in huge pages if the system has any to give.
   absl::StatusOr<Region> Allocate(size_t bytes, const AllocateOptions& options = {});

@@ -40,7 +40,7 @@ class Slice {
 };
 
 struct RegionInfo {
-  std::byte* base = nullptr;
+  std::byte* base = nullptr;  // null where the processor need not reach it
   uint64_t length = 0;
   uint32_t chunks = 0;      // registrations it was split into
   uint32_t operations = 0;  // outstanding, that use it

@@ -14,6 +14,10 @@ absl::Status Unsupported(const char* call) {
 absl::StatusOr<RegionId> Fabric::Register(std::byte*, uint64_t, Access) {
   return Unsupported("Register");
 }
+absl::StatusOr<RegionId> Fabric::RegisterDmaBuf(const DmaBuf&, std::byte*, uint64_t, Access) {
+  return absl::UnimplementedError(std::string(name()) +
+                                  " takes no dma-buf: only RDMA devices reach such memory");
+}
 absl::Status Fabric::Deregister(RegionId) { return Unsupported("Deregister"); }
 absl::StatusOr<RemoteRange> Fabric::RegionKey(RegionId) { return Unsupported("RegionKey"); }
 absl::StatusOr<RemoteRange> Fabric::Bind(QueuePairId, RegionId, std::byte*, uint64_t, Access) {

@@ -40,6 +40,11 @@ class Fabric {
   // Makes [base, base + length) usable in work requests. With remote rights, RegionKey names the
   // key a peer may use.
   virtual absl::StatusOr<RegionId> Register(std::byte* base, uint64_t length, Access access);
+  // The same for a dma-buf. In work requests and keys it has the addresses [base, base + length),
+  // where nothing else lies; `base` and the offset are alike within a page. Unimplemented where the
+  // fabric or the device has no way to it.
+  virtual absl::StatusOr<RegionId> RegisterDmaBuf(const DmaBuf& buffer, std::byte* base,
+                                                  uint64_t length, Access access);
   // FailedPrecondition while a window is bound to it or posted work names it.
   virtual absl::Status Deregister(RegionId region);
   // The region's own remote key, good on every queue pair of this fabric, for kRegionKey exposure.

@@ -50,6 +50,12 @@ struct Access {
   bool remote_write = false;
 };
 
+// Memory of another device, which the processor need not reach: a dma-buf, from `offset` on.
+struct DmaBuf {
+  int fd = -1;
+  uint64_t offset = 0;
+};
+
 // What a fabric can do. Fixed for the life of the fabric.
 struct Limits {
   uint64_t region_bytes_max = 0;         // longest single registration

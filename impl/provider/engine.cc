@@ -137,9 +137,20 @@ absl::StatusOr<std::shared_ptr<MemoryRegion>> Engine::Register(std::span<std::by
                                                                Exposure exposure) {
   // Before the first key that a Send must not invalidate: connections from now on do not offer it.
   if (exposure == Exposure::kRegionKey) rendezvous_.ForbidRemoteInvalidate();
-  auto region = MemoryRegion::Register(fabrics_, memory, local_write, exposure);
+  return Count(MemoryRegion::Register(fabrics_, memory, local_write, exposure));
+}
+
+absl::StatusOr<std::shared_ptr<MemoryRegion>> Engine::RegisterDmaBuf(const fabric::DmaBuf& buffer,
+                                                                     std::span<std::byte> addresses,
+                                                                     Exposure exposure) {
+  if (exposure == Exposure::kRegionKey) rendezvous_.ForbidRemoteInvalidate();
+  return Count(MemoryRegion::RegisterDmaBuf(fabrics_, buffer, addresses, exposure));
+}
+
+absl::StatusOr<std::shared_ptr<MemoryRegion>> Engine::Count(
+    absl::StatusOr<std::shared_ptr<MemoryRegion>> region) {
   if (region.ok()) {
-    registered_bytes_ += memory.size();
+    registered_bytes_ += (*region)->length();
     return region;
   }
   if (region.status().code() != absl::StatusCode::kResourceExhausted) return region;

@@ -54,6 +54,9 @@ class Engine {
 
   absl::StatusOr<std::shared_ptr<MemoryRegion>> Register(std::span<std::byte> memory,
                                                          bool local_write, Exposure exposure);
+  absl::StatusOr<std::shared_ptr<MemoryRegion>> RegisterDmaBuf(const fabric::DmaBuf& buffer,
+                                                               std::span<std::byte> addresses,
+                                                               Exposure exposure);
   absl::Status Deregister(MemoryRegion& region);
   Rendezvous& rendezvous() { return rendezvous_; }
   absl::StatusOr<ConnectionCounters> Counters(ConnectionId connection);
@@ -70,6 +73,8 @@ class Engine {
   static constexpr int kTimersPerRound = 64;
   static constexpr uint32_t kRoundsForAnUnused = 8;
 
+  absl::StatusOr<std::shared_ptr<MemoryRegion>> Count(
+      absl::StatusOr<std::shared_ptr<MemoryRegion>> region);
   bool Poll(uint8_t place);
   bool PollEvents(uint8_t place);
   bool PollCompletions(uint8_t place);

@@ -41,6 +41,8 @@ std::optional<fabric::RemoteRange> Exposures::ShowWindow(fabric::Fabric& fabric,
 std::optional<fabric::RemoteRange> Exposures::ShowRegistration(fabric::Fabric& fabric, Entry& entry,
                                                                const ResolvedRange& range,
                                                                fabric::Access access) {
+  // By its addresses no part of a dma-buf can be registered: it is gathered instead.
+  if (!range.region->reachable()) return std::nullopt;
   const absl::StatusOr<fabric::RegionId> registration =
       fabric.Register(range.entry.address, range.entry.length, access);
   if (!registration.ok()) return std::nullopt;

@@ -44,31 +44,46 @@ absl::StatusOr<std::shared_ptr<MemoryRegion>> MemoryRegion::Register(const Fabri
   if (memory.data() == nullptr || memory.empty()) {
     return absl::InvalidArgumentError("a region needs at least one byte of memory");
   }
-  const Time begin = fabrics.front()->Now();
   std::shared_ptr<MemoryRegion> region(new MemoryRegion(memory, local_write, exposure));
-  uint64_t chunk_bytes = region->length_;
+  ESDP_RETURN_IF_ERROR(region->RegisterWith(fabrics));
+  return region;
+}
+
+absl::StatusOr<std::shared_ptr<MemoryRegion>> MemoryRegion::RegisterDmaBuf(
+    const Fabrics& fabrics, const fabric::DmaBuf& buffer, std::span<std::byte> addresses,
+    Exposure exposure) {
+  std::shared_ptr<MemoryRegion> region(new MemoryRegion(addresses, false, exposure));
+  region->buffer_ = buffer;
+  ESDP_RETURN_IF_ERROR(region->RegisterWith(fabrics));
+  return region;
+}
+
+absl::Status MemoryRegion::RegisterWith(const Fabrics& fabrics) {
+  const Time begin = fabrics.front()->Now();
+  chunk_bytes_ = length_;
   for (const fabric::Fabric* fabric : fabrics) {
-    chunk_bytes =
-        std::min(chunk_bytes, ChunkBytes(fabric->limits().region_bytes_max, region->length_));
+    chunk_bytes_ = std::min(chunk_bytes_, ChunkBytes(fabric->limits().region_bytes_max, length_));
   }
-  region->chunk_bytes_ = chunk_bytes;
-  region->chunk_count_ = static_cast<uint32_t>((region->length_ - 1) / chunk_bytes + 1);
+  chunk_count_ = static_cast<uint32_t>((length_ - 1) / chunk_bytes_ + 1);
   for (fabric::Fabric* fabric : fabrics) {
-    if (absl::Status status = region->RegisterChunks(*fabric); !status.ok()) {
-      (void)region->Deregister(fabrics);
+    if (absl::Status status = RegisterChunks(*fabric); !status.ok()) {
+      (void)Deregister(fabrics);
       return status;
     }
   }
-  region->registration_time_ = fabrics.front()->Now() - begin;
-  return region;
+  registration_time_ = fabrics.front()->Now() - begin;
+  return absl::OkStatus();
 }
 
 absl::Status MemoryRegion::RegisterChunks(fabric::Fabric& fabric) {
   for (uint32_t i = 0; i < chunk_count_; ++i) {
     const uint64_t offset = i * chunk_bytes_;
+    const uint64_t length = std::min(chunk_bytes_, length_ - offset);
+    const fabric::Access access = AccessOf(local_write_, exposure_);
     absl::StatusOr<fabric::RegionId> chunk =
-        fabric.Register(base_ + offset, std::min(chunk_bytes_, length_ - offset),
-                        AccessOf(local_write_, exposure_));
+        buffer_ ? fabric.RegisterDmaBuf({buffer_->fd, buffer_->offset + offset}, base_ + offset,
+                                        length, access)
+                : fabric.Register(base_ + offset, length, access);
     if (!chunk.ok()) return ChunkRefused(chunk.status(), length_, i, chunk_count_);
     chunks_.push_back(*chunk);
   }

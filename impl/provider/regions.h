@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -35,6 +36,10 @@ class MemoryRegion {
                                                                 std::span<std::byte> memory,
                                                                 bool local_write,
                                                                 Exposure exposure);
+  // To send from. `addresses` are nothing but its names: the processor need not reach it.
+  static absl::StatusOr<std::shared_ptr<MemoryRegion>> RegisterDmaBuf(
+      const Fabrics& fabrics, const fabric::DmaBuf& buffer, std::span<std::byte> addresses,
+      Exposure exposure);
   // FailedPrecondition while operations use it; once it has succeeded the region holds nothing.
   absl::Status Deregister(const Fabrics& fabrics);
 
@@ -42,6 +47,8 @@ class MemoryRegion {
   uint64_t length() const { return length_; }
   Exposure exposure() const { return exposure_; }
   bool local_write() const { return local_write_; }
+  // By the processor.
+  bool reachable() const { return !buffer_.has_value(); }
   bool registered() const { return !chunks_.empty(); }
   uint32_t chunk_count() const { return chunk_count_; }
   Duration registration_time() const { return registration_time_; }
@@ -65,12 +72,14 @@ class MemoryRegion {
 
  private:
   MemoryRegion(std::span<std::byte> memory, bool local_write, Exposure exposure);
+  absl::Status RegisterWith(const Fabrics& fabrics);
   absl::Status RegisterChunks(fabric::Fabric& fabric);
 
   std::byte* base_;
   uint64_t length_;
   bool local_write_;
   Exposure exposure_;
+  std::optional<fabric::DmaBuf> buffer_;
   uint64_t chunk_bytes_ = 1;
   uint32_t chunk_count_ = 0;
   std::vector<fabric::RegionId> chunks_;  // those of one fabric behind those of another

@@ -123,11 +123,12 @@ void Requests::AskPieces(Endpoint& endpoint, Transfer& transfer, sdp::OperationI
 
 void Requests::AskPiece(Endpoint& endpoint, const Transfer& transfer, const MemoryRegion& region,
                         const sdp::OperationRange& piece, bool more) {
-  const bool reachable = region.exposure() != Exposure::kNone;
+  const bool exposable = region.exposure() != Exposure::kNone;
   if (transfer.is_send) {
     driver_.Feed(endpoint, sdp::AskSend{.piece = piece,
                                         .more = more,
-                                        .exposable = reachable,
+                                        .exposable = exposable,
+                                        .copyable = region.reachable(),
                                         .path = ToCore(transfer.path),
                                         .complete_at = ToCore(transfer.complete_at),
                                         .zcopy_min = transfer.zcopy_min,
@@ -137,7 +138,7 @@ void Requests::AskPiece(Endpoint& endpoint, const Transfer& transfer, const Memo
     driver_.Feed(endpoint, sdp::AskReceive{.piece = piece,
                                            .more = more,
                                            .wait_all = transfer.wait_all,
-                                           .placeable = reachable,
+                                           .placeable = exposable,
                                            .path = ToCore(transfer.path),
                                            .zcopy_min = transfer.zcopy_min});
   }

@@ -88,20 +88,23 @@ absl::StatusOr<std::shared_ptr<MemoryRegion>> Shard::Register(std::span<std::byt
       [&] { return impl_->engine.Register(memory, local_write, exposure); }, false);
 }
 
+absl::StatusOr<std::shared_ptr<MemoryRegion>> Shard::RegisterDmaBuf(const fabric::DmaBuf& buffer,
+                                                                    std::span<std::byte> addresses,
+                                                                    Exposure exposure) {
+  return impl_->progress.WithTurn(
+      [&] { return impl_->engine.RegisterDmaBuf(buffer, addresses, exposure); }, false);
+}
+
 absl::Status Shard::Deregister(MemoryRegion& region) {
   return impl_->progress.WithTurn([&] { return impl_->engine.Deregister(region); }, false);
 }
 
 RegionDetails Shard::Describe(const MemoryRegion& region) {
-  return {.base = reinterpret_cast<uint64_t>(region.base()),
+  return {.base = region.reachable() ? reinterpret_cast<uint64_t>(region.base()) : 0,
           .length = region.length(),
           .chunks = region.chunk_count(),
           .operations = region.operations(),
           .registration_time = region.registration_time()};
-}
-
-std::byte* Shard::AddressOf(const MemoryRegion& region, uint64_t offset) {
-  return region.base() + offset;
 }
 
 absl::StatusOr<ListenerId> Shard::Listen(const Address& address, int backlog,

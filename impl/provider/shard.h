@@ -47,10 +47,14 @@ class Shard {
   // limit, use and cure.
   absl::StatusOr<std::shared_ptr<MemoryRegion>> Register(std::span<std::byte> memory,
                                                          bool local_write, Exposure exposure);
+  // To send from. `addresses` name it, and nothing else may lie there. Unimplemented where a fabric
+  // has no way to it.
+  absl::StatusOr<std::shared_ptr<MemoryRegion>> RegisterDmaBuf(const fabric::DmaBuf& buffer,
+                                                               std::span<std::byte> addresses,
+                                                               Exposure exposure);
   // FailedPrecondition while transfers use it.
   absl::Status Deregister(MemoryRegion& region);
   static RegionDetails Describe(const MemoryRegion& region);
-  static std::byte* AddressOf(const MemoryRegion& region, uint64_t offset);
 
   // Connections. The observer may hear of a new one before the call that makes it has returned:
   // `named`, if given, is called with its name before that, under the turn.

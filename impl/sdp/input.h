@@ -74,6 +74,7 @@ struct AskSend {
   OperationRange piece;
   bool more = false;
   bool exposable = false;  // the peer may be shown this memory
+  bool copyable = true;    // the processor may read it
   Path path = Path::kByThreshold;
   CompleteAt complete_at = CompleteAt::kReusable;
   uint64_t zcopy_min = 0;  // the threshold in force for this operation

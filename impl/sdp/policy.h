@@ -24,6 +24,7 @@ struct SendTraits {
   uint64_t zcopy_min = 0;
   Path path = Path::kByThreshold;
   bool exposable = false;
+  bool copyable = true;
 };
 
 struct SendLimits {
@@ -41,7 +42,8 @@ inline bool WantsAdvert(const SendTraits& piece) {
 
 // Of one that it does not read.
 inline SendRoute RouteOfCopied(const SendTraits& piece, const SendLimits& limits) {
-  return piece.length <= limits.coalesce_max ? SendRoute::kCopy : SendRoute::kGather;
+  const bool copied = piece.length <= limits.coalesce_max && (piece.copyable || piece.length == 0);
+  return copied ? SendRoute::kCopy : SendRoute::kGather;
 }
 
 // What a receive piece looks like to the policy: the place where the next byte goes.

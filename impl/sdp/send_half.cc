@@ -26,7 +26,7 @@ void SendHalf::Ask(const AskSend& ask) {
   Piece& piece = pieces_.PushBack();
   piece.range = ask.piece;
   piece.number = first_number_ + operations_.size() - 1;
-  piece.traits = {ask.piece.length, ask.zcopy_min, ask.path, ask.exposable};
+  piece.traits = {ask.piece.length, ask.zcopy_min, ask.path, ask.exposable, ask.copyable};
   piece.urgent = ask.urgent && !ask.more;
   Judge(piece);
   if (piece.urgent) urgent_marks_.PushBack({operation.id, operation.end});
@@ -227,6 +227,7 @@ void SendHalf::AddTo(Digest& digest) const {
     digest.Add(piece.refused_exposure).Add(piece.traits.length).Add(piece.traits.zcopy_min);
     digest.Add(static_cast<uint8_t>(piece.traits.path))
         .Add(piece.traits.exposable)
+        .Add(piece.traits.copyable)
         .Add(piece.urgent);
   };
   for (const UrgentMark& mark : urgent_marks_) digest.Add(mark.end);

@@ -78,6 +78,34 @@ absl::StatusOr<Region> Context::Allocate(size_t bytes, const AllocateOptions& op
   return RegisterWith(state_, memory, options.registration, std::move(owned));
 }
 
+absl::StatusOr<Region> Context::RegisterDmaBuf(int fd, uint64_t offset, uint64_t length,
+                                               RegisterOptions options) {
+  const ContextCall call(state_.get());
+  if (!call.ok()) return call.status();
+  if (fd < 0 || length == 0 || offset + length < offset) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "a dma-buf needs its descriptor and a range of at least one byte");
+  }
+  if (options.exposure == Exposure::kNone) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "a dma-buf with the exposure kNone could only be copied, and the processor "
+                     "need not reach it");
+  }
+  options.local_write = false;
+  const size_t past = static_cast<size_t>(offset % sockets::kPageBytes);
+  sockets::OwnedMemory names = sockets::ReserveAddresses(past + length);
+  if (names == nullptr) {
+    return MakeError(ErrorKind::kMemory,
+                     "no addresses for " + std::to_string(length) + " bytes: ask for less");
+  }
+  auto registered =
+      state_->shard().RegisterDmaBuf({fd, offset}, {names.get() + past, length},
+                                     static_cast<provider::Exposure>(options.exposure));
+  if (!registered.ok()) return sockets::Adopt(registered.status());
+  return sockets::SliceAccess::Make(std::make_shared<sockets::RegionState>(
+      state_, *std::move(registered), options, length, std::move(names)));
+}
+
 absl::StatusOr<EventQueue> Context::CreateQueue(const QueueOptions& options) {
   const ContextCall call(state_.get());
   if (!call.ok()) return call.status();

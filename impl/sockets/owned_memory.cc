@@ -32,8 +32,14 @@ std::byte* MapAligned(size_t bytes) {
 
 void Unmap::operator()(std::byte* memory) const { (void)munmap(memory, bytes); }
 
+OwnedMemory ReserveAddresses(size_t bytes) {
+  void* const begin =
+      mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (begin == MAP_FAILED) return nullptr;
+  return OwnedMemory(static_cast<std::byte*>(begin), Unmap{bytes});
+}
+
 OwnedMemory MapMemory(size_t bytes, Pages pages) {
-  constexpr size_t kPageBytes = 4096;
   if (bytes == 0 || bytes > std::numeric_limits<size_t>::max() - kPageBytes) return nullptr;
   const size_t whole = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
   const bool huge = pages == Pages::kLarge && whole >= kHugePageBytes;

@@ -6,6 +6,8 @@
 
 namespace esdp::sockets {
 
+inline constexpr size_t kPageBytes = 4096;
+
 struct Unmap {
   size_t bytes = 0;
   void operator()(std::byte* memory) const;
@@ -21,6 +23,8 @@ enum class Pages {
 
 // At the beginning of a page. Null when the system has no such memory.
 OwnedMemory MapMemory(size_t bytes, Pages pages);
+// Addresses of which nobody else has any, and behind which there is no memory.
+OwnedMemory ReserveAddresses(size_t bytes);
 
 }  // namespace esdp::sockets
 

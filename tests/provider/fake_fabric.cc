@@ -143,6 +143,12 @@ absl::StatusOr<fabric::RegionId> FakeFabric::Register(std::byte* base, uint64_t 
   return fabric::RegionId{id};
 }
 
+absl::StatusOr<fabric::RegionId> FakeFabric::RegisterDmaBuf(const fabric::DmaBuf&, std::byte* base,
+                                                            uint64_t length,
+                                                            fabric::Access access) {
+  return Register(base, length, access);
+}
+
 absl::Status FakeFabric::Deregister(fabric::RegionId region) {
   const Lock lock(mutex_);
   if (const absl::Status refusal = Refusal("Deregister"); !refusal.ok()) return refusal;

@@ -72,6 +72,8 @@ class FakeFabric final : public fabric::Fabric {
   Time Now() const override;
   absl::StatusOr<fabric::RegionId> Register(std::byte* base, uint64_t length,
                                             fabric::Access access) override;
+  absl::StatusOr<fabric::RegionId> RegisterDmaBuf(const fabric::DmaBuf& buffer, std::byte* base,
+                                                  uint64_t length, fabric::Access access) override;
   absl::Status Deregister(fabric::RegionId region) override;
   absl::StatusOr<fabric::RemoteRange> RegionKey(fabric::RegionId region) override;
   absl::StatusOr<fabric::RemoteRange> Bind(fabric::QueuePairId queue_pair, fabric::RegionId region,

@@ -47,6 +47,30 @@ TEST_F(ScriptedTest, AFailedWorkRequestIsTheRootCauseOnceEverythingIsFlushed) {
   EXPECT_EQ(Result(receive)->text, Closed().text);
 }
 
+TEST_F(ScriptedTest, ADmaBufIsSentWithoutACopyHoweverLittleOfItThereIs) {
+  const ConnectionId connection = Establish();
+  std::array<std::byte, 4096> buffer{};
+  const auto region =
+      *side_.shard->RegisterDmaBuf({.fd = 5, .offset = 0}, buffer, Exposure::kPerOperation);
+  EXPECT_EQ(Shard::Describe(*region).base, 0u);
+  for (const uint64_t length : {uint64_t{1}, uint64_t{100}, uint64_t{3000}}) {
+    Memory& memory = NewMemory(1);
+    Job& job = NewJob(memory, true, 0, 1);
+    job.pieces[0] = {region.get(), 0, length};
+    job.transfer.zcopy_min = ~uint64_t{0};
+    const size_t before = fabric_->sends().size();
+    Submit(side_, connection, job);
+    Poll();
+    ASSERT_EQ(fabric_->sends().size(), before + 1);
+    EXPECT_EQ(fabric_->sends().back().bytes.size(), 16 + length);
+    fabric_->Complete({.queue_pair = queue_pair_, .opcode = fabric::Opcode::kSend});
+    Poll();
+    EXPECT_TRUE(Result(job));
+  }
+  EXPECT_EQ(side_.shard->Counters(connection)->payload_copies, 0u);
+  EXPECT_TRUE(side_.shard->Deregister(*region).ok());
+}
+
 TEST_F(ScriptedTest, ARefusedPostEndsTheConnection) {
   const ConnectionId connection = Establish();
   fabric_->Refuse("PostSend", absl::ResourceExhaustedError("send queue full"));

@@ -27,6 +27,12 @@ TEST(SendPolicyTest, WhatIsSmallIsCopiedTogetherWithItsNeighbours) {
   EXPECT_EQ(RouteOfCopied(Traits(2049), kLimits), SendRoute::kGather);
 }
 
+TEST(SendPolicyTest, WhatTheProcessorDoesNotReachIsNeverCopied) {
+  SendTraits traits = Traits(1);
+  traits.copyable = false;
+  EXPECT_EQ(RouteOfCopied(traits, kLimits), SendRoute::kGather);
+}
+
 TEST(SendPolicyTest, APathAskedForOverridesTheThreshold) {
   SendTraits traits = Traits(2);
   traits.path = Path::kZeroCopy;

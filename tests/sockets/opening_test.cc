@@ -55,6 +55,21 @@ TEST(OpeningTest, BadOptionsAreRefused) {
   }
 }
 
+TEST(OpeningTest, ADmaBufNeedsADevice) {
+  for (const char* fabric : {"qpip", "sim"}) {
+    Context context = *Context::Open({.fabric = fabric});
+    const auto refused = context.RegisterDmaBuf(0, 0, 4096);
+    EXPECT_TRUE(Refuses(refused, ErrorKind::kUnsupported, StatusCode::kUnimplemented)) << fabric;
+    EXPECT_NE(refused.status().message().find(fabric), absl::string_view::npos);
+    EXPECT_EQ(context.Stats().regions, 0u);
+    for (const auto& wrong : {context.RegisterDmaBuf(-1, 0, 4096), context.RegisterDmaBuf(0, 0, 0),
+                              context.RegisterDmaBuf(0, ~uint64_t{0}, 2),
+                              context.RegisterDmaBuf(0, 0, 4096, {.exposure = Exposure::kNone})}) {
+      EXPECT_TRUE(Refuses(wrong, ErrorKind::kInvalidArgument, StatusCode::kInvalidArgument));
+    }
+  }
+}
+
 TEST(OpeningTest, DiagnoseTellsWhatOpenWillDo) {
   const DiagnosticsReport report = Context::Diagnose({});
   EXPECT_FALSE(report.chosen.empty()) << report.ToString();

@@ -21,6 +21,7 @@ constexpr Calls kCalls = {
         [](ibv_pd* domain, void* base, size_t length, int access) {
           return ibv_reg_mr(domain, base, length, static_cast<unsigned>(access));
         },
+    .reg_dmabuf_mr = ibv_reg_dmabuf_mr,
     .dereg_mr = ibv_dereg_mr,
     .alloc_mw = [](ibv_pd* domain, ibv_mw_type type) { return ibv_alloc_mw(domain, type); },
     .dealloc_mw = [](ibv_mw* window) { return ibv_dealloc_mw(window); },

@@ -24,6 +24,8 @@ struct Calls {
   ibv_pd* (*alloc_pd)(ibv_context* context);
   int (*dealloc_pd)(ibv_pd* domain);
   ibv_mr* (*reg_mr)(ibv_pd* domain, void* base, size_t length, int access);
+  ibv_mr* (*reg_dmabuf_mr)(ibv_pd* domain, uint64_t offset, size_t length, uint64_t address, int fd,
+                           int access);
   int (*dereg_mr)(ibv_mr* region);
   ibv_mw* (*alloc_mw)(ibv_pd* domain, ibv_mw_type type);
   int (*dealloc_mw)(ibv_mw* window);

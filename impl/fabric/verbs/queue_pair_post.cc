@@ -113,7 +113,9 @@ void QueuePair::WriteSend(const SendWork& work, uint64_t number, bool last) {
   // siw refuses an invalidation whose bytes lie in the list itself.
   const bool may_be_inline = work.opcode == Opcode::kWrite ||
                              (work.opcode == Opcode::kSend && !(work.has_invalidate && alone));
-  if (may_be_inline && LengthOf(work.entries, count) <= inline_max_) {
+  // What is in the list the processor has read.
+  if (may_be_inline && LengthOf(work.entries, count) <= inline_max_ &&
+      commons_.regions.AreReachable(work.entries, count)) {
     flags |= IBV_SEND_INLINE;
   }
   written.send_flags = flags;

@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -63,7 +64,7 @@ RegionTable::~RegionTable() {
   regions_.ForEach([&](uint64_t, Region& region) { calls.dereg_mr(region.memory); });
 }
 
-absl::StatusOr<RegionId> RegionTable::Register(std::byte* base, uint64_t length, Access access) {
+absl::Status RegionTable::CheckRange(const std::byte* base, uint64_t length) const {
   if (base == nullptr || length == 0) {
     return absl::InvalidArgumentError("a region needs an address and at least one byte");
   }
@@ -72,16 +73,52 @@ absl::StatusOr<RegionId> RegionTable::Register(std::byte* base, uint64_t length,
         "the region is longer than limits().region_bytes_max, or wraps round the end of the "
         "address space");
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RegionId> RegionTable::Register(std::byte* base, uint64_t length, Access access) {
+  ESDP_RETURN_IF_ERROR(CheckRange(base, length));
   ibv_mr* const memory = device_.calls().reg_mr(device_.domain(), base, length,
                                                 RegionRights(access, device_.limits().windows));
   if (memory == nullptr) return RegistrationFailed(errno, length);
-  const RegionId id{
-      regions_.Insert(Region{.memory = memory, .base = base, .length = length, .access = access})};
+  return Keep({.memory = memory, .base = base, .length = length, .access = access});
+}
+
+absl::StatusOr<RegionId> RegionTable::RegisterDmaBuf(const DmaBuf& buffer, std::byte* base,
+                                                     uint64_t length, Access access) {
+  ESDP_RETURN_IF_ERROR(CheckRange(base, length));
+  ibv_mr* const memory =
+      device_.calls().reg_dmabuf_mr(device_.domain(), buffer.offset, length, AddressOf(base),
+                                    buffer.fd, RegionRights(access, device_.limits().windows));
+  if (memory != nullptr) {
+    return Keep(
+        {.memory = memory, .base = base, .length = length, .access = access, .reachable = false});
+  }
+  const int error = errno;
+  if (error != EOPNOTSUPP && error != ENOSYS && error != EPROTONOSUPPORT) {
+    return RegistrationFailed(error, length);
+  }
+  return MakeStatus(absl::StatusCode::kUnimplemented,
+                    std::string("the device ") + device_.name() +
+                        " or its driver takes no dma-buf: " + strerror(error));
+}
+
+absl::StatusOr<RegionId> RegionTable::Keep(Region region) {
+  const RegionId id{regions_.Insert(region)};
   if (id == RegionId::kNone) {
-    device_.calls().dereg_mr(memory);
+    device_.calls().dereg_mr(region.memory);
     return absl::ResourceExhaustedError("no more regions");
   }
+  if (!region.reachable) ++unreachable_;
   return id;
+}
+
+bool RegionTable::AreReachable(const ScatterEntry* entries, uint32_t count) const {
+  if (unreachable_ == 0) return true;
+  return std::all_of(entries, entries + count, [this](const ScatterEntry& entry) {
+    const Region* region = Find(entry.region);
+    return region == nullptr || region->reachable;
+  });
 }
 
 absl::Status RegionTable::Deregister(RegionId id) {
@@ -97,6 +134,7 @@ absl::Status RegionTable::Deregister(RegionId id) {
     return MakeStatus(absl::StatusCode::kFailedPrecondition,
                       std::string("the device keeps the region: ") + strerror(errno));
   }
+  if (!region->reachable) --unreachable_;
   regions_.Erase(static_cast<uint64_t>(id));
   return absl::OkStatus();
 }

@@ -30,7 +30,11 @@ class RegionTable {
 
   // --- this side's regions ---
   absl::StatusOr<RegionId> Register(std::byte* base, uint64_t length, Access access);
+  absl::StatusOr<RegionId> RegisterDmaBuf(const DmaBuf& buffer, std::byte* base, uint64_t length,
+                                          Access access);
   absl::Status Deregister(RegionId id);
+  // Whether the processor reaches all of these entries.
+  bool AreReachable(const ScatterEntry* entries, uint32_t count) const;
   absl::StatusOr<RemoteRange> RegionKey(RegionId id) const;
   // Whether [entry.address, + entry.length) lies in its region, and whether we may write there.
   absl::Status CheckLocal(const ScatterEntry& entry, bool writes) const;
@@ -66,6 +70,7 @@ class RegionTable {
     Access access;
     uint32_t windows = 0;
     uint64_t work = 0;
+    bool reachable = true;  // by the processor
   };
   struct Window {
     ibv_mw* window = nullptr;
@@ -78,10 +83,13 @@ class RegionTable {
 
   const Region* Find(RegionId id) const { return regions_.Find(static_cast<uint64_t>(id)); }
   Region* Find(RegionId id) { return regions_.Find(static_cast<uint64_t>(id)); }
+  absl::Status CheckRange(const std::byte* base, uint64_t length) const;
+  absl::StatusOr<RegionId> Keep(Region region);
   ibv_mw* TakeWindow();
 
   Device& device_;
   HandleTable<Region> regions_;
+  uint32_t unreachable_ = 0;                    // regions
   absl::flat_hash_map<uint32_t, Window> live_;  // by key
   GrowingRing<ibv_mw*> resting_;
 };

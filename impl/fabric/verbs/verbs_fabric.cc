@@ -54,6 +54,10 @@ class VerbsFabric final : public Fabric, private QueuePairs {
   absl::StatusOr<RegionId> Register(std::byte* base, uint64_t length, Access access) override {
     return commons_.regions.Register(base, length, access);
   }
+  absl::StatusOr<RegionId> RegisterDmaBuf(const DmaBuf& buffer, std::byte* base, uint64_t length,
+                                          Access access) override {
+    return commons_.regions.RegisterDmaBuf(buffer, base, length, access);
+  }
   absl::Status Deregister(RegionId region) override { return commons_.regions.Deregister(region); }
   absl::StatusOr<RemoteRange> RegionKey(RegionId region) override {
     return commons_.regions.RegionKey(region);

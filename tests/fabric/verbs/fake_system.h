@@ -49,6 +49,15 @@ struct FakeSystem {
   ibv_context* bound_to = &context;  // whose the addresses are that are bound
   int listen_errors = 0;             // so many times the port is taken
   int regions = 0;
+  struct DmaBufAsked {
+    int fd;
+    uint64_t offset;
+    uint64_t length;
+    uint64_t address;
+    int access;
+  };
+  std::vector<DmaBufAsked> dma_bufs;
+  int dma_buf_error = 0;
 
   size_t Count(const std::string& what) const {
     return static_cast<size_t>(std::count(asked.begin(), asked.end(), what));
@@ -87,6 +96,14 @@ inline void AddDevice(Calls& calls) {
   calls.alloc_pd = [](ibv_context*) { return &fake->domain; };
   calls.dealloc_pd = [](ibv_pd*) { return 0; };
   calls.reg_mr = [](ibv_pd*, void*, size_t, int) {
+    ++fake->regions;
+    return new ibv_mr{};
+  };
+  calls.reg_dmabuf_mr = [](ibv_pd*, uint64_t offset, size_t length, uint64_t address, int fd,
+                           int access) -> ibv_mr* {
+    errno = fake->dma_buf_error;
+    if (fake->dma_buf_error != 0) return nullptr;
+    fake->dma_bufs.push_back({fd, offset, length, address, access});
     ++fake->regions;
     return new ibv_mr{};
   };

@@ -121,6 +121,39 @@ TEST_P(QueuePairTest, ADeviceThatCannotSendIsNotSaidToProtectMemory) {
   EXPECT_NE(ended.detail.find("route"), std::string::npos) << ended.detail;
 }
 
+TEST_P(QueuePairTest, WhatTheProcessorDoesNotReachIsLeftToTheDevice) {
+  Connect();
+  alignas(4096) static std::byte names[4096];
+  const auto ordinary = fabric_->Register(names, 64, {});
+  const auto region = fabric_->RegisterDmaBuf({.fd = 7, .offset = 8192}, names, 4096, {});
+  ASSERT_TRUE(region.ok()) << region.status();
+  ASSERT_EQ(system_.dma_bufs.size(), 1u);
+  EXPECT_EQ(system_.dma_bufs[0].fd, 7);
+  EXPECT_EQ(system_.dma_bufs[0].offset, 8192u);
+  EXPECT_EQ(system_.dma_bufs[0].length, 4096u);
+  EXPECT_EQ(system_.dma_bufs[0].address, reinterpret_cast<uint64_t>(names));
+  for (const RegionId from : {*ordinary, *region}) {
+    const ScatterEntry entry{from, names, 8};
+    SendWork work;
+    work.entries = &entry;
+    work.entry_count = 1;
+    ASSERT_TRUE(fabric_->PostSend(id_, {&work, 1}).ok());
+    EXPECT_EQ((system_.sent.back().send_flags & IBV_SEND_INLINE) != 0, from == *ordinary);
+  }
+}
+
+TEST_P(QueuePairTest, ADeviceThatTakesNoDmaBufSaysSo) {
+  alignas(4096) static std::byte names[4096];
+  system_.dma_buf_error = EOPNOTSUPP;
+  const auto refused = fabric_->RegisterDmaBuf({.fd = 7, .offset = 0}, names, 4096, {});
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kUnimplemented) << refused.status();
+  EXPECT_NE(refused.status().message().find("fake0"), absl::string_view::npos);
+  system_.dma_buf_error = EBADF;
+  EXPECT_EQ(fabric_->RegisterDmaBuf({.fd = 7, .offset = 0}, names, 4096, {}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(system_.regions, 0);
+}
+
 TEST_P(QueuePairTest, SmallWorkGoesInTheListUnlessItInvalidatesOnIwarp) {
   Connect();
   EXPECT_EQ(system_.sent.back().opcode, IBV_WR_SEND);
