@@ -6,10 +6,17 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
-PERF = pathlib.Path(os.environ["TEST_SRCDIR"]) / os.environ["TEST_WORKSPACE"] / "samples/esdp_perf/esdp_perf"
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import instructions
+
+ROOT = pathlib.Path(os.environ["TEST_SRCDIR"]) / os.environ["TEST_WORKSPACE"]
+PERF = ROOT / "samples/esdp_perf/esdp_perf"
 FEW, MANY = 8 << 20, 40 << 20  # bytes; what the programs do besides is subtracted
 KINDS = {"BCopy 64 KiB": ("copy", "64K"), "ZCopy 1 MiB": ("zcopy", "1M")}
 
@@ -22,7 +29,7 @@ def counted(folder, name, arguments):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
 
 
-def instructions(path, size, length):
+def of_transfer(path, size, length):
     """{end: instructions}"""
     with tempfile.TemporaryDirectory() as folder:
         with counted(folder, "receiver", ["--server", "--sessions", "1"]) as server:
@@ -41,11 +48,12 @@ def instructions(path, size, length):
 
 
 @unittest.skipUnless(shutil.which("valgrind"), "valgrind is not installed")
+@unittest.skipUnless(instructions.is_optimised(ROOT / "tests/bench/core_instructions"), "only an optimised build is counted")
 class UserInstructionsTest(unittest.TestCase):
     def test_zero_copy_takes_a_tenth_of_what_copying_takes(self):
         both = {}
         for kind, (path, size) in KINDS.items():
-            few, many = instructions(path, size, FEW), instructions(path, size, MANY)
+            few, many = of_transfer(path, size, FEW), of_transfer(path, size, MANY)
             each = {end: (many[end] - few[end]) * 1024 / (MANY - FEW) for end in few}
             both[kind] = sum(each.values())
             print("%-13s sender %6.1f  receiver %6.1f instructions for each KiB" % (kind, each["sender"], each["receiver"]))
