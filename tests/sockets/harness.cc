@@ -185,8 +185,18 @@ void Memory::Fill(uint64_t seed) {
   }
   const auto differ = std::mismatch(one.begin(), one.end(), two.begin());
   if (differ.first == one.end()) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure()
-         << "they differ from byte " << (differ.first - one.begin()) << " on";
+  // Where the wrong bytes came from says what went wrong.
+  const auto from = differ.first - one.begin();
+  auto to = static_cast<ptrdiff_t>(one.size());
+  while (one[static_cast<size_t>(to - 1)] == two[static_cast<size_t>(to - 1)]) --to;
+  const auto wrong = two.subspan(static_cast<size_t>(from),
+                                 static_cast<size_t>(std::min<ptrdiff_t>(to - from, 16)));
+  const auto found = std::search(one.begin(), one.end(), wrong.begin(), wrong.end());
+  const bool elsewhere = found != one.end();
+  return ::testing::AssertionFailure() << "they differ from byte " << from << " to " << to
+                                       << (elsewhere ? ", with the bytes from " : "")
+                                       << (elsewhere ? std::to_string(found - one.begin()) : "")
+                                       << ", the first of them " << static_cast<int>(wrong[0]);
 }
 
 ::testing::AssertionResult Refuses(const absl::Status& status, ErrorKind kind,
@@ -222,10 +232,12 @@ void PairTest::TearDown() {
     EXPECT_EQ(stats.reserved, 0u) << "slots stay reserved when all operations have ended";
     EXPECT_EQ(stats.waiting, 0u);
   }
-  for (const auto& memory : memories_) {
-    EXPECT_EQ(memory->region.info().operations, 0u) << "a region stays in use";
-    (void)memory->region.Close();
-  }
+  // A device may take a while to flush what a socket that is gone has left.
+  EXPECT_TRUE(Pump([this] {
+    return std::ranges::all_of(
+        memories_, [](const auto& each) { return each->region.info().operations == 0; });
+  })) << "a region stays in use";
+  for (const auto& memory : memories_) (void)memory->region.Close();
 }
 
 Address PairTest::Listen(const SocketOptions& options, int backlog) {

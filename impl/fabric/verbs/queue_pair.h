@@ -90,7 +90,7 @@ class QueuePair {
   struct SendSlot {
     uint64_t work_id = 0;
     Opcode opcode = Opcode::kSend;
-    bool internal = false;  // a binding: nobody is told
+    bool internal = false;  // a binding, or the first part of a read: nobody is told
     uint32_t key = 0;       // kInvalidate: our window
     uint32_t regions = 0;   // held, the next of send_regions_
     bool done = false;      // and not told yet: work before it is not
@@ -107,8 +107,9 @@ class QueuePair {
                             bool writes) const;
   void Hold(GrowingRing<RegionId>& held, const ScatterEntry* entries, uint32_t count);
   uint32_t WriteDown(const ScatterEntry* entries, uint32_t count);
-  void WriteSend(const SendWork& work, uint64_t number, bool last);
-  absl::Status Link(absl::Span<const SendWork> batch);
+  void WriteSend(const SendWork& work, bool last, bool internal = false);
+  void WriteRead(const SendWork& work, bool last);
+  absl::Status Link();
   absl::Status PostWaitingReceives();
 
   // Completing.
@@ -147,7 +148,7 @@ class QueuePair {
 
   GrowingRing<SendSlot> sends_;
   uint64_t first_send_ = 0;  // the number of sends_[0]
-  uint32_t internal_ = 0;    // bindings in sends_
+  uint32_t internal_ = 0;    // of sends_
   uint32_t told_sends_ = 0;  // completed and not polled
   GrowingRing<RegionId> send_regions_;
   GrowingRing<ReceiveSlot> receives_;

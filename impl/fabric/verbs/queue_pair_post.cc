@@ -14,6 +14,11 @@ namespace {
 // Work that may pass without a completion of its own.
 constexpr uint64_t kSilentMost = 16;
 
+// The kernel's siw (6.1) answers a READ of up to so many bytes from a copy that goes wrong where
+// they cross a page: bytes of the wrong places come.
+constexpr uint64_t kAnsweredFromACopy = 32;
+constexpr uint64_t kPageBytes = 4096;
+
 ibv_wr_opcode VerbsOpcode(const SendWork& work) {
   switch (work.opcode) {
     case Opcode::kRead:
@@ -92,14 +97,17 @@ uint32_t QueuePair::WriteDown(const ScatterEntry* entries, uint32_t count) {
   return written;
 }
 
-void QueuePair::WriteSend(const SendWork& work, uint64_t number, bool last) {
+void QueuePair::WriteSend(const SendWork& work, bool last, bool internal) {
+  const uint64_t number = first_send_ + sends_.size();
   const uint32_t count = work.opcode == Opcode::kInvalidate ? 0 : work.entry_count;
   const uint32_t written_entries = WriteDown(work.entries, count);
   Hold(send_regions_, work.entries, count);
   sends_.PushBack({.work_id = work.work_id,
                    .opcode = work.opcode,
+                   .internal = internal,
                    .key = work.invalidate_key,
                    .regions = count});
+  if (internal) ++internal_;
   ibv_send_wr& written = commons_.scratch.sends.emplace_back();
   written.wr_id = SendName(tag_, number);
   written.opcode = VerbsOpcode(work);
@@ -128,8 +136,30 @@ void QueuePair::WriteSend(const SendWork& work, uint64_t number, bool last) {
   }
 }
 
+// A read whose bytes the peer would answer wrongly becomes two, of which nobody is told of the
+// first.
+void QueuePair::WriteRead(const SendWork& work, bool last) {
+  const uint64_t length = LengthOf(work.entries, work.entry_count);
+  const uint64_t in_page = kPageBytes - work.remote.address % kPageBytes;
+  const bool one_entry = work.entry_count == 1;  // all that siw takes
+  if (!commons_.device->is_iwarp() || !one_entry || length > kAnsweredFromACopy ||
+      in_page >= length) {
+    return WriteSend(work, last);
+  }
+  const auto part = static_cast<uint32_t>(in_page);
+  ScatterEntry entry = work.entries[0];
+  SendWork half = work;
+  half.entries = &entry;
+  entry.length = part;
+  WriteSend(half, /*last=*/false, /*internal=*/true);
+  entry.address += part;
+  entry.length = work.entries[0].length - part;
+  half.remote.address += part;
+  WriteSend(half, last);
+}
+
 // The lists are complete: nothing moves any more, so they may point into each other.
-absl::Status QueuePair::Link(absl::Span<const SendWork> batch) {
+absl::Status QueuePair::Link() {
   Scratch& scratch = commons_.scratch;
   ibv_sge* entry = scratch.entries.data();
   for (size_t i = 0; i < scratch.sends.size(); ++i) {
@@ -142,15 +172,16 @@ absl::Status QueuePair::Link(absl::Span<const SendWork> batch) {
   if (error == 0) return absl::OkStatus();
   // The room was counted, so only a broken device is left as a reason: what it took stays posted.
   const size_t taken = refused == nullptr ? 0 : static_cast<size_t>(refused - scratch.sends.data());
-  if (taken > 0 && taken < batch.size()) {
+  if (taken > 0 && taken < scratch.sends.size()) {
     End(Cause::kDevice, "the device took half a batch");
     return absl::OkStatus();
   }
-  for (size_t i = 0; i < batch.size(); ++i) {
+  for (size_t i = 0; i < scratch.sends.size(); ++i) {
     for (uint32_t held = sends_.back().regions; held > 0; --held) {
       commons_.regions.Release(send_regions_.back());
       send_regions_.EraseAt(send_regions_.size() - 1);
     }
+    if (sends_.back().internal) --internal_;
     sends_.EraseAt(sends_.size() - 1);
   }
   return Refused("the work", error);
@@ -168,9 +199,10 @@ absl::Status QueuePair::PostSend(absl::Span<const SendWork> batch) {
   commons_.scratch.sends.clear();
   commons_.scratch.entries.clear();
   for (size_t i = 0; i < batch.size(); ++i) {
-    WriteSend(batch[i], first_send_ + sends_.size(), i + 1 == batch.size());
+    const bool last = i + 1 == batch.size();
+    batch[i].opcode == Opcode::kRead ? WriteRead(batch[i], last) : WriteSend(batch[i], last);
   }
-  return Link(batch);
+  return Link();
 }
 
 absl::StatusOr<RemoteRange> QueuePair::Bind(RegionId region, std::byte* address, uint64_t length,

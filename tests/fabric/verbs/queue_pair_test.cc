@@ -169,6 +169,46 @@ TEST_P(QueuePairTest, SmallWorkGoesInTheListUnlessItInvalidatesOnIwarp) {
   EXPECT_EQ(system_.sent.back().wr.rdma.rkey, 7u);
 }
 
+// The kernel's siw would answer it from the wrong place.
+TEST_P(QueuePairTest, AShortReadAcrossAPageOfThePeerIsTwoOnIwarp) {
+  Connect();
+  Complete(IBV_WC_SUCCESS);
+  EXPECT_EQ(Poll(), 1u);
+  std::array<std::byte, 64> memory{};
+  const auto region = fabric_->Register(memory.data(), memory.size(), {.local_write = true});
+  ASSERT_TRUE(region.ok()) << region.status();
+  for (const uint32_t length : {20u, 33u}) {
+    const ScatterEntry entry{*region, memory.data(), length};
+    SendWork work;
+    work.work_id = length;
+    work.opcode = Opcode::kRead;
+    work.entries = &entry;
+    work.entry_count = 1;
+    work.remote = {.key = 5, .address = 3 * 4096 - 6};
+    system_.sent.clear();
+    ASSERT_TRUE(fabric_->PostSend(id_, {&work, 1}).ok());
+    if (!IsIwarp() || length > 32) {
+      ASSERT_EQ(system_.sent.size(), 1u);
+      EXPECT_EQ(system_.sent[0].sg_list[0].length, length);
+    } else {
+      ASSERT_EQ(system_.sent.size(), 2u);
+      const ibv_send_wr &first = system_.sent[0], &second = system_.sent[1];
+      EXPECT_EQ(first.sg_list[0].length, 6u);
+      EXPECT_EQ(first.wr.rdma.remote_addr, 3u * 4096 - 6);
+      EXPECT_EQ(second.sg_list[0].length, 14u);
+      EXPECT_EQ(second.sg_list[0].addr, first.sg_list[0].addr + 6);
+      EXPECT_EQ(second.wr.rdma.remote_addr, 3u * 4096);
+      EXPECT_EQ(second.wr.rdma.rkey, 5u);
+      Complete(IBV_WC_SUCCESS);
+      EXPECT_EQ(Poll(), 0u) << "the first part is still on its way";
+      std::swap(system_.sent[0], system_.sent[1]);
+    }
+    Complete(IBV_WC_SUCCESS);
+    EXPECT_EQ(Poll(), 1u);
+  }
+  EXPECT_TRUE(fabric_->Deregister(*region).ok()) << "nothing uses it any more";
+}
+
 TEST_P(QueuePairTest, ArrivalsAreToldOnlyWhereSomebodyMayWait) {
   Connect();
   Complete(IBV_WC_SUCCESS);
