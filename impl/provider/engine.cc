@@ -33,7 +33,8 @@ Engine::Engine(std::vector<std::unique_ptr<fabric::Fabric>> fabrics, Observer& o
 bool Engine::Round() {
   Begin();
   bool moved = false;
-  for (uint8_t place = 0; place < fabrics_.size(); ++place) moved |= Poll(place);
+  const auto places = static_cast<uint8_t>(fabrics_.size());
+  for (uint8_t place = 0; place < places; ++place) moved |= Poll(place);
   ++rounds_;
   moved |= FireTimers();
   driver_.Flush();

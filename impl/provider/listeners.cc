@@ -36,7 +36,8 @@ absl::StatusOr<ListenerId> Rendezvous::Listen(const Address& address, int backlo
   }
   if (!at.ok()) return at.status();
   const ListenerId id{listeners_.Insert({*at, backlog, 0, options})};
-  for (uint8_t place = 0; place < at->size(); ++place) {
+  const auto places = static_cast<uint8_t>(at->size());
+  for (uint8_t place = 0; place < places; ++place) {
     by_fabric_listener_[{place, static_cast<uint64_t>((*at)[place])}] = id;
   }
   if (named) named(id);
@@ -87,7 +88,8 @@ absl::Status Rendezvous::Follow(const Address& address, int backlog,
 }
 
 void Rendezvous::StopAt(const std::vector<fabric::ListenerId>& at) {
-  for (uint8_t place = 0; place < at.size(); ++place) {
+  const auto places = static_cast<uint8_t>(at.size());
+  for (uint8_t place = 0; place < places; ++place) {
     if (at[place] == fabric::ListenerId::kNone) continue;
     (void)fabrics_[place]->StopListening(at[place]);
     by_fabric_listener_.erase({place, static_cast<uint64_t>(at[place])});

@@ -100,7 +100,7 @@ absl::Status Shard::Deregister(MemoryRegion& region) {
 }
 
 RegionDetails Shard::Describe(const MemoryRegion& region) {
-  return {.base = region.reachable() ? reinterpret_cast<uint64_t>(region.base()) : 0,
+  return {.base = region.reachable() ? region.base() : nullptr,
           .length = region.length(),
           .chunks = region.chunk_count(),
           .operations = region.operations(),

@@ -134,7 +134,8 @@ struct ConnectionCounters {
 };
 
 struct RegionDetails {
-  uint64_t base = 0, length = 0;
+  std::byte* base = nullptr;  // null where the processor need not reach it
+  uint64_t length = 0;
   uint32_t chunks = 0;
   uint32_t operations = 0;  // using it now
   Duration registration_time{};

@@ -32,7 +32,7 @@ RegionState::~RegionState() {
 RegionInfo RegionState::Describe() const {
   const provider::RegionDetails details = provider::Shard::Describe(*memory_);
   RegionInfo info;
-  info.base = reinterpret_cast<std::byte*>(details.base);
+  info.base = details.base;
   info.length = details.length;
   info.chunks = details.chunks;
   info.operations = details.operations;
