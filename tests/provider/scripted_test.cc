@@ -52,7 +52,7 @@ TEST_F(ScriptedTest, ADmaBufIsSentWithoutACopyHoweverLittleOfItThereIs) {
   std::array<std::byte, 4096> buffer{};
   const auto region =
       *side_.shard->RegisterDmaBuf({.fd = 5, .offset = 0}, buffer, Exposure::kPerOperation);
-  EXPECT_EQ(Shard::Describe(*region).base, 0u);
+  EXPECT_EQ(Shard::Describe(*region).base, nullptr);
   for (const uint64_t length : {uint64_t{1}, uint64_t{100}, uint64_t{3000}}) {
     Memory& memory = NewMemory(1);
     Job& job = NewJob(memory, true, 0, 1);
