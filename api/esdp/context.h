@@ -45,8 +45,8 @@ struct DiagnosticsReport {
 //   Owns:     everything made through it. Moves, does not copy. Handles may outlive it: their calls
 //             then answer NotFound.
 //   Threads:  any, also while another thread closes it: each call comes before the end or is told.
-//   Blocks:   Open and Register (the fabric's own work); Close until its deadline; the destructor
-//             at most a second.
+//   Blocks:   Open and every Register (the fabric's own work); Close until its deadline; the
+//             destructor at most a second.
 //   Units:    bytes; times are on the clock of Now().
 //   Errors:   see each call; after fork() every call in the child answers FailedPrecondition
 //             (kAfterFork).
@@ -73,8 +73,10 @@ class Context {
   absl::StatusOr<Region> RegisterReadOnly(absl::Span<const std::byte> memory,
                                           RegisterOptions options = {});
   // A dma-buf, such as memory of a GPU, to send from: the device reads it, and nothing copies it.
-  // Region::info().base is null. The descriptor may be closed afterwards. Unimplemented where the
-  // fabric or the device has no way to it. InvalidArgument with the exposure kNone.
+  // It is never received into, whatever options.local_write says. Region::info().base is null. The
+  // descriptor may be closed afterwards. Unimplemented where the fabric or the device has no way to
+  // it. InvalidArgument for no descriptor, no bytes, a range that has no end in 64 bits, or the
+  // exposure kNone. ResourceExhausted as Register.
   absl::StatusOr<Region> RegisterDmaBuf(int fd, uint64_t offset, uint64_t length,
                                         RegisterOptions options = {});
   // Page-aligned zeroed memory that belongs to the Region; Region::info().base tells where. From

@@ -40,8 +40,8 @@ enum class DeliveryMode : uint8_t {
 
 struct ContextOptions {
   // "auto": each socket takes an RDMA device where it leads to the peer, else qpip;
-  // Socket::transport() tells which. It is the first device with an active port, "auto:rxe0" the
-  // one of that name. A named fabric is used or Open fails: "qpip"; "verbs", the first RDMA device
+  // Socket::transport() tells which. All devices with an active port are opened, with "auto:rxe0"
+  // the one of that name. A named fabric is used or Open fails: "qpip"; "verbs", all RDMA devices
   // with an active port, or "verbs:rxe0", the one of that name; "sim", or "sim:42" with its seed,
   // which implies kManual.
   std::string fabric = "auto";
@@ -64,6 +64,12 @@ struct ContextOptions {
   // frame.
   std::string congestion_control = {};
   bool checksum = false;
+  // qpip: lend the memory of zero-copy sends to the system instead of having it copied into the
+  // socket, which takes a quarter off what a sender costs. It is read when the peer takes it in. As
+  // long as a send is under way that is all the same; but of one that ended with an error, or that
+  // the peer said to have read when it had not, bytes written there later may still arrive. For
+  // peers that are trusted.
+  bool lend_pages = false;
   // Where lines about lost peers and refused connections go. Called on the thread that moves the
   // protocol; must not block nor call the library. Empty: nowhere.
   std::function<void(std::string_view)> log = {};

@@ -111,7 +111,9 @@ class Socket {
   // has no room now; InvalidArgument when they are more than the pool.
   absl::StatusOr<OpId> SendCopy(absl::Span<const std::byte> bytes, SendFlags flags,
                                 const OpArgs& args);
-  // The regions must be registered with local_write.
+  // The regions must be registered with local_write. No two receives at a time into the same bytes,
+  // whatever regions they name: a debug build of the library refuses the second, with
+  // InvalidArgument.
   absl::StatusOr<OpId> Recv(const Slice& slice, RecvFlags flags, const OpArgs& args);
   absl::StatusOr<OpId> RecvV(absl::Span<const Slice> slices, RecvFlags flags, const OpArgs& args);
   // Filled by copying before the event is delivered; `bytes` must stay until then. Errors as

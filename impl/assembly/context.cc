@@ -38,18 +38,15 @@ absl::StatusOr<std::shared_ptr<World>> WorldFor(const ContextOptions& options, u
   return std::static_pointer_cast<World>(other->companion());
 }
 
-absl::StatusOr<std::unique_ptr<fabric::Fabric>> MakeVerbs(const assembly::FabricName& name) {
-  auto fabric = fabric::verbs::MakeVerbsFabric(
-      {.device = name.device, .infiniband_port_space = name.infiniband_port_space});
-  if (fabric.ok()) return fabric;
-  return MakeError(ErrorKind::kFabric,
-                   "verbs: " + std::string(FromAbsl(fabric.status().message())));
+std::string WhyNotVerbs(const absl::Status& status) {
+  return "verbs: " + std::string(FromAbsl(status.message()));
 }
 
 absl::StatusOr<std::unique_ptr<fabric::Fabric>> MakeQpip(const ContextOptions& options) {
   fabric::qpip::QpipOptions qpip;
   qpip.congestion_control = options.congestion_control;
   qpip.checksum = options.checksum;
+  qpip.lend_pages = options.lend_pages;
   return fabric::qpip::MakeQpipFabric(qpip);
 }
 
@@ -66,17 +63,29 @@ struct Fabrics {
   }
 };
 
-// A device that is not named may be missing. That there is none is nothing to talk about; that
-// there is one that cannot be used is.
-absl::Status TryVerbs(const ContextOptions& options, const assembly::FabricName& name,
+// The device that is named, or all that could lead somewhere: of these it is enough that one opens.
+// That there is none is nothing to talk about where qpip follows; that there is one that cannot be
+// used is.
+absl::Status AddVerbs(const ContextOptions& options, const assembly::FabricName& name,
                       Fabrics& fabrics) {
-  auto verbs = fabric::verbs::MakeVerbsFabric({.device = name.device});
-  const absl::Status status = verbs.status();
-  if (status.ok()) return fabrics.Add(Transport::kVerbs, std::move(verbs));
-  const std::string why = "verbs: " + std::string(FromAbsl(status.message()));
-  if (!name.device.empty()) return MakeError(ErrorKind::kFabric, why);
-  if (!absl::IsNotFound(status) && options.log) options.log(why);
-  return absl::OkStatus();
+  const bool named = !name.device.empty();
+  auto devices = named ? std::vector{name.device} : fabric::verbs::ActiveDevices();
+  if (devices.empty()) devices.emplace_back();  // to hear why
+  const auto manager = fabric::verbs::MakeManager();
+  absl::Status failure;
+  for (const std::string& device : devices) {
+    auto verbs = fabric::verbs::MakeVerbsFabric(
+        {.device = device, .profile = name.profile, .manager = manager});
+    const absl::Status status = verbs.status();
+    if (status.ok()) {
+      ESDP_RETURN_IF_ERROR(fabrics.Add(Transport::kVerbs, std::move(verbs)));
+      continue;
+    }
+    failure = MakeError(ErrorKind::kFabric, WhyNotVerbs(status));
+    if (named) return failure;
+    if (!absl::IsNotFound(status) && options.log) options.log(WhyNotVerbs(status));
+  }
+  return name.transport == Transport::kVerbs && fabrics.opened.empty() ? failure : absl::OkStatus();
 }
 
 absl::StatusOr<Fabrics> OpenFabrics(const ContextOptions& options, const assembly::FabricName& name,
@@ -88,13 +97,13 @@ absl::StatusOr<Fabrics> OpenFabrics(const ContextOptions& options, const assembl
       status = fabrics.Add(name.transport, fabric::sim::MakeSimFabric(world));
       break;
     case Transport::kVerbs:
-      status = fabrics.Add(name.transport, MakeVerbs(name));
+      status = AddVerbs(options, name, fabrics);
       break;
     case Transport::kQpip:
       status = fabrics.Add(name.transport, MakeQpip(options));
       break;
     default:
-      status = TryVerbs(options, name, fabrics);
+      status = AddVerbs(options, name, fabrics);
       if (status.ok()) status = fabrics.Add(Transport::kQpip, MakeQpip(options));
   }
   if (!status.ok()) return status;

@@ -1,14 +1,19 @@
 #include "impl/assembly/fabric_name.h"
 
 #include <charconv>
+#include <string_view>
+#include <utility>
 
 #include "impl/sockets/errors.h"
 
 namespace esdp::assembly {
 namespace {
 
+using fabric::verbs::Profile;
+
 constexpr char kKnown[] =
-    "\"auto\", \"auto:DEVICE\", \"qpip\", \"verbs\", \"verbs:DEVICE\", \"sim\" and \"sim:SEED\"";
+    "\"auto\", \"auto:DEVICE\", \"qpip\", \"verbs\", \"verbs:DEVICE\", "
+    "\"verbs:DEVICE:ib\", \"verbs:DEVICE:native\", \"sim\" and \"sim:SEED\"";
 
 absl::StatusOr<FabricName> ParseSim(const std::string& text) {
   FabricName name{Transport::kSim};
@@ -19,6 +24,19 @@ absl::StatusOr<FabricName> ParseSim(const std::string& text) {
   if (error == std::errc() && stop == end) return name;
   return sockets::MakeError(ErrorKind::kInvalidArgument,
                             "the seed in \"" + text + "\" is no number: write \"sim:42\"");
+}
+
+// The device, and how its peers are met.
+FabricName ParseVerbs(std::string device) {
+  FabricName name{.transport = Transport::kVerbs, .device = std::move(device)};
+  const auto take = [&name](std::string_view ending, Profile profile) {
+    if (!name.device.ends_with(ending)) return;
+    name.device.resize(name.device.size() - ending.size());
+    name.profile = profile;
+  };
+  take(":ib", Profile::kInfiniBand);
+  take(":native", Profile::kNative);
+  return name;
 }
 
 }  // namespace
@@ -32,10 +50,7 @@ absl::StatusOr<FabricName> ParseFabricName(const std::string& text) {
   if (text == "sim" || text.starts_with("sim:")) return ParseSim(text);
   if (text == "verbs") return FabricName{Transport::kVerbs};
   if (text.starts_with("verbs:") && text.size() > 6) {
-    FabricName name{.transport = Transport::kVerbs, .device = text.substr(6)};
-    name.infiniband_port_space = name.device.ends_with(":ib");
-    if (name.infiniband_port_space) name.device.resize(name.device.size() - 3);
-    return name;
+    return ParseVerbs(text.substr(6));
   }
   if (text == "local") {
     return sockets::MakeError(ErrorKind::kUnsupported, "this build has no fabric \"" + text +

@@ -7,22 +7,23 @@
 
 #include "absl/status/statusor.h"
 #include "esdp/socket.h"
+#include "impl/fabric/verbs/profile.h"
 
 namespace esdp::assembly {
 
 // What ContextOptions::fabric names: one fabric, for "sim:42" its seed, for "verbs:rxe0" its
-// device; "verbs:rxe0:ib" meets peers in the port space of InfiniBand (connection profile C).
+// device; "verbs:rxe0:ib" meets peers in the port space of InfiniBand (connection profile C),
+// "verbs:mlx5_0:native" those in kernels by SDP's own service ids (A).
 // "auto" names none: each socket takes the first that leads to its peer, a device or qpip;
 // "auto:rxe0" names the device.
 struct FabricName {
   Transport transport = Transport::kNone;
   uint64_t seed = 1;
   std::string device = {};  // empty: the first with an active port
-  bool infiniband_port_space = false;
+  fabric::verbs::Profile profile = fabric::verbs::Profile::kTcp;
 };
 
-// InvalidArgument lists the known names; Unimplemented names a
-// fabric that this build has not.
+// InvalidArgument lists the known names; Unimplemented names a fabric that this build has not.
 absl::StatusOr<FabricName> ParseFabricName(const std::string& text);
 
 }  // namespace esdp::assembly

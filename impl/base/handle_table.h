@@ -3,10 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace esdp {
 
@@ -34,7 +35,7 @@ class HandleTable {
     if (size_ >= values_max_) return kNoHandle;
     const std::optional<uint32_t> index = TakeSlot();
     if (!index) return kNoHandle;
-    Slot& slot = slots_[*index];
+    Slot& slot = At(*index);
     slot.value.emplace(std::move(value));
     ++size_;
     return Handle(*index, slot.generation);
@@ -65,14 +66,15 @@ class HandleTable {
   // Calls visit(handle, value) for each value, in slot order; it must neither insert nor erase.
   template <typename Visit>
   void ForEach(Visit visit) {
-    for (size_t i = 0; i < slots_.size(); ++i) {
-      Slot& slot = slots_[i];
-      if (slot.value) visit(Handle(static_cast<uint32_t>(i), slot.generation), *slot.value);
+    for (uint32_t i = 0; i < slots_; ++i) {
+      Slot& slot = At(i);
+      if (slot.value) visit(Handle(i, slot.generation), *slot.value);
     }
   }
 
  private:
   static constexpr uint32_t kNoSlot = std::numeric_limits<uint32_t>::max();
+  static constexpr uint32_t kBlock = 16;
 
   struct Slot {
     std::optional<T> value;
@@ -84,28 +86,31 @@ class HandleTable {
     return (static_cast<uint64_t>(generation) << 32) | index;
   }
 
+  Slot& At(uint32_t index) { return blocks_[index / kBlock][index % kBlock]; }
+
   std::optional<uint32_t> TakeSlot() {
     if (first_free_ != kNoSlot) {
       const uint32_t index = first_free_;
-      first_free_ = slots_[index].next_free;
+      first_free_ = At(index).next_free;
       return index;
     }
-    if (slots_.size() >= kNoSlot) return std::nullopt;
-    slots_.emplace_back();
-    return static_cast<uint32_t>(slots_.size() - 1);
+    if (slots_ == kNoSlot) return std::nullopt;
+    if (slots_ % kBlock == 0) blocks_.push_back(std::make_unique<Slot[]>(kBlock));
+    return slots_++;
   }
 
   Slot* SlotOf(uint64_t handle) {
     const uint32_t index = static_cast<uint32_t>(handle);
-    if (index >= slots_.size()) return nullptr;
-    Slot& slot = slots_[index];
+    if (index >= slots_) return nullptr;
+    Slot& slot = At(index);
     return slot.value && slot.generation == (handle >> 32) ? &slot : nullptr;
   }
 
   size_t values_max_;
   size_t size_ = 0;
   uint32_t first_free_ = kNoSlot;
-  std::deque<Slot> slots_;  // grows without moving its elements
+  uint32_t slots_ = 0;                           // used before, in the blocks
+  std::vector<std::unique_ptr<Slot[]>> blocks_;  // slots never move
 };
 
 }  // namespace esdp

@@ -131,7 +131,7 @@ def _system_impl(ctx):
 _system_repository = repository_rule(implementation = _system_impl, local = True)
 
 # pybind11 with the headers of /usr/bin/python3, in a repository of its own: only who builds the binding needs the
-# packages. An extension names nothing to link: the interpreter that loads it has the symbols.
+# packages. An extension names nothing to link: the interpreter that loads it has the symbols. A program that is one links it.
 _PYTHON = "/usr/include/python3.11"
 _PYTHON_HEADERS = {
     "/usr/include/pybind11/pybind11.h": "pybind11-dev",
@@ -143,6 +143,13 @@ cc_library(
     hdrs = glob(["headers/**/*.h"]),
     includes = ["headers"],
     visibility = ["//visibility:public"],
+)
+
+cc_library(
+    name = "interpreter",
+    linkopts = ["-lpython3.11"],
+    visibility = ["//visibility:public"],
+    deps = [":pybind11"],
 )
 """
 

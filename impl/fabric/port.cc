@@ -41,7 +41,7 @@ absl::StatusOr<Address> Fabric::ListenerAddress(ListenerId) const {
   return Unsupported("ListenerAddress");
 }
 absl::Status Fabric::StopListening(ListenerId) { return Unsupported("StopListening"); }
-absl::StatusOr<Address> Fabric::ReserveAddress(QueuePairId, const Address&) {
+absl::StatusOr<Address> Fabric::ReserveAddress(QueuePairId, const Address&, const Address&) {
   return Unsupported("ReserveAddress");
 }
 absl::Status Fabric::Connect(QueuePairId, const Address&, const Address&, ConstBytes, Time) {

@@ -80,9 +80,11 @@ class Fabric {
   virtual absl::StatusOr<Address> ListenerAddress(ListenerId listener) const;
   // Requests not yet answered are rejected.
   virtual absl::Status StopListening(ListenerId listener);
-  // Takes a local port for the Connect to come, where its private data has to name it: `local` is
-  // then the answer of this. Unimplemented where nobody compares.
-  virtual absl::StatusOr<Address> ReserveAddress(QueuePairId queue_pair, const Address& local);
+  // Takes a local port for the Connect to `peer` to come, where its private data has to name it:
+  // `local` is then the answer of this, with its address too where that has to be named.
+  // Unimplemented where nobody compares.
+  virtual absl::StatusOr<Address> ReserveAddress(QueuePairId queue_pair, const Address& local,
+                                                 const Address& peer);
   // Answered by kEstablished or kConnectFailed, at `deadline` at the latest. A local address with
   // port 0 and zero bytes means "any".
   virtual absl::Status Connect(QueuePairId queue_pair, const Address& local, const Address& peer,

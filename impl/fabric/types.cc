@@ -3,6 +3,8 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include <algorithm>
+
 namespace esdp::fabric {
 
 std::string ToString(const Address& address) {
@@ -15,6 +17,11 @@ std::string ToString(const Address& address) {
   inet_ntop(AF_INET6, address.bytes.data(), text, sizeof(text));
   const std::string scope = address.scope_id == 0 ? "" : "%" + std::to_string(address.scope_id);
   return "[" + (text + scope) + "]" + port;
+}
+
+bool IsWildcard(const Address& address) {
+  return std::all_of(address.bytes.begin(), address.bytes.end(),
+                     [](uint8_t byte) { return byte == 0; });
 }
 
 const char* ToString(WorkStatus status) {

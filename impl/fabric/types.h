@@ -25,6 +25,7 @@ struct Address {
   friend bool operator==(const Address&, const Address&) = default;
 };
 std::string ToString(const Address& address);  // "127.0.0.1:5001", "[::1]:5001"
+bool IsWildcard(const Address& address);       // every address of this host
 
 // Handles. 0 is never a valid one; stale ones are detected by generation and answered with
 // NotFound.
@@ -76,6 +77,9 @@ struct Limits {
       false;  // the accepting side must not send before a message has arrived
   // A send reaches the peer only behind the answers to all reads posted before it.
   bool sends_wait_for_reads = false;
+  // Has the addresses of one device, and no others. Fabrics like this of one Context have their
+  // ports in common: on a wildcard all of them listen, each for the requests through its device.
+  bool of_one_device = false;
   bool virtual_time = false;  // Advance moves time; nothing happens by itself
   // The peer of an end that was not orderly learns why. If not, it may be told kPeerDisconnect in
   // place of kPeerReset, kLocalAccess or kProtocol.
@@ -154,12 +158,14 @@ inline constexpr size_t kPrivateDataMax = 512;
 
 enum class RendezvousType : uint8_t {
   kConnectRequest,
+  kTurnedAway,
   kEstablished,
   kConnectFailed,
   kDisconnected
 };
 
 // kConnectRequest: listener, request, local, peer, private data of the connecting side.
+// kTurnedAway: a request that the fabric itself has rejected: listener, local, peer, detail.
 // kEstablished: queue_pair, local, peer; on the connecting side the private data of the answer.
 // kConnectFailed: queue_pair, cause, and the private data of a rejection. No kDisconnected follows.
 // kDisconnected: queue_pair, cause. All its work has been completed or flushed before this event is

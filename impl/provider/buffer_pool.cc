@@ -11,6 +11,7 @@ namespace esdp::provider {
 namespace {
 
 constexpr size_t kCacheLine = 64;
+constexpr size_t kSendStride = BufferPool::kHeaderSlotBytes + BufferPool::kSendBufferBytes;
 
 size_t RoundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -45,8 +46,8 @@ absl::Status BufferPool::Open(fabric::Fabric& fabric, const Shape& shape) {
   Block& block = blocks_[0];
   block.stride = RoundUp(shape.receive_buffer_bytes, kCacheLine);
   block.buffer_bytes = shape.receive_buffer_bytes;
-  bytes_ = shape.header_slots * kHeaderSlotBytes + size_t{shape.send_buffers} * kSendBufferBytes +
-           BytesOf(block);
+  bytes_ =
+      shape.header_slots * kHeaderSlotBytes + shape.send_buffers * kSendStride + BytesOf(block);
   base_ = Map(bytes_);
   if (base_ == nullptr) return MappingFailed(bytes_, errno);
   block.base = base_ + bytes_ - BytesOf(block);
@@ -121,8 +122,9 @@ Bytes BufferPool::HeaderSlot(uint64_t index) const {
 }
 
 Bytes BufferPool::SendBuffer(uint32_t buffer) const {
-  return Bytes(base_ + shape_.header_slots * kHeaderSlotBytes + size_t{buffer} * kSendBufferBytes,
-               kSendBufferBytes);
+  return Bytes(
+      base_ + shape_.header_slots * kHeaderSlotBytes + buffer * kSendStride + kHeaderSlotBytes,
+      kSendBufferBytes);
 }
 
 Bytes BufferPool::ReceiveBuffer(uint32_t buffer) const {

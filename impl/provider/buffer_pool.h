@@ -55,6 +55,11 @@ class BufferPool {
   // The index is taken modulo the number of slots.
   Bytes HeaderSlot(uint64_t index) const;
   Bytes SendBuffer(uint32_t buffer) const;
+  // The first `bytes` of a send buffer with `header_bytes`, kHeaderSlotBytes at most, of room that
+  // is its own in front: a message whose header lies before its payload is one entry.
+  Bytes WithHeader(uint32_t buffer, size_t header_bytes, size_t bytes) const {
+    return Bytes(SendBuffer(buffer).data() - header_bytes, header_bytes + bytes);
+  }
   Bytes ReceiveBuffer(uint32_t buffer) const;  // where it was posted last
   // Where the buffer is to be posted, for so many bytes at most.
   fabric::ScatterEntry PostEntry(uint32_t buffer, uint32_t bytes);

@@ -68,7 +68,8 @@ void Driver::Receive(Endpoint& endpoint, const fabric::Completion& completion) {
   const Bytes memory = endpoint.pool.ReceiveBuffer(buffer);
   if (completion.byte_length > memory.size())
     return Fault(endpoint, "a receive longer than its buffer");
-  sdp::MessageArrived arrived;
+  sdp::Input input{std::in_place_type<sdp::MessageArrived>};
+  auto& arrived = *std::get_if<sdp::MessageArrived>(&input);
   arrived.buffer = sdp::ReceiveBuffer{static_cast<uint16_t>(buffer)};
   if (completion.has_invalidated) {
     endpoint.exposures.Invalidated(completion.invalidated_key);
@@ -82,7 +83,7 @@ void Driver::Receive(Endpoint& endpoint, const fabric::Completion& completion) {
   const size_t header = sdp::wire::HeaderBytes(sdp::wire::IdOf(arrived.message));
   arrived.payload_offset = static_cast<uint32_t>(header);
   arrived.payload_length = static_cast<uint32_t>(bytes.size() - header);
-  Feed(endpoint, arrived);
+  Feed(endpoint, input);
 }
 
 void Driver::FeedLoss(Endpoint& endpoint) {
@@ -102,17 +103,15 @@ void Driver::Stage(Endpoint& endpoint) {
   staged_ = &endpoint;
 }
 
-void Driver::StageSend(Endpoint& endpoint, const fabric::SendWork& work,
-                       std::span<const fabric::ScatterEntry> entries) {
-  Stage(endpoint);
+WorkBatch::NextSend Driver::StageSend(Endpoint& endpoint) {
   if (batch_.sends_full()) Flush();
-  staged_ = &endpoint;
-  batch_.AddSend(work, entries);
+  Stage(endpoint);
+  return batch_.next_send();
 }
 
-void Driver::Flush() {
+void Driver::Post() {
   Endpoint* endpoint = std::exchange(staged_, nullptr);
-  if (endpoint == nullptr || batch_.empty()) return;
+  if (batch_.empty()) return;
   const absl::Status status = batch_.Post(*endpoint->fabric, endpoint->queue_pair);
   if (!status.ok()) Break(*endpoint, status);
 }
@@ -155,15 +154,16 @@ void Driver::Act(Endpoint& endpoint, const sdp::FinishOperation& action) {
   if (found == nullptr || found->connection != endpoint.id) {
     return Fault(endpoint, "the end of an operation that is not there");
   }
-  const Operation operation = *found;
-  if (eager_) Flush();
+  const Operation::Kind kind = found->kind;
+  Transfer* const transfer = found->transfer;
   operations_.Erase(action.operation);
-  if (operation.kind == Operation::Kind::kTransfer) {
-    if (operation.transfer->deadline != kTimeInfinite) timers_.ClearDeadline(action.operation);
-    return FinishTransfer(endpoint, operation, action);
+  if (eager_) Flush();
+  if (kind == Operation::Kind::kTransfer) {
+    if (transfer->deadline != kTimeInfinite) timers_.ClearDeadline(action.operation);
+    return FinishTransfer(endpoint, *transfer, action);
   }
-  if (operation.kind == Operation::Kind::kSuspend) return FinishSuspend(endpoint, action.outcome);
-  if (operation.kind != Operation::Kind::kShutdown) return;
+  if (kind == Operation::Kind::kSuspend) return FinishSuspend(endpoint, action.outcome);
+  if (kind != Operation::Kind::kShutdown) return;
   const bool of_connection = IsOfConnection(action.outcome);
   const Failure own{EndingOfOperation(action.outcome), ""};
   observer_.OnShutDown(endpoint.id, of_connection ? RootCause(endpoint, action.outcome) : own);
@@ -182,9 +182,8 @@ void Driver::FinishSuspend(Endpoint& endpoint, sdp::Outcome outcome) {
   }
 }
 
-void Driver::FinishTransfer(Endpoint& endpoint, const Operation& operation,
+void Driver::FinishTransfer(Endpoint& endpoint, Transfer& transfer,
                             const sdp::FinishOperation& action) {
-  Transfer& transfer = *operation.transfer;
   for (const Piece& piece : transfer.pieces) piece.region->RemoveOperation();
   TransferResult result;
   result.ending = EndingOfOperation(action.outcome);

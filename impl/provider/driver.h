@@ -48,7 +48,9 @@ class Driver {
   // every key back first.
   void FeedLoss(Endpoint& endpoint);
   // Posts what is collected.
-  void Flush();
+  void Flush() {
+    if (staged_ != nullptr) Post();
+  }
   // While it is set, work is posted before the end of an operation is told: the peer need not wait
   // for that.
   void SetEager(bool eager) { eager_ = eager; }
@@ -72,6 +74,7 @@ class Driver {
 
   void RunStep(Endpoint& endpoint, const sdp::Input& input);
   void NoteEnd(Endpoint& endpoint);
+  void Post();
 
   void Act(Endpoint& endpoint, const sdp::StartConnect& action);
   absl::Status NameLocalPort(const Endpoint& endpoint, Address& local, sdp::wire::Message& hello);
@@ -98,13 +101,13 @@ class Driver {
   std::optional<ResolvedRange> Find(Endpoint& endpoint, const sdp::OperationRange& range);
   void PostTransfer(Endpoint& endpoint, fabric::Opcode opcode, const sdp::OperationRange& local,
                     const sdp::RemoteRange& remote);
+  // The batch takes work for this endpoint now.
   void Stage(Endpoint& endpoint);
-  void StageSend(Endpoint& endpoint, const fabric::SendWork& work,
-                 std::span<const fabric::ScatterEntry> entries);
+  // To be filled in, and then added.
+  WorkBatch::NextSend StageSend(Endpoint& endpoint);
   void PostInvalidate(Endpoint& endpoint, sdp::AdvertId advert, uint32_t key);
   void FinishSuspend(Endpoint& endpoint, sdp::Outcome outcome);
-  void FinishTransfer(Endpoint& endpoint, const Operation& operation,
-                      const sdp::FinishOperation& action);
+  void FinishTransfer(Endpoint& endpoint, Transfer& transfer, const sdp::FinishOperation& action);
   void Receive(Endpoint& endpoint, const fabric::Completion& completion);
   void Fault(Endpoint& endpoint, const char* what);
 

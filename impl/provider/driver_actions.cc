@@ -47,16 +47,19 @@ void Driver::Act(Endpoint& endpoint, const sdp::StartConnect& action) {
   answers_.PushBack(sdp::ConnectFailed{});
 }
 
-// The peer compares the Hello's port with the transport's, so it has to be known now.
+// The peer compares the Hello's port with the transport's, so it has to be known now. [R2.6.7]
+// Where the transport tells it nothing it takes port and addresses from there.
 absl::Status Driver::NameLocalPort(const Endpoint& endpoint, Address& local,
                                    sdp::wire::Message& hello) {
   local.family = endpoint.peer.family;
   const absl::StatusOr<Address> reserved =
-      endpoint.fabric->ReserveAddress(endpoint.queue_pair, local);
+      endpoint.fabric->ReserveAddress(endpoint.queue_pair, local, endpoint.peer);
   if (absl::IsUnimplemented(reserved.status())) return absl::OkStatus();
   if (!reserved.ok()) return reserved.status();
   local = *reserved;
-  std::get<sdp::wire::Hello>(hello.body).local_port = local.port;
+  sdp::wire::Hello& named = std::get<sdp::wire::Hello>(hello.body);
+  named.local_port = local.port;
+  named.source_address = local.bytes;
   return absl::OkStatus();
 }
 
@@ -155,9 +158,8 @@ void Driver::Act(Endpoint& endpoint, const sdp::PostReceive& action) {
   const uint32_t buffer = static_cast<uint32_t>(action.buffer);
   if (!endpoint.pool.HasReceiveBuffer(buffer)) return Fault(endpoint, "no such receive buffer");
   if (endpoint.lost) return;
-  Stage(endpoint);
   if (batch_.receives_full()) Flush();
-  staged_ = &endpoint;
+  Stage(endpoint);
   batch_.AddReceive(buffer, endpoint.pool.PostEntry(buffer, action.bytes));
 }
 
@@ -169,19 +171,23 @@ void Driver::Act(Endpoint& endpoint, const sdp::PrepareReceives& action) {
 
 void Driver::Act(Endpoint& endpoint, const sdp::Send& action) {
   if (endpoint.lost) return;
-  std::array<fabric::ScatterEntry, WorkBatch::kEntriesPerSend> entries;
+  const auto [work, entries] = StageSend(endpoint);
   size_t count = 1;
   size_t payload = 0;
+  const size_t header = sdp::wire::HeaderBytes(sdp::wire::IdOf(action.message));
+  Bytes message;
   if (action.send_buffer && action.copied_bytes > 0) {
     const uint32_t buffer = static_cast<uint32_t>(*action.send_buffer);
     if (!endpoint.pool.HasSendBuffer(buffer) ||
         action.copied_bytes > BufferPool::kSendBufferBytes) {
       return Fault(endpoint, "a Send beyond its send buffer");
     }
-    entries[count++] =
-        endpoint.pool.Entry(endpoint.pool.SendBuffer(buffer).first(action.copied_bytes));
+    message = endpoint.pool.WithHeader(buffer, header, action.copied_bytes);
     payload = action.copied_bytes;
+  } else {
+    message = endpoint.pool.HeaderSlot(endpoint.next_header++).first(header);
   }
+  entries[0] = endpoint.pool.Entry(message);
   for (uint32_t i = 0; i < action.gather_count && i < sdp::kGatherMax; ++i) {
     if (action.gather[i].length == 0) continue;
     const auto range = Find(endpoint, action.gather[i]);
@@ -189,14 +195,12 @@ void Driver::Act(Endpoint& endpoint, const sdp::Send& action) {
     entries[count++] = range->entry;
     payload += range->entry.length;
   }
-  const Bytes slot = endpoint.pool.HeaderSlot(endpoint.next_header++);
-  entries[0] = endpoint.pool.Entry(slot.first(sdp::wire::Encode(action.message, payload, slot)));
-  fabric::SendWork work;
+  sdp::wire::Encode(action.message, payload, message);
   work.opcode = fabric::Opcode::kSend;
   work.has_invalidate = action.invalidate_key.has_value();
   work.invalidate_key = action.invalidate_key.value_or(0);
   work.solicited = sdp::wire::IsSolicited(action.message);
-  StageSend(endpoint, work, std::span(entries).first(count));
+  batch_.AddSend(count);
 }
 
 void Driver::Act(Endpoint& endpoint, const sdp::Read& action) {
@@ -212,10 +216,11 @@ void Driver::PostTransfer(Endpoint& endpoint, fabric::Opcode opcode,
   if (endpoint.lost) return;
   const auto range = Find(endpoint, local);
   if (!range) return Fault(endpoint, "an RDMA transfer of no memory");
-  fabric::SendWork work;
+  const auto [work, entries] = StageSend(endpoint);
   work.opcode = opcode;
   work.remote = ToFabric(remote);
-  StageSend(endpoint, work, std::span(&range->entry, 1));
+  entries[0] = range->entry;
+  batch_.AddSend(1);
 }
 
 // --- memory --------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ constexpr uint32_t kSendWork = 64;
 constexpr uint32_t kInvalidateWork = 16;  // beside what the core counts
 // What keeps a link of 100 Gb/s busy for 20 microseconds.
 constexpr uint64_t kReadAheadBytes = 256 * 1024;
+constexpr uint16_t kReceivesAtOnceMax = 4;
 constexpr uint16_t kReceiveBuffersMin = 3;  // sdp wire protocol, section 4.5
 
 static_assert(static_cast<int>(sdp::ModeWish::kPipelined) ==
@@ -33,6 +34,7 @@ void PlanBuffers(const ConnectionOptions& options, const fabric::Limits& limits,
       std::max(OrDefault(options.receive_buffers, defaults.receive_buffers), kReceiveBuffersMin);
   core.receive_buffers =
       static_cast<uint16_t>(AtMost32(limits.receive_work_max, core.receive_buffers));
+  core.receives_at_once = std::clamp<uint16_t>(core.receive_buffers / 4, 1, kReceivesAtOnceMax);
   core.receive_buffer_bytes =
       std::max(OrDefault(options.receive_buffer_bytes, defaults.receive_buffer_bytes),
                sdp::wire::kReceiveBufferBytesMin);

@@ -36,15 +36,10 @@ bool Engine::Round() {
   const auto places = static_cast<uint8_t>(fabrics_.size());
   for (uint8_t place = 0; place < places; ++place) moved |= Poll(place);
   ++rounds_;
-  moved |= FireTimers();
+  if (driver_.timers().MayBeDue(driver_.now())) moved |= FireTimers();
   driver_.Flush();
-  moved |= Reap();
+  if (HasEnded()) moved |= Reap();
   return moved;
-}
-
-void Engine::Finish() {
-  driver_.Flush();
-  Reap();
 }
 
 // Where others are, one without a connection may wait a little: it costs a system call to ask.
@@ -61,6 +56,12 @@ std::vector<int> Engine::fds() const {
     if (fabric->fd() >= 0) fds.push_back(fabric->fd());
   }
   return fds;
+}
+
+bool Engine::ExpectWaits(bool expected) {
+  bool silent = false;
+  for (fabric::Fabric* fabric : fabrics_) silent |= fabric->ExpectWaits(expected);
+  return silent;
 }
 
 bool Engine::PollEvents(uint8_t place) {
@@ -84,7 +85,6 @@ bool Engine::PollCompletions(uint8_t place) {
 }
 
 bool Engine::FireTimers() {
-  if (driver_.NextDeadline() > driver_.now()) return false;
   int fired = 0;
   while (fired < kTimersPerRound) {
     const std::optional<Timers::Due> due = driver_.timers().PopDue(driver_.now());
@@ -121,7 +121,7 @@ bool Engine::Reap() {
     connections_.Remove(*endpoint, std::move(epitaph));
   }
   ended.clear();
-  if (!connections_.buried()) connections_.Bury();
+  connections_.Bury();
   return any;
 }
 

@@ -34,6 +34,8 @@ class Engine {
   fabric::Fabric& fabric() { return *fabrics_.front(); }
   // What tells of arrivals.
   std::vector<int> fds() const;
+  // As Fabric::ExpectWaits, of all of them.
+  bool ExpectWaits(bool expected);
 
   // What follows happens now. To be called first by whoever has taken the turn.
   void Begin() { driver_.SetNow(fabric().Now()); }
@@ -45,7 +47,10 @@ class Engine {
     driver_.SetEager(false);
   }
   // Posts what was collected and lets go of what has ended.
-  void Finish();
+  void Finish() {
+    driver_.Flush();
+    if (HasEnded()) Reap();
+  }
   // One round over everything that moves, bounded, so that requests are seen between rounds; true
   // if anything moved.
   bool Round();
@@ -79,6 +84,7 @@ class Engine {
   bool PollEvents(uint8_t place);
   bool PollCompletions(uint8_t place);
   bool FireTimers();
+  bool HasEnded() { return !driver_.ended().empty() || !connections_.buried(); }
   bool Reap();
 
   std::vector<std::unique_ptr<fabric::Fabric>> owned_;

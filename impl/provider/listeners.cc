@@ -14,14 +14,14 @@ constexpr int kPortsTried = 16;
 
 absl::Status NoSuchListener() { return absl::NotFoundError("no such listener, or it was stopped"); }
 
-bool IsWildcard(const Address& address) {
-  return std::all_of(address.bytes.begin(), address.bytes.end(),
-                     [](uint8_t byte) { return byte == 0; });
+bool ListenTogether(const fabric::Fabric& one, const fabric::Fabric& other) {
+  return one.limits().of_one_device && other.limits().of_one_device;
 }
 
 // Fabrics of the family of iWARP have the ports of TCP, and speak the same.
 bool SharePorts(const fabric::Fabric& one, const fabric::Fabric& other) {
-  return one.limits().initiator_speaks_first && other.limits().initiator_speaks_first;
+  return ListenTogether(one, other) ||
+         (one.limits().initiator_speaks_first && other.limits().initiator_speaks_first);
 }
 
 }  // namespace
@@ -44,7 +44,8 @@ absl::StatusOr<ListenerId> Rendezvous::Listen(const Address& address, int backlo
   return id;
 }
 
-// The last fabric reaches every address, and picks the port; the others follow it.
+// An address is listened on by the device that has it, alone where it shares its ports with the
+// last fabric. Else that one picks the port, and the others follow it.
 absl::StatusOr<std::vector<fabric::ListenerId>> Rendezvous::ListenOnOnePort(const Address& address,
                                                                             int backlog) {
   std::vector<fabric::ListenerId> at(fabrics_.size(), fabric::ListenerId::kNone);
@@ -72,12 +73,15 @@ absl::Status Rendezvous::Follow(const Address& address, int backlog,
   same_port.port = picked.port;
   for (size_t place = 0; place + 1 < fabrics_.size(); ++place) {
     fabric::Fabric& fabric = *fabrics_[place];
-    if (SharePorts(fabric, *fabrics_.back())) continue;
+    const fabric::Fabric& last = *fabrics_.back();
+    const bool together = IsWildcard(address) && ListenTogether(fabric, last);
+    if (SharePorts(fabric, last) && !together) continue;
     const auto listener = fabric.Listen(same_port, backlog);
-    // On a wildcard the port may be taken on another device, which has those of TCP.
+    // On a wildcard the port may be taken on a device of iWARP, which has those of TCP.
     if (absl::IsAlreadyExists(listener.status()) && !IsWildcard(address)) return listener.status();
     if (listener.ok()) {
       at[place] = *listener;
+      if (!IsWildcard(address)) return absl::OkStatus();  // it is an address of this device alone
     } else {
       driver_.Say(std::string(fabric.name()) + " does not listen on " +
                   fabric::ToString(same_port) + ": " +

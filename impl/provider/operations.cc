@@ -48,20 +48,11 @@ std::optional<sdp::OperationId> OperationTable::Insert(const Operation& operatio
   return sdp::OperationId{(slot.generation << kSlotBits) | index};
 }
 
-Operation* OperationTable::Find(sdp::OperationId id) {
-  const uint32_t value = static_cast<uint32_t>(id);
-  const uint32_t index = value & kSlotMask;
-  if (index >= slots_.size()) return nullptr;
-  Slot& slot = slots_[index];
-  return slot.used && slot.generation == value >> kSlotBits ? &slot.operation : nullptr;
-}
-
 void OperationTable::Erase(sdp::OperationId id) {
   if (Find(id) == nullptr) return;
   const uint32_t index = static_cast<uint32_t>(id) & kSlotMask;
   Slot& slot = slots_[index];
   slot.used = false;
-  slot.operation = Operation{};
   slot.generation =
       (slot.generation & kGenerationMask) == kGenerationMask ? 1 : slot.generation + 1;
   slot.next_free = first_free_;

@@ -46,7 +46,13 @@ std::optional<ResolvedRange> Resolve(Operation& operation, const sdp::OperationR
 class OperationTable {
  public:
   std::optional<sdp::OperationId> Insert(const Operation& operation);
-  Operation* Find(sdp::OperationId id);
+  Operation* Find(sdp::OperationId id) {
+    const uint32_t value = static_cast<uint32_t>(id);
+    const uint32_t index = value & kSlotMask;
+    if (index >= slots_.size()) return nullptr;
+    Slot& slot = slots_[index];
+    return slot.used && slot.generation == value >> kSlotBits ? &slot.operation : nullptr;
+  }
   void Erase(sdp::OperationId id);
   size_t size() const { return size_; }
 

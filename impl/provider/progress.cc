@@ -22,6 +22,9 @@ void PinTo(int cpu) {
   (void)pthread_setaffinity_np(pthread_self(), sizeof(set), &set);  // a wish
 }
 
+// Says whether the flag was up. One that is down is only read: to write it costs as much as a lock.
+bool Clear(std::atomic<bool>& flag) { return flag.load() && flag.exchange(false); }
+
 Duration Until(Time at, Time now) {
   if (at == kTimeInfinite) return kDurationInfinite;
   return std::max(at - now, Duration{0});
@@ -95,7 +98,7 @@ void ProgressLoop::Leave(bool worked) {
   } while ((!submissions_.empty() || poll_wanted_.load()) && turn_.TryTake());
 }
 
-bool ProgressLoop::DrainRequests() {
+bool ProgressLoop::ExecuteWaiting() {
   bool any = false;
   while (submissions_.Drain([&](const Request& request) { engine_.Execute(request); })) any = true;
   return any;
@@ -111,11 +114,12 @@ int ProgressLoop::RunRounds(int most) {
   return most;
 }
 
-// Whether the fabric has to tell of what comes. True: it did not, so that it is to be polled first.
+// Whether the fabrics have to tell of what comes. True: one did not, so that it is to be polled
+// first.
 bool ProgressLoop::Expect(bool waits) {
   if (waits == waits_expected_) return false;
   waits_expected_ = waits;
-  return engine_.fabric().ExpectWaits(waits);
+  return engine_.ExpectWaits(waits);
 }
 
 bool ProgressLoop::SomebodyPolls() const {
@@ -124,7 +128,7 @@ bool ProgressLoop::SomebodyPolls() const {
 }
 
 void ProgressLoop::Settle(bool worked) {
-  const bool wanted = poll_wanted_.load() && poll_wanted_.exchange(false);
+  const bool wanted = Clear(poll_wanted_);
   if (!worked && !wanted) return;
   if (wanted || !SomebodyPolls()) {
     if (RunRounds(kRoundsOfPoster) == kRoundsOfPoster) waits_.Wake();
@@ -182,8 +186,8 @@ bool ProgressLoop::Poll() {
   if (threaded_ && !lead_.taken()) return false;
   turn_.Take();
   waits_.DrainWake();
-  poll_wanted_.store(false);
-  poll_due_.store(false);
+  Clear(poll_wanted_);
+  Clear(poll_due_);
   (void)Expect(fd_in_use_.load() || waiters_.load() > 0);
   bool drained = false;
   if (!submissions_.empty()) {
@@ -246,8 +250,8 @@ void ProgressLoop::Run() {
       continue;
     }
     waits_.DrainWake();
-    poll_wanted_.store(false);
-    poll_due_.store(false);
+    Clear(poll_wanted_);
+    Clear(poll_due_);
     (void)Expect(spin_ == Duration{0});
     engine_.Begin();
     const bool moved = RunRounds(kRoundsOfThread) > 0;

@@ -68,7 +68,8 @@ class ProgressLoop {
 
  private:
   void Leave(bool worked);
-  bool DrainRequests();
+  bool DrainRequests() { return !submissions_.empty() && ExecuteWaiting(); }
+  bool ExecuteWaiting();
   // How many rounds moved something: `most` means that there may be more.
   int RunRounds(int most);
   void Settle(bool worked);

@@ -104,11 +104,11 @@ absl::Status MemoryRegion::Deregister(const Fabrics& fabrics) {
 }
 
 uint64_t MemoryRegion::ContiguousFrom(uint64_t offset, uint64_t length) const {
-  return std::min(length, chunk_bytes_ - offset % chunk_bytes_);
+  return std::min(length, chunk_bytes_ - (offset - ChunkOf(offset) * chunk_bytes_));
 }
 
 fabric::ScatterEntry MemoryRegion::Entry(uint8_t place, uint64_t offset, uint32_t length) const {
-  return {chunks_[place * chunk_count_ + offset / chunk_bytes_], base_ + offset, length};
+  return {chunks_[place * chunk_count_ + ChunkOf(offset)], base_ + offset, length};
 }
 
 }  // namespace esdp::provider

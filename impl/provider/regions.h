@@ -55,8 +55,9 @@ class MemoryRegion {
 
   // The operations that use it now.
   uint32_t operations() const { return operations_.load(std::memory_order_relaxed); }
-  void AddOperation() { operations_.fetch_add(1, std::memory_order_relaxed); }
-  void RemoveOperation() { operations_.fetch_sub(1, std::memory_order_relaxed); }
+  // Only the holder of the turn writes, so that it takes no atomic addition.
+  void AddOperation() { operations_.store(operations() + 1, std::memory_order_relaxed); }
+  void RemoveOperation() { operations_.store(operations() - 1, std::memory_order_relaxed); }
 
   bool Contains(uint64_t offset, uint64_t length) const {
     return registered() && offset <= length_ && length <= length_ - offset;
@@ -66,12 +67,12 @@ class MemoryRegion {
   // A range inside one chunk, as the fabric at this place knows it.
   fabric::ScatterEntry Entry(uint8_t place, uint64_t offset, uint32_t length) const;
   // Where the chunk of this offset begins.
-  std::byte* ChunkBase(uint64_t offset) const {
-    return base_ + offset / chunk_bytes_ * chunk_bytes_;
-  }
+  std::byte* ChunkBase(uint64_t offset) const { return base_ + ChunkOf(offset) * chunk_bytes_; }
 
  private:
   MemoryRegion(std::span<std::byte> memory, bool local_write, Exposure exposure);
+  // Most have one chunk, and a division is slow.
+  uint64_t ChunkOf(uint64_t offset) const { return chunk_count_ == 1 ? 0 : offset / chunk_bytes_; }
   absl::Status RegisterWith(const Fabrics& fabrics);
   absl::Status RegisterChunks(fabric::Fabric& fabric);
 

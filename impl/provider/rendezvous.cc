@@ -55,10 +55,12 @@ absl::StatusOr<Endpoint*> Rendezvous::Add(std::unique_ptr<Endpoint> endpoint) {
 
 void Rendezvous::OnEvent(uint8_t place, const fabric::RendezvousEvent& event) {
   if (event.type == fabric::RendezvousType::kConnectRequest) return OnRequest(place, event);
+  if (event.type == fabric::RendezvousType::kTurnedAway) return SayRejected(event, event.detail);
   Endpoint* endpoint = connections_.Find(place, event.queue_pair);
   if (endpoint == nullptr || endpoint->ended) return;
   switch (event.type) {
     case fabric::RendezvousType::kConnectRequest:
+    case fabric::RendezvousType::kTurnedAway:
       return;
     case fabric::RendezvousType::kEstablished:
       return OnEstablished(*endpoint, event);
@@ -99,9 +101,13 @@ void Rendezvous::OnRequest(uint8_t place, const fabric::RendezvousEvent& event) 
   driver_.Flush();
 }
 
+void Rendezvous::SayRejected(const fabric::RendezvousEvent& event, const std::string& why) {
+  driver_.Say("a connection request from " + fabric::ToString(event.peer) + " is rejected: " + why);
+}
+
 void Rendezvous::Reject(uint8_t place, const fabric::RendezvousEvent& event,
                         const std::string& why) {
-  driver_.Say("a connection request from " + fabric::ToString(event.peer) + " is rejected: " + why);
+  SayRejected(event, why);
   (void)fabrics_[place]->Reject(event.request, {});
 }
 

@@ -97,6 +97,7 @@ class Rendezvous {
   void OnEstablished(Endpoint& endpoint, const fabric::RendezvousEvent& event);
   void OnConnectFailed(Endpoint& endpoint, const fabric::RendezvousEvent& event);
   void OnDisconnected(Endpoint& endpoint, const fabric::RendezvousEvent& event);
+  void SayRejected(const fabric::RendezvousEvent& event, const std::string& why);
   void Reject(uint8_t place, const fabric::RendezvousEvent& event, const std::string& why);
 
   const Fabrics& fabrics_;

@@ -100,6 +100,12 @@ void Requests::Begin(const Request& request, Endpoint* endpoint) {
 // One input for each part of a piece that lies in one chunk. The operation may end with any of
 // them, and then its memory is the front end's again.
 void Requests::AskPieces(Endpoint& endpoint, Transfer& transfer, sdp::OperationId operation) {
+  const Piece first = transfer.pieces[0];
+  if (transfer.pieces.size() == 1 && first.length <= kPieceBytesMax &&
+      first.region->ContiguousFrom(first.offset, first.length) == first.length) {
+    const auto length = static_cast<uint32_t>(first.length);
+    return AskPiece(endpoint, transfer, *first.region, {operation, length, 0}, false);
+  }
   uint64_t left = 0;
   for (const Piece& piece : transfer.pieces) left += piece.length;
   if (left == 0) {
@@ -125,22 +131,26 @@ void Requests::AskPiece(Endpoint& endpoint, const Transfer& transfer, const Memo
                         const sdp::OperationRange& piece, bool more) {
   const bool exposable = region.exposure() != Exposure::kNone;
   if (transfer.is_send) {
-    driver_.Feed(endpoint, sdp::AskSend{.piece = piece,
-                                        .more = more,
-                                        .exposable = exposable,
-                                        .copyable = region.reachable(),
-                                        .path = ToCore(transfer.path),
-                                        .complete_at = ToCore(transfer.complete_at),
-                                        .zcopy_min = transfer.zcopy_min,
-                                        .adaptive = transfer.adaptive,
-                                        .urgent = transfer.urgent});
+    sdp::Input input{std::in_place_type<sdp::AskSend>};
+    *std::get_if<sdp::AskSend>(&input) = {.piece = piece,
+                                          .more = more,
+                                          .exposable = exposable,
+                                          .copyable = region.reachable(),
+                                          .path = ToCore(transfer.path),
+                                          .complete_at = ToCore(transfer.complete_at),
+                                          .zcopy_min = transfer.zcopy_min,
+                                          .adaptive = transfer.adaptive,
+                                          .urgent = transfer.urgent};
+    driver_.Feed(endpoint, input);
   } else {
-    driver_.Feed(endpoint, sdp::AskReceive{.piece = piece,
-                                           .more = more,
-                                           .wait_all = transfer.wait_all,
-                                           .placeable = exposable,
-                                           .path = ToCore(transfer.path),
-                                           .zcopy_min = transfer.zcopy_min});
+    sdp::Input input{std::in_place_type<sdp::AskReceive>};
+    *std::get_if<sdp::AskReceive>(&input) = {.piece = piece,
+                                             .more = more,
+                                             .wait_all = transfer.wait_all,
+                                             .placeable = exposable,
+                                             .path = ToCore(transfer.path),
+                                             .zcopy_min = transfer.zcopy_min};
+    driver_.Feed(endpoint, input);
   }
 }
 

@@ -35,6 +35,7 @@ class Timers {
     for (TimerQueue& queue : core_) queue.Reserve(connections);
   }
   void Set(ConnectionId connection, sdp::Timer timer, Time at) {
+    earliest_ = std::min(earliest_, at);
     Queue(timer).Set(static_cast<uint64_t>(connection), at);
   }
   void Clear(ConnectionId connection, sdp::Timer timer) {
@@ -44,12 +45,14 @@ class Timers {
     for (TimerQueue& queue : core_) queue.Cancel(static_cast<uint64_t>(connection));
   }
   void SetDeadline(sdp::OperationId operation, Time at) {
+    earliest_ = std::min(earliest_, at);
     deadlines_.Set(static_cast<uint64_t>(operation), at);
   }
   void ClearDeadline(sdp::OperationId operation) {
     if (!deadlines_.empty()) deadlines_.Cancel(static_cast<uint64_t>(operation));
   }
   void SetAlarm(uint64_t key, Time at) {
+    earliest_ = std::min(earliest_, at);
     if (at == kTimeInfinite) {
       alarms_.Cancel(key);
     } else {
@@ -63,6 +66,9 @@ class Timers {
     return next;
   }
 
+  // False where PopDue would find nothing; cheaper than to ask it.
+  bool MayBeDue(Time now) const { return earliest_ <= now; }
+
   std::optional<Due> PopDue(Time now) {
     for (size_t i = 0; i < core_.size(); ++i) {
       if (const auto due = core_[i].PopDue(now)) {
@@ -73,6 +79,7 @@ class Timers {
       return sdp::OperationId{static_cast<uint32_t>(due->key)};
     }
     if (const auto due = alarms_.PopDue(now)) return Alarm{due->key};
+    earliest_ = Next();
     return std::nullopt;
   }
 
@@ -81,7 +88,8 @@ class Timers {
 
   std::array<TimerQueue, sdp::kTimerCount> core_;
   TimerQueue deadlines_;
-  TimerQueue alarms_;  // the front end's own
+  TimerQueue alarms_;              // the front end's own
+  Time earliest_ = kTimeInfinite;  // no deadline is before this
 };
 
 }  // namespace esdp::provider

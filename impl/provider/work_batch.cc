@@ -1,18 +1,6 @@
 #include "impl/provider/work_batch.h"
 
-#include <algorithm>
-
 namespace esdp::provider {
-
-void WorkBatch::AddSend(const fabric::SendWork& work,
-                        std::span<const fabric::ScatterEntry> entries) {
-  auto& kept = send_entries_[sends_];
-  std::copy(entries.begin(), entries.end(), kept.begin());
-  fabric::SendWork& added = send_work_[sends_++];
-  added = work;
-  added.entries = kept.data();
-  added.entry_count = static_cast<uint32_t>(entries.size());
-}
 
 void WorkBatch::AddReceive(uint64_t work_id, const fabric::ScatterEntry& entry) {
   receive_entries_[receives_] = entry;

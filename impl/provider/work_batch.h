@@ -30,8 +30,21 @@ class WorkBatch {
   bool sends_full() const { return sends_ == kSendsMax; }
   bool receives_full() const { return receives_ == kReceivesMax; }
 
-  // At most kEntriesPerSend entries, which are copied.
-  void AddSend(const fabric::SendWork& work, std::span<const fabric::ScatterEntry> entries);
+  // What the next AddSend adds, with its first `entry_count` entries. Not when sends_full().
+  struct NextSend {
+    fabric::SendWork& work;
+    std::span<fabric::ScatterEntry, kEntriesPerSend> entries;
+  };
+  NextSend next_send() {
+    send_work_[sends_] = {};
+    return {send_work_[sends_], send_entries_[sends_]};
+  }
+  void AddSend(size_t entry_count) {
+    fabric::SendWork& added = send_work_[sends_];
+    added.entries = send_entries_[sends_].data();
+    added.entry_count = static_cast<uint32_t>(entry_count);
+    ++sends_;
+  }
   void AddReceive(uint64_t work_id, const fabric::ScatterEntry& entry);
 
   // Receives go first: a Send may announce them.

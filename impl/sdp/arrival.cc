@@ -94,7 +94,11 @@ inline void Connection::Receive(const MessageArrived& arrived, Actions& actions)
     calm_ = false;
     keeps_buffer = ReceiveRare(arrived, actions);
   }
-  if (!keeps_buffer && IsOpen(phase_)) PostAgain(arrived.buffer, actions);
+  if (!keeps_buffer) {
+    if (IsOpen(phase_)) PostAgain(arrived.buffer, actions);
+  } else if (ReceivesMissing() > config_.receives_at_once) {
+    PostWaiting(actions);  // this one is no more of the group
+  }
 }
 
 void Connection::On(const MessageArrived& arrived, Actions& actions) {

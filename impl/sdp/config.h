@@ -28,6 +28,9 @@ struct Config {
 
   // Private buffers, our own side. Receive buffers include the header.
   uint16_t receive_buffers = 16;
+  // A buffer that is free again is posted, and so announced, together with others: that costs less.
+  // The peer never lacks more than these for it.
+  uint16_t receives_at_once = 1;
   uint32_t receive_buffer_bytes = 16 * 1024 + 16;
   uint32_t receive_buffer_bytes_max = 0;   // the peer may ask for so much; 0: for no change
   uint32_t peer_receive_buffer_bytes = 0;  // to ask of the peer, where it can; 0: as they are

@@ -20,6 +20,7 @@ void Connection::PostAllReceives(Actions& actions) {
   for (uint32_t i = 0; i < uint32_t{config_.receive_buffers} + kSpareReceiveBuffers; ++i) {
     PostAgain(ReceiveBuffer{static_cast<uint16_t>(i)}, actions);
   }
+  PostFreeReceives(actions);  // no part of a group is kept back from the Hello
 }
 
 void Connection::On(const AskConnect&, Actions& actions) {

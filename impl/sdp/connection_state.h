@@ -55,6 +55,15 @@ class ConnectionState {
   }
   bool HasSlot(uint32_t reserved) const { return WorkPosted() + reserved < config_.send_work_max; }
   bool MaySendControl() const { return HasSlot(0) && credits_.MaySendControl(); }
+  // [R7.4.4] The report of reads that are over may bring the acknowledgement that is held back for
+  // them, and has to where nothing else gives the peer credits for the last one that we have.
+  bool MaySendReport() {
+    if (MaySendControl()) return true;
+    if (!credits_.holds_acknowledgement() || reader_.reads_in_flight() > 0) return false;
+    if (!HasSlot(0) || !credits_.MaySendReleased()) return false;
+    credits_.ReleaseAcknowledgement();
+    return true;
+  }
   [[gnu::noinline]] static void FinishNow(OperationId operation, Outcome outcome,
                                           Actions& actions) {
     FinishOperation& finish = Append<FinishOperation>(actions);
@@ -74,12 +83,24 @@ class ConnectionState {
   // A new queue pair's receives are those that its Hello announces, until it is ready.
   bool MayPostReceives() const { return phase_ <= Phase::kSuspending; }
   void PostAgain(ReceiveBuffer buffer, Actions& actions) {
-    if (credits_.posted() == config_.receive_buffers || !(calm_ || MayPostReceives())) {
+    const bool wanted = credits_.posted() + waiting_receives_ != config_.receive_buffers &&
+                        (calm_ || MayPostReceives());
+    if (!wanted || ReceivesMissing() < config_.receives_at_once) {
       spare_receives_.PushBack(buffer);
+      if (wanted) ++waiting_receives_;
       return;
     }
+    Post(buffer, actions);
+    if (waiting_receives_ != 0) PostWaiting(actions);
+  }
+  void Post(ReceiveBuffer buffer, Actions& actions) {
     credits_.OnReceivePosted();
     Append<PostReceive>(actions) = {buffer, resize_in_.size()};
+  }
+  uint32_t ReceivesMissing() const { return config_.receive_buffers - credits_.posted(); }
+  // Those that wait for the rest of their group.
+  void PostWaiting(Actions& actions) {
+    for (; waiting_receives_ > 0; --waiting_receives_) Post(spare_receives_.TakeBack(), actions);
   }
   // Open, and no timer has to be set anew.
   bool TimersStand() const {
@@ -130,6 +151,7 @@ class ConnectionState {
 
   GrowingRing<SendKind, 64> posted_sends_;         // not finished, in order
   GrowingRing<ReceiveBuffer, 32> spare_receives_;  // free and not posted
+  uint16_t waiting_receives_ = 0;                  // of these: to be posted with others
   GrowingRing<MessageArrived> early_;  // arrived before the queue pair was reported ready
   bool speaks_first_ = false;          // a bare Data is owed before anything else [R2.7.5]
   bool waits_for_first_ = false;       // nothing may leave before a message has arrived [R2.7.6]

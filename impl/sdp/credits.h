@@ -46,6 +46,11 @@ class Credits {
     return credits >= kCreditsForControl || (credits >= kCreditsForUpdate && GivesCredits());
   }
 
+  // The same, were the acknowledgement not held.
+  bool MaySendReleased() const {
+    return available() >= kCreditsForUpdate && int32_t{posted_} > PeerKnows();
+  }
+
   // Fills Bufs, MSeq and MSeqAck of a message that goes out now, and spends its credit.
   void Stamp(wire::BaseHeader& header, bool payload, bool bare);
 

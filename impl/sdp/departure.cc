@@ -88,7 +88,7 @@ void Connection::SendBare(Actions& actions) {
 void Connection::SendAnswers(Actions& actions) {
   for (;;) {
     const AdvertReader::Answer answer = reader_.NextAnswer();
-    if (answer == AdvertReader::Answer::kNone || !MaySendControl()) break;
+    if (answer == AdvertReader::Answer::kNone || !MaySendReport()) break;
     if (answer == AdvertReader::Answer::kRdmaRdCompl) {
       const AdvertReader::Completion completion = reader_.TakeRdmaRdCompl();
       Send& send = NewSend(completion.message, actions);

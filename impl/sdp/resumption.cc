@@ -161,6 +161,7 @@ void Connection::ForgetQueuePair(Actions& actions) {
   clashed_ = false;
   credits_ = Credits{};
   spare_receives_.clear();
+  waiting_receives_ = 0;
   for (uint16_t i = 0; i < config_.receive_buffers + kSpareReceiveBuffers; ++i) {
     if (!receive_.Holds(ReceiveBuffer{i})) spare_receives_.PushBack(ReceiveBuffer{i});
   }
@@ -170,6 +171,7 @@ void Connection::ForgetQueuePair(Actions& actions) {
 }
 
 void Connection::PostFreeReceives(Actions& actions) {
+  waiting_receives_ = 0;
   while (!spare_receives_.empty() && credits_.posted() < config_.receive_buffers) {
     credits_.OnReceivePosted();
     actions.emplace_back(PostReceive{spare_receives_.TakeFront(), resize_in_.size()});

@@ -181,7 +181,7 @@ void Connection::TakeRare(const Input& input, Actions& actions) {
 // --- the whole ---
 
 inline bool Connection::Holds() const {
-  if (credits_.posted() > config_.receive_buffers) return false;
+  if (credits_.posted() + waiting_receives_ > config_.receive_buffers) return false;
   if (WorkPosted() > config_.send_work_max) return false;
   if (source_.count() + sink_.outstanding() > peer_.max_adverts) return false;
   if (!credits_.Holds() || !send_.Holds() || !source_.Holds() || !receive_.Holds()) return false;

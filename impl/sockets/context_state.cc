@@ -131,7 +131,7 @@ void ContextState::Discard(Operation& operation) {
   if (owner != nullptr) owner->OnTransferGone();
 }
 
-void ContextState::Finish(Operation& operation, Event event) {
+void ContextState::Finish(Operation& operation, Event& event) {
   event.type = operation.type;
   event.flags |= kTerminal;
   event.cookie = operation.cookie;
@@ -145,9 +145,9 @@ void ContextState::Finish(Operation& operation, Event event) {
     shard_->Submit(request);
   }
   if (operation.bounce.has_value()) bounce_pool_.Give(*operation.bounce);
-  const std::shared_ptr<QueueState> queue = operation.queue;
   const std::shared_ptr<SocketState> owner = std::move(operation.owner);
-  operations_.Free(operation);  // before the event: what it used is the application's with it
+  // Before the event: what it used is the application's with it.
+  const std::shared_ptr<QueueState> queue = operations_.Free(operation);
   queue->Deliver(event);
   if (owner != nullptr) owner->OnTransferGone();
   if (pausing_.load(std::memory_order_relaxed) > 0) ended_.notify_all();

@@ -71,8 +71,8 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   // Takes back an operation that was never accepted.
   void Discard(Operation& operation);
   // Ends an operation with its terminal event. `event` has everything but what the operation knows
-  // itself.
-  void Finish(Operation& operation, Event event);
+  // itself, which is added.
+  void Finish(Operation& operation, Event& event);
   void Finish(Operation& operation, const absl::Status& status);
   void SetAlarm(Operation& operation, absl::Time deadline);
 

@@ -77,7 +77,8 @@ void QueueState::Unreserve() {
 void QueueState::Deliver(const Event& event) {
   std::unique_lock lock(mutex_);
   --reserved_;
-  ring_[(head_ + waiting_) % ring_.size()] = event;
+  const size_t place = head_ + waiting_;
+  ring_[place < ring_.size() ? place : place - ring_.size()] = event;
   ++waiting_;
   ++delivered_;
   waiting_max_ = std::max(waiting_max_, waiting_);

@@ -36,17 +36,16 @@ Operation* OperationTable::New(EventType type, SocketId socket,
   return &slot.operation;
 }
 
-void OperationTable::Free(Operation& operation) {
+std::shared_ptr<QueueState> OperationTable::Free(Operation& operation) {
+  if constexpr (kReceivesAreWatched) ranges_.Release(operation.id);
   const auto index = static_cast<uint32_t>(static_cast<uint64_t>(operation.id) & 0xffffffff) - 1;
   // What it holds is let go of outside the lock: the last holder of a region has work to do. With
   // and List do not look at what goes here before the lock.
   operation.regions.clear();
   operation.memory.clear();
   const std::shared_ptr<SocketState> owner = std::move(operation.owner);
-  std::shared_ptr<QueueState> queue;
   const std::lock_guard lock(mutex_);
   At(index).used = false;
-  queue.swap(operation.queue);
   operation.bounce.reset();
   operation.copy_to = {};
   operation.copy_from = nullptr;
@@ -57,6 +56,7 @@ void OperationTable::Free(Operation& operation) {
   operation.id = OpId::kNone;
   At(index).next_free = std::exchange(first_free_, index);
   --live_;
+  return std::move(operation.queue);
 }
 
 Operation* OperationTable::FindLocked(OpId id) {

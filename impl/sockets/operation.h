@@ -11,6 +11,7 @@
 
 #include "esdp/event.h"
 #include "impl/provider/types.h"
+#include "impl/sockets/receive_ranges.h"
 
 namespace esdp::sockets {
 
@@ -55,8 +56,10 @@ class OperationTable {
 
   // What With and List may look at is there before they can find it.
   Operation* New(EventType type, SocketId socket, const std::shared_ptr<QueueState>& queue);
-  // Neither With nor List finds the operation after that.
-  void Free(Operation& operation);
+  // What the receives among them are filling, until Free.
+  ReceiveRanges& ranges() { return ranges_; }
+  // Neither With nor List finds the operation after that. Returns its queue.
+  std::shared_ptr<QueueState> Free(Operation& operation);
   // Calls `use` with the operation if it still lives, under the table's lock: it must be short and
   // call nobody.
   template <typename Use>
@@ -102,6 +105,7 @@ class OperationTable {
   static std::vector<OpId> InOrder(std::vector<std::pair<uint64_t, OpId>> found);
 
   const uint32_t max_;
+  ReceiveRanges ranges_;
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Slot[]>> blocks_;
   uint32_t first_free_ = kNoSlot;

@@ -120,9 +120,11 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   bool AtEndOfStream(bool is_send) const;
   absl::Status EndedStatus() const;
   absl::StatusOr<Operation*> NewTransfer(EventType type, const Wishes& wishes, const OpArgs& args);
-  OpId Launch(Operation& operation);
+  absl::StatusOr<OpId> Launch(Operation& operation);
   OpId FinishAtEndOfStream(Operation& operation);
   absl::Status AddPiece(Operation& operation, const Slice& slice, bool is_send) const;
+  // Of debug builds: refuses a receive into bytes that another one is filling.
+  absl::Status ClaimMemory(const Operation& operation) const;
   void SubmitToConnection(provider::Request request);
   void StopListening();
   bool FinishAccept(OpId op, const absl::Status& status);

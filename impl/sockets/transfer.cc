@@ -135,7 +135,27 @@ absl::Status SocketState::AddPiece(Operation& operation, const Slice& slice, boo
   return absl::OkStatus();
 }
 
-OpId SocketState::Launch(Operation& operation) {
+absl::Status SocketState::ClaimMemory(const Operation& operation) const {
+  if (operation.is_send) return absl::OkStatus();
+  ReceiveRanges& ranges = context_->operations().ranges();
+  const bool is_free = ranges.Claim(operation.id, operation.copy_to) &&
+                       (operation.bounce.has_value() ||
+                        std::ranges::all_of(operation.memory, [&](const provider::Piece& piece) {
+                          std::byte* const base = provider::Shard::Describe(*piece.region).base;
+                          return ranges.Claim(operation.id, {base + piece.offset, piece.length});
+                        }));
+  if (is_free) return absl::OkStatus();
+  return MakeError(ErrorKind::kInvalidArgument,
+                   "a receive into these bytes is outstanding: wait for its event, or take others");
+}
+
+absl::StatusOr<OpId> SocketState::Launch(Operation& operation) {
+  if constexpr (kReceivesAreWatched) {
+    if (absl::Status claimed = ClaimMemory(operation); !claimed.ok()) {
+      context_->Discard(operation);
+      return claimed;
+    }
+  }
   const OpId op = operation.id;  // the operation may have ended before Submit returns
   operation.pieces = operation.memory;
   if (AtEndOfStream(operation.is_send)) return FinishAtEndOfStream(operation);

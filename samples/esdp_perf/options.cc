@@ -50,6 +50,8 @@ What to measure (the client says, the server follows)
   --seed N             of the pattern
   --congestion NAME    TCP's congestion control on both sides; the system's unless told
   --checksum           ask the fabric for an end-to-end checksum
+  --lend-pages         qpip: lend the memory of zero-copy sends to the system instead of having it
+                       copied into the socket
 
 Output
   --json               one JSON object
@@ -105,10 +107,10 @@ class Parser {
       task_.seconds = std::strtod(value.c_str(), &end);
       return *end == '\0' ? absl::OkStatus() : Refuse("--seconds: '" + value + "' is no number");
     });
-    flags_ = {{"--server", &options_.server},     {"--help", &options_.help},
-              {"--json", &options_.json},         {"--quiet", &options_.quiet},
-              {"--verify", &task_.verify},        {"--checksum", &task_.checksum},
-              {"--region-key", &task_.region_key}};
+    flags_ = {{"--server", &options_.server},      {"--help", &options_.help},
+              {"--json", &options_.json},          {"--quiet", &options_.quiet},
+              {"--verify", &task_.verify},         {"--checksum", &task_.checksum},
+              {"--lend-pages", &task_.lend_pages}, {"--region-key", &task_.region_key}};
   }
 
   absl::Status Take(const std::vector<std::string>& arguments) {

@@ -12,7 +12,8 @@ esdp::ContextOptions ContextFor(const Task& task) {
           .zcopy_send_min = task.threshold,
           .zcopy_recv_min = task.threshold,
           .congestion_control = task.congestion,
-          .checksum = task.checksum};
+          .checksum = task.checksum,
+          .lend_pages = task.lend_pages};
 }
 
 // A slot for everything that can be in flight: both directions, and the shutdown.

@@ -75,6 +75,7 @@ Fields ToFields(const Task& task) {
   fields.Set("buffer_bytes", task.buffer_bytes);
   fields.Set("congestion", task.congestion);
   fields.Set("checksum", uint64_t{task.checksum});
+  fields.Set("lend_pages", uint64_t{task.lend_pages});
   fields.Set("verify", uint64_t{task.verify});
   fields.Set("seed", task.seed);
   fields.Set("file", task.file);
@@ -104,6 +105,7 @@ absl::StatusOr<Task> TaskFromFields(const Fields& fields) {
   task.buffer_bytes = fields.Number("buffer_bytes");
   task.congestion = fields.Text("congestion");
   task.checksum = fields.Number("checksum") != 0;
+  task.lend_pages = fields.Number("lend_pages") != 0;
   task.verify = fields.Number("verify") != 0;
   task.seed = fields.Number("seed");
   task.file = fields.Text("file");

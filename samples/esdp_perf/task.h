@@ -34,6 +34,7 @@ struct Task {
   uint64_t buffers = 16;              // of a connection, to receive messages in
   uint64_t buffer_bytes = 16 * 1024;  // payload of each
   bool checksum = false;              // ask the fabric for an end-to-end checksum
+  bool lend_pages = false;            // of zero-copy sends, where the fabric can
   bool verify = false;                // fill and check each byte
   uint64_t seed = 1;
   std::string file;  // kFile: the file's name in the server's folder

@@ -31,15 +31,17 @@ class Stream:
             (accepted,) = [event for event in self.queue.get(min=2) if event.has_connection]
             self.right = context.take_accepted(accepted)
 
-    def measure(self, source: esdp.Slice, target: esdp.Slice, path: str, seconds: float) -> float:
+    def measure(self, memory: esdp.Region, size: int, path: str, seconds: float) -> float:
         """Bytes a second, with DEPTH sends outstanding."""
-        outstanding, moved, begun = 0, 0, time.perf_counter()
+        source, *targets = (memory[at : at + size] for at in range(0, len(memory), SIZES[-1]))
+        outstanding, posted, moved, begun = 0, 0, 0, time.perf_counter()
         while True:
             running = time.perf_counter() - begun < seconds
             while running and outstanding < 2 * DEPTH:
-                self.right.recv(target, self.queue, wait_all=True)
+                # Each receive that is outstanding has bytes of its own; they end in their order.
+                self.right.recv(targets[posted % len(targets)], self.queue, wait_all=True)
                 self.left.send(source, self.queue, path=path)  # type: ignore[arg-type]
-                outstanding += 2
+                outstanding, posted = outstanding + 2, posted + 1
             if outstanding == 0:
                 return moved / (time.perf_counter() - begun)
             for event in self.queue.get():
@@ -54,11 +56,9 @@ def main() -> None:
     arguments = parser.parse_args()
     with esdp.Context(fabric="qpip") as context:
         stream = Stream(context)
-        with context.allocate(2 * SIZES[-1]) as memory, stream.left, stream.right:
+        with context.allocate((1 + 2 * DEPTH) * SIZES[-1]) as memory, stream.left, stream.right:
             for path in ("copy", "zero_copy"):
-                rates = [
-                    stream.measure(memory[:size], memory[SIZES[-1] :][:size], path, arguments.seconds) for size in SIZES
-                ]
+                rates = [stream.measure(memory, size, path, arguments.seconds) for size in SIZES]
                 plot.plot(SIZES, [rate / 1e6 for rate in rates], marker="o", label=path)
                 print("%-10s" % path, " ".join("%8.0f" % (rate / 1e6) for rate in rates), "MB/s")
     plot.xscale("log", base=2)

@@ -9,6 +9,8 @@
 namespace esdp::assembly {
 namespace {
 
+using fabric::verbs::Profile;
+
 bool Contains(const absl::Status& status, const std::string& text) {
   const std::string message(status.message().data(), status.message().size());
   return message.find(text) != std::string::npos;
@@ -27,12 +29,14 @@ TEST(FabricNameTest, TheDeviceOfVerbsIsRead) {
   EXPECT_EQ(ParseFabricName("verbs")->device, "");
   EXPECT_EQ(ParseFabricName("verbs:rxe0")->transport, Transport::kVerbs);
   EXPECT_EQ(ParseFabricName("verbs:rxe0")->device, "rxe0");
-  EXPECT_FALSE(ParseFabricName("verbs:rxe0")->infiniband_port_space);
+  EXPECT_EQ(ParseFabricName("verbs:rxe0")->profile, Profile::kTcp);
 }
 
 TEST(FabricNameTest, ThePortSpaceOfVerbsIsRead) {
   EXPECT_EQ(ParseFabricName("verbs:rxe0:ib")->device, "rxe0");
-  EXPECT_TRUE(ParseFabricName("verbs:rxe0:ib")->infiniband_port_space);
+  EXPECT_EQ(ParseFabricName("verbs:rxe0:ib")->profile, Profile::kInfiniBand);
+  EXPECT_EQ(ParseFabricName("verbs:mlx5_0:native")->device, "mlx5_0");
+  EXPECT_EQ(ParseFabricName("verbs:mlx5_0:native")->profile, Profile::kNative);
   EXPECT_EQ(ParseFabricName("verbs::ib")->device, "");
 }
 

@@ -10,6 +10,7 @@ NAMES = ["zcopy", "bcopy", "latency", "rate", "memory", "allocations"]
 TARGETS = [
     "//samples/esdp_perf",
     "//tests/bench:tcp_ping_pong",
+    "//tests/bench:tcp_places",
     "//tests/bench:connection_memory",
     "//tests/bench:allocations",
 ]
@@ -46,22 +47,31 @@ class Bench:
     def _iperf3(self, size):
         return programs.iperf3(self.options.seconds, size, self.congestion, self.cpus)
 
-    def _beside_iperf3(self, what, size, path, goal):
+    def _beside_iperf3(self, what, size, path, goal, *more):
         """A row for each kind of progress."""
         rows = []
         for progress in ("thread", "manual"):
             title = "%s, depth 8, %s / iperf3 %s" % (what, progress, size)
-            ours = lambda: self._stream("--size", size, "--depth", 8, "--path", path, "--progress", progress)
+            words = ("--size", size, "--depth", 8, "--path", path, "--progress", progress, *more)
+            ours = lambda: self._stream(*words)
             rows.append(self._pairs(title, ours, lambda: self._iperf3(size), ">=", goal, "B/s"))
         return rows
 
     def _zcopy(self):
         rows = self._beside_iperf3("ZCopy 1 MiB", "1M", "zcopy", 0.9)
+        rows += self._beside_iperf3("ZCopy 1 MiB, pages lent", "1M", "zcopy", 0.9, "--lend-pages")
         # iperf3 sends one and the same megabyte, which stays in the cache: what is left when ours does too?
         same = lambda: self._stream("--size", "1M", "--sources", 1, "--path", "zcopy", "--progress", "manual")
         title = "ZCopy of the same 1 MiB, depth 8, manual / iperf3 1M"
         rows.append(self._pairs(title, same, lambda: self._iperf3("1M"), ">=", 0.9, "B/s"))
+        # And what does TCP alone reach out of eight places and into eight?
+        ours = lambda: self._stream("--size", "1M", "--depth", 8, "--path", "zcopy", "--progress", "manual")
+        rows.append(self._pairs("ZCopy 1 MiB, depth 8, manual / TCP of 8 x 1 MiB", ours, self._tcp_places, ">=", 0.9, "B/s"))
         return rows
+
+    def _tcp_places(self):
+        binary = self.folder / "tests/bench/tcp_places"
+        return programs.tcp_places(binary, self.options.seconds, 1 << 20, 8, self.congestion, self.cpus)
 
     def _bcopy(self):
         return self._beside_iperf3("BCopy 64 KiB", "64K", "copy", 0.6)

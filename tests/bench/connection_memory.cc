@@ -29,9 +29,9 @@ double Resident() {
 void Exchange(bench::Loopback& loopback, esdp::Socket& from, esdp::Socket& to,
               const esdp::Region& region, uint64_t length, int times) {
   const esdp::Slice source = Value(region.slice(0, length));
-  const esdp::Slice target = Value(region.slice(region.info().length / 2, length));
   for (int i = 0; i < times; ++i) Value(from.Send(source, {}, {loopback.queue()}));
-  for (int i = 0; i < times; ++i) {
+  for (int i = 1; i <= times; ++i) {
+    const esdp::Slice target = Value(region.slice(static_cast<uint64_t>(i) * length, length));
     Value(to.Recv(target, esdp::RecvFlags::kWaitAll, {loopback.queue()}));
   }
   loopback.Await(static_cast<size_t>(2 * times), [](const esdp::Event&) {});
@@ -42,7 +42,7 @@ void Exchange(bench::Loopback& loopback, esdp::Socket& from, esdp::Socket& to,
 int main(int argc, char** argv) {
   const int count = argc > 1 ? std::atoi(argv[1]) : 200;
   bench::Loopback loopback({.fabric = "qpip", .zcopy_send_min = esdp::kNever}, 512);
-  const esdp::Region region = Value(loopback.context().Allocate(1 << 20));
+  const esdp::Region region = Value(loopback.context().Allocate(5 * 256 * 1024));
   std::vector<std::pair<esdp::Socket, esdp::Socket>> connections;
   connections.reserve(static_cast<size_t>(count));
   for (int i = 0; i < 8; ++i) connections.push_back(loopback.Connect());  // what is there only once

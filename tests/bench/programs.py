@@ -95,14 +95,26 @@ def esdp_perf(binary, seconds, options, cpus):
 
 
 def tcp_ping_pong(binary, seconds, size, congestion, cpus):
-    server = Program([binary, "server", cpus[0] if cpus[0] is not None else 0, size], None)
+    (result, _), _ = _plain_tcp(binary, seconds, [size], congestion, cpus)
+    return result
+
+
+def tcp_places(binary, seconds, size, places, congestion, cpus):
+    """One stream of TCP out of several places and into as many: as iperf3."""
+    (_, client_cpu), (received, server_cpu) = _plain_tcp(binary, seconds, [size, places], congestion, cpus)
+    return {"value": received["bytes"] / received["seconds"], "cpu": (client_cpu + server_cpu) / (received["bytes"] / 1e9)}
+
+
+def _plain_tcp(binary, seconds, what, congestion, cpus):
+    """What the client and the server printed at their end, and their CPU seconds."""
+    server = Program([binary, "server", cpus[0] if cpus[0] is not None else 0, *what])
     port = server.await_line(r"port (\d+)").group(1)
-    client = Program(
-        [binary, "client", cpus[1] if cpus[1] is not None else 1, size, port, seconds, congestion], None
-    )
-    output, _ = client.finish(seconds)
-    server.finish(0)
-    return json.loads(output)
+    client = Program([binary, "client", cpus[1] if cpus[1] is not None else 1, *what, port, seconds, congestion])
+    results = []
+    for program, length in ((client, seconds), (server, 0)):
+        output, cpu = program.finish(length)
+        results.append((json.loads(output or "null"), cpu))
+    return results
 
 
 def _free_port():

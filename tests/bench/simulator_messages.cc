@@ -22,12 +22,20 @@ struct End {
   explicit End(esdp::Context* world_of)
       : context(*esdp::Context::Open({.fabric = "sim", .world_of = world_of})),
         queue(*context.CreateQueue({.depth = 256})),
-        region(*context.Allocate(kBytes)) {}
+        region(*context.Allocate(kBytes * kOutstanding)) {}
+
+  void Send() { (void)*socket.Send(*region.slice(0, kBytes), {}, {.queue = queue}); }
+  // Receives end in their order.
+  void Receive() {
+    const uint64_t at = receives++ % kOutstanding * kBytes;
+    (void)*socket.Recv(*region.slice(at, kBytes), {}, {.queue = queue});
+  }
 
   esdp::Context context;
   esdp::EventQueue queue;
   esdp::Region region;
   esdp::Socket socket;
+  uint64_t receives = 0;
 };
 
 void Connect(End& client, End& server) {
@@ -54,17 +62,17 @@ int main(int argc, char** argv) {
   End client(&server.context);
   Connect(client, server);
   for (size_t i = 0; i < kOutstanding; ++i) {
-    (void)*client.socket.Send(client.region.slice(), {}, {.queue = client.queue});
-    (void)*server.socket.Recv(server.region.slice(), {}, {.queue = server.queue});
+    client.Send();
+    server.Receive();
   }
   const double begin = CpuSeconds();
   std::vector<esdp::Event> events(64);
   while (CpuSeconds() - begin < seconds) {
     for (size_t i = *server.queue.Dequeue(absl::MakeSpan(events)); i > 0; --i) {
-      (void)*server.socket.Recv(server.region.slice(), {}, {.queue = server.queue});
+      server.Receive();
     }
     for (size_t i = *client.queue.TryDequeue(absl::MakeSpan(events)); i > 0; --i) {
-      (void)*client.socket.Send(client.region.slice(), {}, {.queue = client.queue});
+      client.Send();
     }
   }
   const double spent = CpuSeconds() - begin;

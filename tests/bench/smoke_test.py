@@ -46,7 +46,7 @@ class BenchTest(unittest.TestCase):
     @unittest.skipUnless(shutil.which("iperf3"), "iperf3 is not installed")
     def test_we_are_measured_beside_iperf3(self):
         rows = self.rows(BESIDE_IPERF3)
-        self.assertEqual(5, len(rows))
+        self.assertEqual(8, len(rows))
         self.check(rows)
         for row in rows:
             self.assertGreater(row["peer"], 0)

@@ -6,40 +6,23 @@
 // The server prints its port. The client prints one JSON object: round trips per second, and
 // percentiles of the round trip in microseconds.
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sched.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "samples/esdp_perf/histogram.h"
+#include "tests/bench/plain_tcp.h"
 
 namespace {
 
+using esdp_bench::Fail;
 using Clock = std::chrono::steady_clock;
-
-[[noreturn]] void Fail(const char* what) {
-  std::fprintf(stderr, "tcp_ping_pong: %s: %s\n", what, std::strerror(errno));
-  std::exit(1);
-}
-
-void PinTo(const char* cpu) {
-  cpu_set_t cpus;
-  CPU_ZERO(&cpus);
-  CPU_SET(static_cast<size_t>(std::atoi(cpu)), &cpus);
-  if (sched_setaffinity(0, sizeof(cpus), &cpus) != 0) Fail("pin");
-}
 
 // Spins until all of the buffer has gone one way; false at the end of the stream.
 template <typename Call>
@@ -64,31 +47,12 @@ bool ReceiveAll(int fd, std::vector<char>& buffer) {
 }
 
 void MakeQuickAndSpinning(int fd) {
-  const int one = 1;
-  if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) != 0) Fail("TCP_NODELAY");
+  esdp_bench::SendAtOnce(fd);
   if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0) Fail("O_NONBLOCK");
 }
 
-sockaddr_in Loopback(int port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
 int Serve(std::vector<char> buffer) {
-  const int listener = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address = Loopback(0);
-  socklen_t length = sizeof(address);
-  if (bind(listener, reinterpret_cast<sockaddr*>(&address), length) != 0) Fail("bind");
-  if (listen(listener, 1) != 0) Fail("listen");
-  getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length);
-  std::printf("port %d\n", ntohs(address.sin_port));
-  std::fflush(stdout);
-
-  const int fd = accept(listener, nullptr, nullptr);
-  if (fd < 0) Fail("accept");
+  const int fd = esdp_bench::AcceptOne();
   MakeQuickAndSpinning(fd);
   while (ReceiveAll(fd, buffer) && SendAll(fd, buffer)) {
   }
@@ -96,15 +60,7 @@ int Serve(std::vector<char> buffer) {
 }
 
 int CallAndMeasure(std::vector<char> buffer, int port, double seconds, const char* congestion) {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  const auto name_length = static_cast<socklen_t>(std::strlen(congestion));
-  if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, name_length) != 0) {
-    Fail("TCP_CONGESTION");
-  }
-  const sockaddr_in address = Loopback(port);
-  if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-    Fail("connect");
-  }
+  const int fd = esdp_bench::ConnectTo(port, congestion);
   MakeQuickAndSpinning(fd);
 
   esdp_perf::Histogram round_trips;
@@ -136,7 +92,7 @@ int main(int argc, char** argv) {
                  "       tcp_ping_pong client CPU SIZE PORT SECONDS CONGESTION\n");
     return 2;
   }
-  PinTo(argv[2]);
+  esdp_bench::PinTo(argv[2]);
   std::vector<char> buffer(static_cast<size_t>(std::atoi(argv[3])));
   if (role == "server") return Serve(buffer);
   return CallAndMeasure(buffer, std::atoi(argv[4]), std::atof(argv[5]), argv[6]);

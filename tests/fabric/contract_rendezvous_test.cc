@@ -264,23 +264,23 @@ TEST_P(RendezvousContract, AddressesOfBothSidesAgree) {
 TEST_P(RendezvousContract, AReservedAddressIsTheConnections) {
   const Address any{.family = GetParam().host.family};
   const QueuePairId given_up = Create(*one_);
-  const absl::StatusOr<Address> first = (*one_)->ReserveAddress(given_up, any);
+  const absl::StatusOr<Address> first = (*one_)->ReserveAddress(given_up, any, Listening());
   if (absl::IsUnimplemented(first.status())) GTEST_SKIP() << "private data never names it";
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_NE(first->port, 0);
-  EXPECT_CODE((*one_)->ReserveAddress(given_up, any).status(), kFailedPrecondition);
+  EXPECT_CODE((*one_)->ReserveAddress(given_up, any, Listening()).status(), kFailedPrecondition);
   ASSERT_POSTED((*one_)->DestroyQueuePair(given_up));
-  EXPECT_CODE((*one_)->ReserveAddress(given_up, any).status(), kNotFound);
+  EXPECT_CODE((*one_)->ReserveAddress(given_up, any, Listening()).status(), kNotFound);
 
   const QueuePairId queue_pair = Create(*one_);
-  const absl::StatusOr<Address> local = (*one_)->ReserveAddress(queue_pair, any);
+  const absl::StatusOr<Address> local = (*one_)->ReserveAddress(queue_pair, any, Listening());
   ASSERT_TRUE(local.ok()) << local.status();
   ASSERT_POSTED((*one_)->Connect(queue_pair, *local, Listening(), {}, (*one_)->Now() + kPatience));
   const RendezvousEvent request = NextEvent(*two_, RendezvousType::kConnectRequest);
   EXPECT_EQ(request.peer.port, local->port);
   ASSERT_POSTED((*two_)->Accept(request.request, Create(*two_), {}));
   EXPECT_EQ(NextEvent(*one_, RendezvousType::kEstablished).local.port, local->port);
-  EXPECT_CODE((*one_)->ReserveAddress(queue_pair, any).status(), kFailedPrecondition);
+  EXPECT_CODE((*one_)->ReserveAddress(queue_pair, any, Listening()).status(), kFailedPrecondition);
 }
 
 TEST_P(RendezvousContract, AFailedConnectFlushesItsReceives) {

@@ -11,8 +11,15 @@ declare -A name=([rxe]=rxe0 [siw]=siw0) address=([rxe]=10.77.0.1 [siw]=10.78.0.1
 exec >/dev/console 2>&1
 cd /tmp || exit
 
-verdict() { # NAME CODE
-  if [ "$2" -eq 0 ]; then echo "PASS guest.$1"; else echo "FAIL guest.$1"; fi
+verdict() { # NAME CODE [LOG...]: of a test that fails the last lines of its logs are shown
+  local name="$1" code="$2"
+  shift 2
+  if [ "$code" -eq 0 ]; then
+    echo "PASS guest.$name"
+  else
+    echo "FAIL guest.$name"
+    tail -qn 12 "$@" /dev/null 2>/dev/null | sed 's/^/| /'
+  fi
 }
 
 # Both ends of what is tested use one device: its traffic never leaves it.
@@ -89,7 +96,7 @@ transfer() { # NAME SERVER'S_FABRIC CLIENT'S_FABRIC ADDRESS OPTION...
   code=$?
   kill $far 2>/dev/null
   wait $far
-  verdict "$what" $code
+  verdict "$what" $code "$shared/$what.log" "$shared/$what.server.log"
 }
 
 # Runs a server and a client; the client's end decides.
@@ -111,7 +118,7 @@ both() { # NAME SERVER -- CLIENT
   done
   kill $far 2>/dev/null
   wait $far
-  verdict "$what" $code
+  verdict "$what" $code "$shared/$what.log" "$shared/$what.server.log"
 }
 
 step_check() { # DEVICE
@@ -177,7 +184,7 @@ step_memlock() { # DEVICE
   kill $far 2>/dev/null
   wait $far
   grep -q "RLIMIT_MEMLOCK.*65536 bytes" "$log"
-  verdict "$1.a_low_limit_of_locked_memory_is_named" $?
+  verdict "$1.a_low_limit_of_locked_memory_is_named" $? "$log"
 }
 
 # A transfer whose link goes down ends at both ends, in bounded time and with a reason; another one works afterwards.
@@ -200,8 +207,9 @@ step_down() { # DEVICE
   ip link set "v$1" down
   wait $client
   code=$?
+  echo "it ran when the link went down: $((!running)); it ended with $code" >>"$shared/$1_down.log"
   [ $running -eq 0 ] && [ $code -ne 0 ] && [ $code -ne 124 ] && grep -q "esdp_perf: [A-Z]" "$shared/$1_down.log"
-  verdict "$1.a_link_that_goes_down_ends_the_transfer" $?
+  verdict "$1.a_link_that_goes_down_ends_the_transfer" $? "$shared/$1_down.log" "$shared/$1_down.server.log"
   kill $far 2>/dev/null
   wait $far
   ip link set "v$1" up

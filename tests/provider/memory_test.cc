@@ -21,7 +21,10 @@ TEST(BufferPoolTest, PartsDoNotOverlapAndLieInOneRegistration) {
   ASSERT_TRUE(pool.Open(fabric, {4, 2, 3, 16 * 1024 + 16}).ok());
   std::vector<Bytes> parts;
   for (uint32_t i = 0; i < 4; ++i) parts.push_back(pool.HeaderSlot(i));
-  for (uint32_t i = 0; i < 2; ++i) parts.push_back(pool.SendBuffer(i));
+  for (uint32_t i = 0; i < 2; ++i) {
+    parts.push_back(pool.WithHeader(i, BufferPool::kHeaderSlotBytes, BufferPool::kSendBufferBytes));
+    EXPECT_EQ(pool.SendBuffer(i).data(), parts.back().data() + BufferPool::kHeaderSlotBytes);
+  }
   for (uint32_t i = 0; i < 3; ++i) parts.push_back(pool.ReceiveBuffer(i));
   const FakeFabric::Region region = fabric.regions().begin()->second;
   for (size_t i = 0; i < parts.size(); ++i) {

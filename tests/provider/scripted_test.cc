@@ -275,6 +275,24 @@ TEST_F(ScriptedTest, TheFabricNeedsToTellOfArrivalsOnlyWhereSomebodyWaits) {
   EXPECT_TRUE(fabric_->waits_expected()) << "of the descriptor one does not know";
 }
 
+TEST(SeveralScriptedTest, EachFabricHearsWhetherSomebodyWaits) {
+  auto one = std::make_unique<FakeFabric>();
+  auto two = std::make_unique<FakeFabric>();
+  const FakeFabric* const seen[] = {one.get(), two.get()};
+  std::vector<std::unique_ptr<fabric::Fabric>> fabrics;
+  fabrics.push_back(std::move(one));
+  fabrics.push_back(std::move(two));
+  Side side;
+  ShardOptions options;
+  options.progress = Progress::kManual;
+  side.shard = *Shard::Create(std::move(fabrics), side.recorder, options);
+  (void)side.shard->Poll();
+  for (const FakeFabric* fabric : seen) EXPECT_FALSE(fabric->waits_expected());
+  side.shard->fd();
+  (void)side.shard->Poll();
+  for (const FakeFabric* fabric : seen) EXPECT_TRUE(fabric->waits_expected());
+}
+
 // What came while nobody waited is not told: the wait finds it.
 TEST_F(ScriptedTest, AWaitBeginsWithALook) {
   Establish();

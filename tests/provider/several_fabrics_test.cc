@@ -1,82 +1,13 @@
-#include <memory>
+#include "tests/provider/several_fabrics.h"
+
 #include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "impl/fabric/qpip/qpip_fabric.h"
-#include "impl/provider/shard.h"
-#include "tests/fabric/verbs/fake_system.h"
-#include "tests/provider/shard_pair.h"
-
-// A shard with an RDMA device that only the test sees, and qpip for what it does not reach.
 
 namespace esdp::provider {
 namespace {
 
-using fabric::verbs::FakeSystemTest;
-
-class SeveralFabricsTest : public FakeSystemTest {
- protected:
-  SeveralFabricsTest() {
-    std::vector<std::unique_ptr<fabric::Fabric>> fabrics;
-    fabrics.push_back(std::move(fabric_));
-    fabrics.push_back(MakeQpip());
-    here_.shard = *Shard::Create(std::move(fabrics), here_.recorder, Manual(&log_));
-    there_.shard = *Shard::Create(MakeQpip(), there_.recorder, Manual(nullptr));
-  }
-
-  static ShardOptions Manual(std::vector<std::string>* log) {
-    ShardOptions options;
-    options.progress = Progress::kManual;
-    if (log != nullptr) options.log = [log](const std::string& line) { log->push_back(line); };
-    return options;
-  }
-  std::unique_ptr<fabric::Fabric> MakeQpip() {
-    fabric::qpip::QpipOptions options;
-    options.clock = &clock_;
-    return *fabric::qpip::MakeQpipFabric(options);
-  }
-
-  template <typename Done>
-  bool RunUntil(Done done) {
-    for (int i = 0; i < 5000 && !done(); ++i) {
-      if (!here_.shard->Poll() && !there_.shard->Poll()) poll(nullptr, 0, 1);
-    }
-    return done();
-  }
-  void RunAWhile() {
-    for (int i = 0; i < 100; ++i) {
-      (void)here_.shard->Poll();
-      (void)there_.shard->Poll();
-    }
-  }
-
-  uint16_t ListenThere() {
-    const auto listener = there_.shard->Listen(Loopback(0), 4, {});
-    return there_.shard->ListenerAddress(*listener)->port;
-  }
-  // What the connection manager tells of the last attempt.
-  void Manager(rdma_cm_event_type type, int status = 0) {
-    rdma_cm_event event{};
-    event.event = type;
-    event.status = status;
-    event.id = system_.ids.back().get();
-    system_.events.push_back(event);
-    const uint64_t one = 1;
-    ASSERT_EQ(write(system_.event_channel.fd, &one, sizeof one), ssize_t{sizeof one});
-    RunAWhile();
-  }
-  ConnectionId Connect(uint16_t port) {
-    const auto id =
-        here_.shard->Connect({}, Loopback(port), {}, here_.shard->Now() + std::chrono::seconds(60));
-    EXPECT_TRUE(id.ok()) << id.status();
-    return id.value_or(ConnectionId::kNone);
-  }
-
-  std::vector<std::string> log_;
-  Side here_;
-  Side there_;
-};
 ESDP_ON_BOTH_TRANSPORTS(SeveralFabricsTest);
 
 TEST_P(SeveralFabricsTest, WhatTheDeviceDoesNotReachIsReachedUnderTheSameName) {
@@ -178,8 +109,7 @@ TEST_P(SeveralFabricsTest, APortThatTheDeviceHasGivenAwayIsChangedOnlyIfAnyWillD
   const auto any = here_.shard->Listen(Loopback(0), 4, {});
   ASSERT_TRUE(any.ok()) << any.status();
   EXPECT_EQ(system_.listens.size(), 4u);
-  // The device does not really pick one.
-  const uint16_t port = IsIwarp() ? 7471 : here_.shard->ListenerAddress(*any)->port;
+  const uint16_t port = here_.shard->ListenerAddress(*any)->port;
   ASSERT_TRUE(here_.shard->StopListening(*any).ok());
 
   system_.listen_errors = 1;
@@ -193,6 +123,51 @@ TEST_P(SeveralFabricsTest, AnAddressThatIsNotTheDevicesIsListenedOnWithoutIt) {
   ASSERT_TRUE(listener.ok()) << listener.status();
   EXPECT_EQ(here_.shard->FabricOf(*listener), 1);
   EXPECT_TRUE(system_.listens.empty());
+}
+
+class TwoDevicesTest : public SeveralFabricsTest {
+ protected:
+  TwoDevicesTest() : SeveralFabricsTest({.two_devices = true}) {}
+};
+ESDP_ON_BOTH_TRANSPORTS(TwoDevicesTest);
+
+TEST_P(TwoDevicesTest, TheDeviceThatLeadsToThePeerIsTaken) {
+  (void)Connect(ListenThere());
+  system_.ids.back()->verbs = &system_.other_context;
+  Manager(RDMA_CM_EVENT_ADDR_RESOLVED);
+  ASSERT_EQ(system_.ids.size(), 2u) << "the first gives up, and the second is asked";
+  system_.ids.back()->verbs = &system_.other_context;
+  Manager(RDMA_CM_EVENT_ADDR_RESOLVED);
+  Manager(RDMA_CM_EVENT_ROUTE_RESOLVED);
+  EXPECT_EQ(system_.Count("connect"), 1u);
+  EXPECT_TRUE(there_.recorder.incoming().empty()) << "qpip was not asked";
+}
+
+TEST_P(TwoDevicesTest, WhereNoDeviceLeadsQpipDoes) {
+  (void)Connect(ListenThere());
+  Manager(RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
+  Manager(RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
+  ASSERT_TRUE(RunUntil([&] { return !here_.recorder.connected().empty(); }));
+  EXPECT_EQ(here_.recorder.fabrics(), std::vector<uint8_t>{2});
+}
+
+// The connection manager has one listener for an address and a port, whatever device asks.
+TEST_P(TwoDevicesTest, AnAddressIsListenedOnByItsDeviceAlone) {
+  const auto of_first = here_.shard->Listen(Loopback(0), 4, {});
+  ASSERT_TRUE(of_first.ok()) << of_first.status();
+  EXPECT_EQ(here_.shard->FabricOf(*of_first), 0);
+  EXPECT_EQ(system_.ids.size(), 1u);
+  system_.bound_to = &system_.other_context;
+  const auto of_second = here_.shard->Listen(Loopback(0), 4, {});
+  ASSERT_TRUE(of_second.ok()) << of_second.status();
+  EXPECT_EQ(here_.shard->FabricOf(*of_second), 1);
+  EXPECT_EQ(system_.listens.size(), 2u);
+}
+
+TEST_P(TwoDevicesTest, MemoryIsRegisteredWithBoth) {
+  const int before = system_.regions;
+  Memory memory(here_, 1000);
+  EXPECT_EQ(system_.regions, before + 2);
 }
 
 }  // namespace

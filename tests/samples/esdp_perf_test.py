@@ -90,6 +90,11 @@ class EsdpPerfTest(SampleTest):
     def test_runs_with_a_checksum_and_a_congestion_control(self):
         self.moved(1 << 20, "--bytes", "1M", "--size", "128K", "--checksum", "--congestion", "reno")
 
+    def test_lends_its_pages(self):
+        for more in ((), ("--checksum",)):
+            with self.subTest(more):
+                self.moved(16 << 20, "--bytes", "16M", "--size", "1M", "--path", "zcopy", "--lend-pages", *more)
+
     def test_stops_when_its_time_is_over(self):
         result = self.measure("--seconds", "0.2", "--size", "64K", "--path", "copy")
         self.assertGreater(result["seconds"], 0.1)  # the receiver's clock starts a little after the sender's

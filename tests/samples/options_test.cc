@@ -82,6 +82,7 @@ TEST(TaskTest, ReachesTheServerAsItWas) {
   EXPECT_EQ(task.sources, 3U);
   task.seconds = 0.1;
   task.congestion = "cubic";
+  task.lend_pages = true;
   const auto fields = Fields::Decode(ToFields(task).Encode());
   ASSERT_TRUE(fields.has_value());
   EXPECT_EQ(TaskFromFields(*fields).value(), task);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/sdp/pair.h"
+#include "tests/sdp/solo.h"
 
 namespace esdp::sdp {
 namespace {
@@ -10,6 +11,7 @@ namespace {
 using testing::Pair;
 using testing::PairOptions;
 using testing::SmallConfig;
+using testing::Solo;
 
 PairOptions SmallPair() {
   PairOptions options;
@@ -87,6 +89,41 @@ TEST(ConnectionTest, AGracefulCloseEndsBothSidesWithoutACause) {
   EXPECT_EQ(pair.b.operation(close_b).result->outcome, Outcome::kDone);
   EXPECT_TRUE(pair.a.core().closed());
   EXPECT_TRUE(pair.b.core().closed());
+}
+
+TEST(ConnectionTest, FreeReceiveBuffersArePostedInGroups) {
+  Config config = SmallConfig(true);
+  config.receive_buffers = 8;
+  config.receives_at_once = 3;
+  Solo solo(config);
+  solo.Establish();
+  EXPECT_EQ(Solo::Of<PostReceive>(solo.all()).size(), 8u);  // the first ones all at once
+  AskReceive whole;
+  whole.wait_all = true;
+  (void)solo.Receive(1000, whole);
+  for (const size_t posted : {0u, 0u, 3u, 0u, 0u, 3u}) {
+    solo.Arrive(wire::Data{}, 10);
+    EXPECT_EQ(solo.Last<PostReceive>().size(), posted);
+  }
+}
+
+TEST(ConnectionTest, NoReceiveBufferWaitsForOthersOnceThePeerLacksAGroup) {
+  Config config = SmallConfig(true);
+  config.receive_buffers = 8;
+  config.receives_at_once = 3;
+  Solo solo(config);
+  solo.Establish();
+  (void)solo.Receive(10);
+  solo.Arrive(wire::Data{}, 10);  // taken: its buffer is free, and waits
+  EXPECT_TRUE(solo.Last<PostReceive>().empty());
+  for (int i = 0; i < 2; ++i) {  // not taken, as all that follow
+    solo.Arrive(wire::Data{}, 10);
+    EXPECT_TRUE(solo.Last<PostReceive>().empty());
+  }
+  solo.Arrive(wire::Data{}, 10);
+  EXPECT_EQ(solo.Last<PostReceive>().size(), 1u);
+  (void)solo.Receive(10);  // takes one of them, which is posted by itself
+  EXPECT_EQ(solo.Last<PostReceive>().size(), 1u);
 }
 
 }  // namespace

@@ -45,6 +45,8 @@ Config DrawConfig(Random& random, bool connecting) {
   const uint32_t sizes[] = {37, 64, 100, 1040, 4112, 16400};
   config.receive_buffer_bytes = sizes[random.Below(6)];
   Random aside = random;  // what else is drawn stays as it was
+  const bool in_groups = aside.Chance(1, 2);
+  if (in_groups) config.receives_at_once = std::max<uint16_t>(config.receive_buffers / 4, 1);
   if (aside.Chance(1, 4)) config.receive_buffer_bytes_max = sizes[aside.Below(6)];
   if (aside.Chance(1, 4)) config.read_ahead_bytes = aside.Below(5000);
   if (aside.Chance(1, 4)) config.peer_receive_buffer_bytes = sizes[aside.Below(6)];

@@ -139,9 +139,11 @@ TEST_P(AllocationTest, AStreamOfSmallSendsAllocatesNothing) {
 }
 
 TEST_P(AllocationTest, AStreamOfLargeSendsAtDepthEightAllocatesNothing) {
+  std::vector<Memory*> sinks(8);
+  for (Memory*& sink : sinks) sink = &Make(server_, to_->size());
   const auto round = [&] {
-    for (int i = 0; i < 8; ++i) {
-      if (!server_.socket.Recv(to_->All(), RecvFlags::kWaitAll, server_.Args()).ok() ||
+    for (const Memory* sink : sinks) {
+      if (!server_.socket.Recv(sink->All(), RecvFlags::kWaitAll, server_.Args()).ok() ||
           !client_.socket.Send(from_->All(), SendFlags::kNone, client_.Args()).ok()) {
         return false;
       }

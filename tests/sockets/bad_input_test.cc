@@ -126,6 +126,31 @@ TEST_P(BadInputTest, SlicesOutsideTheRegionAreOutOfRange) {
   EXPECT_EQ(memory.At(999, 1).offset(), 999u);
 }
 
+#ifndef NDEBUG
+TEST_P(BadInputTest, ASecondReceiveIntoTheSameBytesIsRefusedInADebugBuild) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  const auto kind = ErrorKind::kInvalidArgument;
+  const auto code = StatusCode::kInvalidArgument;
+  Memory& to = Make(server_, 1000);
+  const OpId first = server_.Recv(to.At(100, 100));
+  EXPECT_TRUE(Refuses(server_.socket.Recv(to.At(199, 10), kRecv, server_.Args()), kind, code));
+  const std::array<Slice, 2> twice = {to.At(300, 10), to.At(305, 10)};
+  EXPECT_TRUE(Refuses(server_.socket.RecvV(twice, kRecv, server_.Args()), kind, code));
+  Region other = *server_.context.Register(absl::MakeSpan(to.bytes));
+  const Slice same = *other.slice(150, 1);
+  EXPECT_TRUE(Refuses(server_.socket.Recv(same, kRecv, server_.Args()), kind, code));
+  const auto copied = absl::MakeSpan(to.bytes).subspan(150, 1);
+  EXPECT_TRUE(Refuses(server_.socket.RecvCopy(copied, kRecv, server_.Args()), kind, code));
+  EXPECT_EQ(server_.context.Stats().operations, 1u);
+  ASSERT_TRUE(server_.socket.Cancel(first).ok());
+  EXPECT_EQ(End(server_, first).kind, ErrorKind::kCancelled);
+  const OpId again = server_.Recv(to.At(199, 10));
+  ASSERT_TRUE(server_.socket.Cancel(again).ok());
+  EXPECT_EQ(End(server_, again).kind, ErrorKind::kCancelled);
+  ExpectStillWorks();
+}
+#endif
+
 TEST_P(BadInputTest, AQueueOrRegionOfAnotherContextIsRefused) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   Memory& mine = Make(client_, 10);

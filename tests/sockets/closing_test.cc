@@ -111,7 +111,7 @@ TEST_P(ClosingTest, AGracefulCloseDrainsTheSendsAndComesLast) {
 TEST_P(ClosingTest, AGracefulCloseStopsPostsAndCancelsReceives) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   Memory& memory = Make(client_, 200'000);
-  const OpId small = client_.Recv(memory.At(0, 100));
+  const OpId small = client_.Recv(Make(client_, 100).All());
   const OpId large = client_.Recv(memory.All(), RecvFlags::kWaitAll);
   const OpId close = client_.Close();
   EXPECT_FALSE(client_.socket.Send(memory.All(), SendFlags::kNone, client_.Args()).ok());

@@ -152,12 +152,14 @@ TEST_P(CompletionTest, EventsOfOneDirectionComeInPostingOrder) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   constexpr std::array<uint64_t, 6> kSizes = {1, 100'000, 10, 70'000, 3'000, 1};
   Memory& from = Make(client_, 100'000);
-  Memory& to = Make(server_, 100'000);
+  Memory& to = Make(server_, 800'000);
   std::vector<OpId> sends;
   std::vector<OpId> receives;
+  uint64_t at = 0;
   for (int round = 0; round < 4; ++round) {
     for (const uint64_t size : kSizes) {
-      receives.push_back(server_.Recv(to.At(0, size), RecvFlags::kWaitAll));
+      receives.push_back(server_.Recv(to.At(at, size), RecvFlags::kWaitAll));
+      at += size;
       sends.push_back(client_.Send(from.At(0, size)));
     }
   }
@@ -305,7 +307,7 @@ TEST_P(CompletionTest, EveryReceiveAfterTheEndOfTheStreamGivesTheSameEnd) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   Memory& to = Make(server_, 100);
   const std::array<OpId, 2> before = {server_.Recv(to.All()),
-                                      server_.Recv(to.All(), RecvFlags::kWaitAll)};
+                                      server_.Recv(Make(server_, 100).All(), RecvFlags::kWaitAll)};
   (void)client_.Accepted(client_.socket.Shutdown(client_.Args()));
   std::vector<Event> events = {End(server_, before[0]), End(server_, before[1])};
   for (int i = 0; i < 3; ++i) events.push_back(End(server_, server_.Recv(to.All())));

@@ -33,7 +33,8 @@ class EventQueueTest : public PairTest {
     from_ = &Make(client_, 4096);
   }
   absl::StatusOr<OpId> PostReceive() {
-    return server_.socket.Recv(to_->At(0, 1), RecvFlags::kWaitAll, {.queue = queue_});
+    const uint64_t at = next_++ % to_->size();
+    return server_.socket.Recv(to_->At(at, 1), RecvFlags::kWaitAll, {.queue = queue_});
   }
   // Lets `count` receives of one byte end.
   void Feed(uint32_t count) {
@@ -50,6 +51,7 @@ class EventQueueTest : public PairTest {
   EventQueue queue_;
   Memory* to_ = nullptr;
   Memory* from_ = nullptr;
+  uint64_t next_ = 0;
   std::array<Event, 64> out_;
 };
 ESDP_ON_EVERY_WORLD(EventQueueTest);
@@ -142,7 +144,7 @@ TEST_P(EventQueueTest, EventsGoToTheQueueThatTheirOperationNames) {
   ASSERT_NO_FATAL_FAILURE(Open(4));
   const auto here = PostReceive();
   ASSERT_TRUE(here.ok());
-  const OpId there = server_.Recv(to_->At(1, 1), RecvFlags::kWaitAll);
+  const OpId there = server_.Recv(Make(server_, 1).All(), RecvFlags::kWaitAll);
   Feed(1);
   EXPECT_EQ(*queue_.TryDequeue(absl::MakeSpan(out_)), 1u);
   EXPECT_EQ(out_[0].op, *here);

@@ -134,6 +134,8 @@ TEST_P(ProcessDeathTest, EveryOperationOfTheOtherSideEndsOnceInABoundedTime) {
   Side server;
   ASSERT_NO_FATAL_FAILURE(server.Open(OptionsOf(WorldsWithThread()[0])));
   Memory mine(server.context, 4 * kLarge, {});
+  Memory small(server.context, 100, {});
+  Memory large(server.context, 40 * kLarge, {});
   Socket listener = *server.context.CreateSocket(Family::kIpv4);
   ASSERT_TRUE(listener.Bind(HostOf(WorldsWithThread()[0], 0)).ok());
   ASSERT_TRUE(listener.Listen(4).ok());
@@ -155,8 +157,10 @@ TEST_P(ProcessDeathTest, EveryOperationOfTheOtherSideEndsOnceInABoundedTime) {
   (void)server.Recv(mine.At(0, 2 * kLarge), RecvFlags::kWaitAll);
   ASSERT_TRUE(wait([&] { return IsReady(); }, absl::Seconds(30)));
   std::vector<OpId> pending;
-  pending.push_back(server.Recv(mine.At(0, 100)));
-  for (int i = 0; i < 40; ++i) pending.push_back(server.Recv(mine.All(), RecvFlags::kWaitAll));
+  pending.push_back(server.Recv(small.All()));
+  for (uint64_t i = 0; i < 40; ++i) {
+    pending.push_back(server.Recv(large.At(i * kLarge, kLarge), RecvFlags::kWaitAll));
+  }
   for (int i = 0; i < 8; ++i) pending.push_back(server.Send(mine.All()));
   if (GetParam().manner == "killed") {
     kill(child, SIGKILL);
@@ -180,7 +184,9 @@ TEST_P(ProcessDeathTest, EveryOperationOfTheOtherSideEndsOnceInABoundedTime) {
   const Event* last = server.Find(pending.back());
   ASSERT_NE(last, nullptr);
   EXPECT_TRUE(Refuses(last->status(), ErrorKind::kPeerReset, absl::StatusCode::kAborted));
-  EXPECT_EQ(mine.region.info().operations, 0u);
+  for (const Memory* memory : {&mine, &small, &large}) {
+    EXPECT_EQ(memory->region.info().operations, 0u);
+  }
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ TEST_P(SharedUseTest, AContextMayBeClosedWhileOtherThreadsUseIt) {
 TEST_P(SharedUseTest, EveryWaitEndsWhenItsContextIsClosed) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   Memory& memory = Make(client_, 1000);
-  for (int i = 0; i < 8; ++i) (void)client_.Recv(memory.At(0, 10));
+  for (uint64_t i = 0; i < 8; ++i) (void)client_.Recv(memory.At(i * 10, 10));
   std::vector<std::thread> waiters;
   std::atomic<size_t> taken{0};
   for (size_t wish = 1; wish <= 4; ++wish) {
@@ -96,7 +96,7 @@ TEST_P(SharedUseTest, WhoWantsOneEventIsNotPassedOverForWhoWantsMany) {
   Memory& from = Make(client_, 100);
   constexpr int kRounds = 50;
   for (int round = 0; round < kRounds; ++round) {
-    for (int i = 0; i < 4; ++i) (void)server_.Recv(to.At(0, 10));
+    for (uint64_t i = 0; i < 4; ++i) (void)server_.Recv(to.At(i * 10, 10));
     const absl::Time bound = server_.context.Now() + absl::Seconds(20);
     std::atomic<bool> one_came{false};
     std::thread many([&] {
@@ -114,7 +114,7 @@ TEST_P(SharedUseTest, WhoWantsOneEventIsNotPassedOverForWhoWantsMany) {
     one.join();
     EXPECT_TRUE(one_came) << "after " << round << " rounds";
     // Frees the other one: three more would not have been enough.
-    (void)server_.Recv(to.At(0, 10));
+    (void)server_.Recv(to.At(40, 10));
     EXPECT_EQ(server_.socket.CancelAll(Direction::kReceive).value_or(-1), 4);
     many.join();
     if (!one_came) return;

@@ -32,7 +32,7 @@ class TeardownTest : public PairTest {
     Connect();
     Memory& to = Make(client_, 1 << 20);
     Memory& from = Make(client_, 1 << 20);
-    (void)client_.Recv(to.At(0, 10));
+    (void)client_.Recv(Make(client_, 10).All());
     (void)client_.Recv(to.At(0, 1 << 20), RecvFlags::kWaitAll);
     (void)client_.Send(from.All());
     (void)client_.Send(from.At(0, 100));

@@ -26,7 +26,8 @@ class WaitingTest : public PairTest {
   }
   void PostReceives(int count) {
     for (int i = 0; i < count; ++i) {
-      ASSERT_TRUE(server_.socket.Recv(to_->At(0, 1), RecvFlags::kWaitAll, {.queue = queue_}).ok());
+      const Slice one = to_->At(next_++ % to_->size(), 1);
+      ASSERT_TRUE(server_.socket.Recv(one, RecvFlags::kWaitAll, {.queue = queue_}).ok());
     }
   }
   void Feed(uint32_t count) {
@@ -42,6 +43,7 @@ class WaitingTest : public PairTest {
   EventQueue queue_;
   Memory* to_ = nullptr;
   Memory* from_ = nullptr;
+  uint64_t next_ = 0;
   std::array<Event, 16> out_;
 };
 ESDP_ON_EVERY_WORLD(WaitingTest);

@@ -92,6 +92,23 @@ std::shared_ptr<RegionObject> ContextObject::Register(py::handle memory,
                                 shared_from_this(), Value(std::move(region)), std::move(held)));
 }
 
+std::shared_ptr<RegionObject> ContextObject::RegisterDmaBuf(py::handle buffer, uint64_t offset,
+                                                            uint64_t length,
+                                                            std::string_view exposure) {
+  const int fd = PyObject_AsFileDescriptor(buffer.ptr());
+  if (fd < 0) throw py::error_already_set();
+  const RegisterOptions options{.exposure = ExposureFrom(exposure)};
+  absl::StatusOr<Region> region = Region();
+  {
+    const Unlocked unlocked;
+    region = context_.RegisterDmaBuf(fd, offset, length, options);
+  }
+  // Nothing of this process is held, or could be seen.
+  HeldMemory unseen{.view = {}, .base = nullptr, .length = length, .writable = false};
+  return Remember(regions_, std::make_shared<RegionObject>(
+                                shared_from_this(), Value(std::move(region)), std::move(unseen)));
+}
+
 std::shared_ptr<RegionObject> ContextObject::Allocate(size_t bytes, std::string_view exposure) {
   const AllocateOptions options{.registration = {.exposure = ExposureFrom(exposure)}};
   absl::StatusOr<Region> allocated = Region();

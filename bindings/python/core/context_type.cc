@@ -36,6 +36,12 @@ void DefineChildren(Class& type) {
            "Registers the memory of a bytearray, mmap, array, NumPy array or anything else with a "
            "contiguous buffer, where it lies. Read-only memory (bytes) can only be sent from. "
            "RegistrationError names the limit, what is in use and how to raise it.")
+      .def("register_dmabuf", &ContextObject::RegisterDmaBuf, arg("fd"), arg("offset"),
+           arg("length"), arg("exposure") = "per_operation",
+           "Registers a dma-buf, such as memory of a GPU, to send from: the device reads it, and "
+           "nothing copies it. Its bytes have no view here. The descriptor may be closed "
+           "afterwards. UnsupportedError where the fabric or the device has no way to it, "
+           "ValueError for no bytes or the exposure none, RegistrationError as register.")
       .def("allocate", &ContextObject::Allocate, arg("bytes"), arg("exposure") = "per_operation",
            "Registered, page-aligned, zeroed memory of its own: numpy.frombuffer(region, ...).")
       .def("queue", &ContextObject::CreateQueue,

@@ -47,7 +47,8 @@ void RaiseTypeError(const std::string& text) { throw py::type_error(text); }
 void RaiseValueError(const std::string& text) { throw py::value_error(text); }
 
 void TellUnraisable(py::error_already_set& error) noexcept {
-  PyErr_SetObject(error.type().ptr(), error.value().ptr());
+  PyErr_Restore(error.type().inc_ref().ptr(), error.value().inc_ref().ptr(),
+                error.trace().inc_ref().ptr());
   PyErr_WriteUnraisable(nullptr);
 }
 

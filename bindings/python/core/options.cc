@@ -115,6 +115,7 @@ ContextOptions ContextOptionsFrom(const py::dict& arguments) {
   members.Take("operations_max", options.operations_max);
   members.Take("congestion_control", options.congestion_control);
   members.Take("checksum", options.checksum);
+  members.Take("lend_pages", options.lend_pages);
   members.Finish("a Context");
   return options;
 }

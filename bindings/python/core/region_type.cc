@@ -39,6 +39,10 @@ int FillView(Py_buffer* view, RegionObject& region, py::handle owner, uint64_t o
     PyErr_SetString(PyExc_ValueError, "the region has been closed");
     return -1;
   }
+  if (region.base() == nullptr) {
+    PyErr_SetString(PyExc_BufferError, "a dma-buf is the device's to read: it has no view");
+    return -1;
+  }
   const int done = PyBuffer_FillInfo(view, owner.ptr(), region.base() + offset,
                                      static_cast<Py_ssize_t>(length), !region.writable(), flags);
   if (done == 0) region.CountView(1);

@@ -1,5 +1,5 @@
 from types import TracebackType
-from typing import Any, Callable, Literal, Optional, Sequence, Tuple, Type, TypeAlias, TypedDict, Union
+from typing import Any, Callable, Literal, Optional, Protocol, Sequence, Tuple, Type, TypeAlias, TypedDict, Union
 
 from esdp._errors import Error
 
@@ -27,6 +27,9 @@ _OptionName: TypeAlias = Literal[
     "deadline_policy",
     "as_deployed",
 ]
+
+class _HasDescriptor(Protocol):
+    def fileno(self) -> int: ...
 
 class _RegionInfo(TypedDict):
     length: int
@@ -243,10 +246,14 @@ class Context:
         operations_max: int = 65536,
         congestion_control: str = "",
         checksum: bool = False,
+        lend_pages: bool = False,
         world_of: Context = ...,
     ) -> None: ...
     def register(
         self, memory: _Buffer, writable: Optional[bool] = None, exposure: _Exposure = "per_operation"
+    ) -> Region: ...
+    def register_dmabuf(
+        self, fd: Union[int, _HasDescriptor], offset: int, length: int, exposure: _Exposure = "per_operation"
     ) -> Region: ...
     def allocate(self, bytes: int, exposure: _Exposure = "per_operation") -> Region: ...
     def queue(

@@ -18,6 +18,8 @@ struct QpipOptions {
   int receive_buffer_bytes = 0;
   // Ask every peer for CRC32C on every frame. A peer that asks for it is always given it.
   bool checksum = false;
+  // Lend the memory of what peers read to the system instead of copying it (lender.h).
+  bool lend_pages = false;
   // A peer from which nothing is heard is probed after this time, and given up after 4 times this.
   Duration keep_alive_idle = std::chrono::seconds(15);
   // How long a peer may take over its part of the MPA start-up.

@@ -54,6 +54,10 @@ class QpipFabric final : public Fabric, private QueuePairs {
 
   absl::Status Open() {
     ESDP_RETURN_IF_ERROR(TcpStream::Check(commons_.options));
+    if (commons_.options.lend_pages) {
+      ESDP_ASSIGN_OR_RETURN(Lender lender, Lender::Open());
+      commons_.transmit_scratch.lender.emplace(std::move(lender));
+    }
     return commons_.poller.Open();
   }
 

@@ -3,36 +3,14 @@
 #include <algorithm>
 #include <vector>
 
+#include "impl/base/status.h"
+
 namespace esdp::fabric::qpip {
-namespace {
-
-uint64_t AddressOf(const std::byte* pointer) { return reinterpret_cast<uint64_t>(pointer); }
-
-// Compares as numbers: the pointers may belong to different objects.
-bool Inside(const std::byte* base, uint64_t bytes, const std::byte* address, uint64_t length) {
-  if (AddressOf(address) < AddressOf(base)) return false;
-  const uint64_t offset = AddressOf(address) - AddressOf(base);
-  return offset <= bytes && length <= bytes - offset;
-}
-
-absl::Status UnknownRegion() {
-  return absl::NotFoundError("no such region: it was never registered here, or is deregistered");
-}
-
-}  // namespace
 
 absl::StatusOr<RegionId> RegionTable::Register(std::byte* base, uint64_t length, Access access) {
-  if (base == nullptr || length == 0) {
-    return absl::InvalidArgumentError("a region needs an address and at least one byte");
-  }
-  if (length > kRegionBytesMax) {
-    return absl::OutOfRangeError("the region is longer than limits().region_bytes_max");
-  }
-  if (AddressOf(base) + length < AddressOf(base)) {
-    return absl::OutOfRangeError("the region wraps round the end of the address space");
-  }
-  Region region{.base = base, .length = length, .access = access};
-  if (access.remote_read || access.remote_write) {
+  ESDP_RETURN_IF_ERROR(CheckRange(base, length, kRegionBytesMax));
+  Region region{{base, length, access}};
+  if (region.HasRemoteRight()) {
     const absl::StatusOr<uint32_t> key = DrawTag();
     if (!key.ok()) return key.status();
     region.key = *key;
@@ -51,13 +29,7 @@ absl::StatusOr<RegionId> RegionTable::Register(std::byte* base, uint64_t length,
 
 absl::Status RegionTable::Deregister(RegionId id) {
   const Region* region = Find(id);
-  if (region == nullptr) return UnknownRegion();
-  if (region->windows != 0) {
-    return absl::FailedPreconditionError("a window is bound to the region: withdraw it first");
-  }
-  if (region->work != 0) {
-    return absl::FailedPreconditionError("posted work names the region: poll its completion first");
-  }
+  ESDP_RETURN_IF_ERROR(CheckUnused(region));
   if (region->key != 0) Withdraw(region->key);
   regions_.Erase(static_cast<uint64_t>(id));
   return absl::OkStatus();
@@ -65,23 +37,12 @@ absl::Status RegionTable::Deregister(RegionId id) {
 
 absl::StatusOr<RemoteRange> RegionTable::RegionKey(RegionId id) const {
   const Region* region = Find(id);
-  if (region == nullptr) return UnknownRegion();
-  if (region->key == 0) {
-    return absl::FailedPreconditionError("the region was registered without a remote right");
-  }
+  ESDP_RETURN_IF_ERROR(CheckRegionKey(region));
   return RemoteRange{.key = region->key, .address = 0};
 }
 
 absl::Status RegionTable::CheckLocal(const ScatterEntry& entry, bool writes) const {
-  const Region* region = Find(entry.region);
-  if (region == nullptr) return UnknownRegion();
-  if (!Inside(region->base, region->length, entry.address, entry.length)) {
-    return absl::OutOfRangeError("an entry is not wholly inside its region");
-  }
-  if (writes && !region->access.local_write) {
-    return absl::FailedPreconditionError("the region was registered without local_write");
-  }
-  return absl::OkStatus();
+  return CheckEntry(Find(entry.region), entry, writes);
 }
 
 void RegionTable::Hold(RegionId id) {
@@ -95,14 +56,7 @@ void RegionTable::Release(RegionId id) {
 absl::StatusOr<RemoteRange> RegionTable::Bind(QueuePairId queue_pair, RegionId id,
                                               std::byte* address, uint64_t length, Access access) {
   Region* region = Find(id);
-  if (region == nullptr) return UnknownRegion();
-  if (length == 0) return absl::InvalidArgumentError("a window needs at least one byte");
-  if (!Inside(region->base, region->length, address, length)) {
-    return absl::OutOfRangeError("the window is not wholly inside its region");
-  }
-  if (access.remote_write && !region->access.local_write) {
-    return absl::FailedPreconditionError("the region was registered without local_write");
-  }
+  ESDP_RETURN_IF_ERROR(CheckWindow(region, address, length, access));
   const absl::StatusOr<uint32_t> key = DrawTag();
   if (!key.ok()) return key.status();
   tags_[*key] = Tag{.queue_pair = queue_pair,

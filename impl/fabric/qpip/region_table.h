@@ -11,6 +11,7 @@
 #include "impl/base/bytes.h"
 #include "impl/base/handle_table.h"
 #include "impl/base/secure_random.h"
+#include "impl/fabric/registration.h"
 #include "impl/fabric/types.h"
 
 namespace esdp::fabric::qpip {
@@ -72,13 +73,8 @@ class RegionTable {
   size_t tags() const { return tags_.size(); }
 
  private:
-  struct Region {
-    std::byte* base = nullptr;
-    uint64_t length = 0;
-    Access access;
+  struct Region : Registration {
     uint32_t key = 0;  // 0: no remote right, no tag
-    uint32_t windows = 0;
-    uint64_t work = 0;
   };
 
   struct Tag {

@@ -75,6 +75,8 @@ IoResult Moved(ssize_t result, bool reading) {
 
 }  // namespace
 
+IoResult Written(ssize_t result) { return Moved(result, false); }
+
 bool IoVector::Add(ConstBytes piece) {
   if (piece.empty()) return true;
   if (count_ > first_) {
@@ -207,15 +209,16 @@ IoResult TcpStream::Read(Bytes target) {
   return Moved(recv(descriptor_, target.data(), target.size(), MSG_DONTWAIT), true);
 }
 
-IoResult TcpStream::Write(IoVector& source) {
+IoResult TcpStream::Write(std::span<iovec> source, bool more) {
   msghdr message{};
   message.msg_iov = source.data();
-  message.msg_iovlen = source.count();
-  return Moved(sendmsg(descriptor_, &message, MSG_DONTWAIT | MSG_NOSIGNAL), false);
+  message.msg_iovlen = source.size();
+  const int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0);
+  return Written(sendmsg(descriptor_, &message, flags));
 }
 
 IoResult TcpStream::Write(ConstBytes source) {
-  return Moved(send(descriptor_, source.data(), source.size(), MSG_DONTWAIT | MSG_NOSIGNAL), false);
+  return Written(send(descriptor_, source.data(), source.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
 int TcpStream::TakeError() {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "absl/status/status.h"
@@ -52,6 +53,9 @@ struct IoResult {
   int error = 0;  // errno, if kFailed
 };
 
+// What a system call that writes to a socket has said, by what it returned and errno.
+IoResult Written(ssize_t result);
+
 // What an errno of a socket means for the connection, and its text.
 Cause CauseOfError(int error);
 std::string ErrorText(int error);
@@ -88,7 +92,9 @@ class TcpStream {
 
   IoResult Read(IoVector& target);
   IoResult Read(Bytes target);
-  IoResult Write(IoVector& source);
+  IoResult Write(IoVector& source) { return Write({source.data(), source.count()}, false); }
+  // With `more` behind it, which may share its last packet.
+  IoResult Write(std::span<iovec> source, bool more);
   IoResult Write(ConstBytes source);
 
   int TakeError();  // the pending errno, 0 for none

@@ -7,9 +7,9 @@
 namespace esdp::fabric::qpip {
 namespace {
 
-// How much one system call is offered. With checksums little, since what the socket does not take
-// is summed again.
-constexpr size_t kOfferedBytes = size_t{512} << 10;
+// How much one system call is offered: each ends with a short packet, so much is better. With
+// checksums little, since what the socket does not take is summed again.
+constexpr size_t kOfferedBytes = size_t{1} << 20;
 constexpr size_t kOfferedBytesSummed = size_t{256} << 10;
 
 // A frame's header, the entries of its payload, its trailer.
@@ -52,6 +52,13 @@ DdpHeader HeaderOf(const OutMessage& message, bool last) {
   return header;
 }
 
+// Only what the peer reads stays as it is until the peer has it: who sends or writes may use the
+// memory again as soon as the socket has taken it.
+bool Lends(const OutMessage& message, const TransmitScratch& scratch) {
+  return scratch.lender.has_value() && message.source == OutMessage::Source::kPeerRead &&
+         message.length >= Lender::kPieceMin;
+}
+
 }  // namespace
 
 void TransmitScratch::Clear() {
@@ -91,9 +98,11 @@ Transmitter::Outcome Transmitter::Write(TcpStream& stream, TransmitScratch& scra
   if (!Build(scratch)) return Outcome::kRefused;
   if (partly_sent_ != 0) scratch.source.Skip(partly_sent_);
   const size_t offered = scratch.source.bytes();
-  const IoResult result = offered <= TransmitScratch::kLinearBytes && scratch.source.count() > 1
-                              ? stream.Write(scratch.Linear())
-                              : stream.Write(scratch.source);
+  const bool few = offered <= TransmitScratch::kLinearBytes && scratch.source.count() > 1;
+  const IoResult result = Lends(messages_.front(), scratch)
+                              ? scratch.lender->Write(stream, scratch.source)
+                          : few ? stream.Write(scratch.Linear())
+                                : stream.Write(scratch.source);
   if (result.outcome == IoOutcome::kWouldBlock) return Outcome::kFull;
   if (result.outcome != IoOutcome::kMoved) {
     error_ = result.error;
@@ -103,9 +112,11 @@ Transmitter::Outcome Transmitter::Write(TcpStream& stream, TransmitScratch& scra
   return result.bytes < offered ? Outcome::kFull : Outcome::kWrote;
 }
 
-// False if the first message's source is gone. That of a later one is left for its turn.
+// False if the first message's source is gone. That of a later one is left for its turn, as is one
+// that does not go the first one's way.
 bool Transmitter::Build(TransmitScratch& scratch) {
   for (size_t i = 0; i < messages_.size(); ++i) {
+    if (Lends(messages_[i], scratch) != Lends(messages_.front(), scratch)) return true;
     if (BuildMessage(messages_[i], scratch)) continue;
     return i != 0 || scratch.frame_count != 0;
   }
@@ -147,7 +158,8 @@ void Transmitter::BuildFrame(OutMessage& message, const std::byte* data,
                              TransmitScratch& scratch) const {
   const bool begun = scratch.frame_count == 0 && partly_sent_ != 0;
   FrameWriter writer(scratch, checksum_ && !begun);
-  const uint32_t payload = std::min(message.length - message.framed, kSegmentBytes);
+  const uint32_t most = Lends(message, scratch) ? kLentSegmentBytes : kSegmentBytes;
+  const uint32_t payload = std::min(message.length - message.framed, most);
   const bool last = message.framed + payload == message.length;
   const DdpHeader header = HeaderOf(message, last);
   const size_t ulpdu_bytes = header.bytes() + payload;

@@ -10,6 +10,7 @@
 #include "impl/base/bytes.h"
 #include "impl/base/ring.h"
 #include "impl/fabric/qpip/ddp.h"
+#include "impl/fabric/qpip/lender.h"
 #include "impl/fabric/qpip/mpa.h"
 #include "impl/fabric/qpip/rdmap.h"
 #include "impl/fabric/qpip/region_table.h"
@@ -57,6 +58,7 @@ struct TransmitScratch {
   std::array<std::byte, kFramesMax * kFrameHeadBytes> heads;  // headers and trailers, one by one
   size_t heads_used = 0;
   std::array<std::byte, kLinearBytes> linear;
+  std::optional<Lender> lender;  // where the fabric lends its memory
 
   void Clear();
   // The pieces of a short source, one behind the other.
@@ -74,6 +76,8 @@ class Transmitter {
  public:
   // What one frame carries. Small enough for any header, and a whole number of cache lines.
   static constexpr uint32_t kSegmentBytes = 65472;
+  // Lent pages are a packet's pieces one by one: with the headers it has room for 16.
+  static constexpr uint32_t kLentSegmentBytes = 15 * 4096;
 
   enum class Outcome : uint8_t {
     kWrote,    // something; perhaps all
@@ -94,7 +98,8 @@ class Transmitter {
   const OutMessage& front() const { return messages_.front(); }
   void PushBack(const OutMessage& message) { messages_.PushBack(message); }
 
-  // One system call. Calls on_sent(message) for each message that has wholly left.
+  // Not when empty(). One system call, or a few where pages are lent. Calls on_sent(message) for
+  // each message that has wholly left.
   template <typename OnSent>
   Outcome WriteOnce(TcpStream& stream, TransmitScratch& scratch, OnSent on_sent) {
     const Outcome outcome = Write(stream, scratch);

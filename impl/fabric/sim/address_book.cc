@@ -10,11 +10,6 @@ constexpr int kDynamicPorts = 16384;
 
 }  // namespace
 
-bool IsWildcard(const Address& address) {
-  return std::all_of(address.bytes.begin(), address.bytes.end(),
-                     [](uint8_t byte) { return byte == 0; });
-}
-
 absl::StatusOr<Address> AddressBook::Enter(const Address& address, ListenerOwner* owner,
                                            ListenerId listener) {
   Address wanted = address;

@@ -48,8 +48,6 @@ class AddressBook {
   uint16_t last_port_ = 49151;  // the dynamic ports of RFC 6335 begin behind it
 };
 
-bool IsWildcard(const Address& address);
-
 }  // namespace esdp::fabric::sim
 
 #endif  // ESDP_IMPL_FABRIC_SIM_ADDRESS_BOOK_H_

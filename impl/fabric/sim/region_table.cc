@@ -1,5 +1,7 @@
 #include "impl/fabric/sim/region_table.h"
 
+#include "impl/base/status.h"
+
 namespace esdp::fabric::sim {
 namespace {
 
@@ -8,22 +10,13 @@ bool Inside(uint64_t offset, uint64_t length, uint64_t size) {
   return offset <= size && length <= size - offset;
 }
 
-uint64_t Number(const std::byte* address) { return reinterpret_cast<uintptr_t>(address); }
-
-absl::Status NoRegion() { return absl::NotFoundError("no region has this handle (any more)"); }
-
 }  // namespace
 
 absl::StatusOr<RegionId> RegionTable::Register(std::byte* base, uint64_t length, Access access) {
-  if (base == nullptr || length == 0) {
-    return absl::InvalidArgumentError("a registration needs an address and at least one byte");
-  }
-  if (length > UINT64_MAX - Number(base)) {
-    return absl::OutOfRangeError("the registration wraps round the end of the address space");
-  }
+  ESDP_RETURN_IF_ERROR(CheckRange(base, length, UINT64_MAX));
   const RegionId id{++last_region_};
-  Region region{.base = base, .length = length, .access = access};
-  if (access.remote_read || access.remote_write) {
+  Region region{{base, length, access}};
+  if (region.HasRemoteRight()) {
     region.key = DrawKey();
     // Not 0, so that a caller who forgets to pass the key's own address on is found out.
     const uint64_t first_address = random_.Between(1, UINT32_MAX);
@@ -39,43 +32,23 @@ absl::StatusOr<RegionId> RegionTable::Register(std::byte* base, uint64_t length,
 }
 
 absl::Status RegionTable::Deregister(RegionId id) {
-  const auto found = regions_.find(id);
-  if (found == regions_.end()) return NoRegion();
-  if (found->second.posted != 0) {
-    return absl::FailedPreconditionError(
-        "posted work names the region: poll its completions first");
-  }
-  if (found->second.windows != 0) {
-    return absl::FailedPreconditionError("a window is bound to the region: invalidate it first");
-  }
-  if (found->second.key != 0) keys_.erase(found->second.key);
-  registered_bytes_ -= found->second.length;
-  regions_.erase(found);
+  const Region* region = Find(id);
+  ESDP_RETURN_IF_ERROR(CheckUnused(region));
+  if (region->key != 0) keys_.erase(region->key);
+  registered_bytes_ -= region->length;
+  regions_.erase(id);
   return absl::OkStatus();
 }
 
 absl::StatusOr<RemoteRange> RegionTable::RegionKey(RegionId id) const {
-  const auto found = regions_.find(id);
-  if (found == regions_.end()) return NoRegion();
-  if (found->second.key == 0) {
-    return absl::FailedPreconditionError("the region was registered without a remote right");
-  }
-  return RemoteRange{found->second.key, keys_.at(found->second.key).first_address};
+  const Region* region = Find(id);
+  ESDP_RETURN_IF_ERROR(CheckRegionKey(region));
+  return RemoteRange{region->key, keys_.at(region->key).first_address};
 }
 
 absl::StatusOr<RemoteRange> RegionTable::Bind(QueuePairId queue_pair, RegionId id,
                                               std::byte* address, uint64_t length, Access access) {
-  const auto found = regions_.find(id);
-  if (found == regions_.end()) return NoRegion();
-  if (length == 0) return absl::InvalidArgumentError("a window needs at least one byte");
-  Region& region = found->second;
-  if (Number(address) < Number(region.base) ||
-      !Inside(Number(address) - Number(region.base), length, region.length)) {
-    return absl::OutOfRangeError("the window is not wholly inside its region");
-  }
-  if (access.remote_write && !region.access.local_write) {
-    return absl::FailedPreconditionError("the region was registered without local_write");
-  }
+  ESDP_RETURN_IF_ERROR(CheckWindow(Find(id), address, length, access));
   const uint32_t key = DrawKey();
   keys_[key] = {.region = id,
                 .queue_pair = queue_pair,
@@ -83,7 +56,7 @@ absl::StatusOr<RemoteRange> RegionTable::Bind(QueuePairId queue_pair, RegionId i
                 .length = length,
                 .first_address = 0,
                 .access = access};
-  ++region.windows;
+  ++regions_.at(id).windows;
   ++windows_;
   return RemoteRange{key, 0};
 }
@@ -115,25 +88,15 @@ void RegionTable::WithdrawAll(QueuePairId queue_pair) {
 }
 
 absl::Status RegionTable::CheckLocal(const ScatterEntry& entry, bool placing) const {
-  const auto found = regions_.find(entry.region);
-  if (found == regions_.end()) return NoRegion();
-  const Region& region = found->second;
-  if (Number(entry.address) < Number(region.base) ||
-      !Inside(Number(entry.address) - Number(region.base), entry.length, region.length)) {
-    return absl::OutOfRangeError("an entry is not wholly inside its region");
-  }
-  if (placing && !region.access.local_write) {
-    return absl::FailedPreconditionError("the region was registered without local_write");
-  }
-  return absl::OkStatus();
+  return CheckEntry(Find(entry.region), entry, placing);
 }
 
 void RegionTable::Hold(absl::Span<const ScatterEntry> entries) {
-  for (const ScatterEntry& entry : entries) ++regions_.at(entry.region).posted;
+  for (const ScatterEntry& entry : entries) ++regions_.at(entry.region).work;
 }
 
 void RegionTable::Release(absl::Span<const ScatterEntry> entries) {
-  for (const ScatterEntry& entry : entries) --regions_.at(entry.region).posted;
+  for (const ScatterEntry& entry : entries) --regions_.at(entry.region).work;
 }
 
 std::byte* RegionTable::Resolve(QueuePairId queue_pair, RemoteRange remote, uint64_t length,

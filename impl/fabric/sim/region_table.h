@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "impl/fabric/registration.h"
 #include "impl/fabric/sim/random.h"
 #include "impl/fabric/types.h"
 
@@ -54,13 +55,8 @@ class RegionTable {
                      Right right) const;
 
  private:
-  struct Region {
-    std::byte* base = nullptr;
-    uint64_t length = 0;
-    Access access;
+  struct Region : Registration {
     uint32_t key = 0;  // 0 without remote rights
-    uint32_t posted = 0;
-    uint32_t windows = 0;
   };
   // What a key leads to: a whole region, or a window of one queue pair.
   struct Key {
@@ -72,6 +68,10 @@ class RegionTable {
     Access access;
   };
 
+  const Region* Find(RegionId id) const {
+    const auto found = regions_.find(id);
+    return found == regions_.end() ? nullptr : &found->second;
+  }
   uint32_t DrawKey();
 
   Random& random_;

@@ -12,6 +12,7 @@
 #include "impl/fabric/types.h"
 #include "impl/fabric/verbs/completion_queues.h"
 #include "impl/fabric/verbs/device.h"
+#include "impl/fabric/verbs/device_events.h"
 #include "impl/fabric/verbs/region_table.h"
 
 namespace esdp::fabric::verbs {
@@ -42,6 +43,7 @@ struct Commons {
   SystemClock system_clock;
   const Clock* clock;
   std::unique_ptr<Device> device;
+  DeviceEvents device_events;
   CompletionQueues completion_queues;
   RegionTable regions;
   Outbox outbox;

@@ -59,7 +59,8 @@ void CompletionQueues::Release(ibv_cq* queue, int entries) {
 size_t CompletionQueues::Poll(absl::Span<ibv_wc> completions) {
   size_t count = 0;
   for (size_t i = 0; i < queues_.size() && count < completions.size(); ++i) {
-    Queue& queue = queues_[(next_ + i) % queues_.size()];
+    Queue& queue = queues_[next_];
+    next_ = next_ + 1 < queues_.size() ? next_ + 1 : 0;
     const int found = device_.calls().poll_cq(
         queue.queue, static_cast<int>(completions.size() - count), completions.data() + count);
     if (found <= 0) continue;
@@ -68,7 +69,6 @@ size_t CompletionQueues::Poll(absl::Span<ibv_wc> completions) {
     queue.armed = false;
     armed_ = false;
   }
-  if (!queues_.empty()) next_ = (next_ + 1) % queues_.size();
   return count;
 }
 

@@ -32,7 +32,7 @@ class CompletionQueues {
   absl::StatusOr<ibv_cq*> Reserve(int entries);
   void Release(ibv_cq* queue, int entries);
 
-  // Takes completions out, from all queues in turn.
+  // Takes completions out, from all queues in turn: the next call begins behind the last of them.
   size_t Poll(absl::Span<ibv_wc> completions);
   // Takes one notice off the channel, which is readable. It may be late: what it tells of has been
   // polled then, and the queue has to be armed once more.

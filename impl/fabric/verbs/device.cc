@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "impl/base/status.h"
+#include "impl/fabric/verbs/native_path.h"
 
 namespace esdp::fabric::verbs {
 namespace {
@@ -18,6 +19,7 @@ constexpr uint64_t kMessageBytesMost = uint64_t{1} << 30;
 // What rdma_cm leaves of InfiniBand's request behind its own header; iWARP's is longer (sdp wire
 // protocol, sections 2.2 and 2.3).
 constexpr uint32_t kPrivateDataInfiniBand = 56;
+constexpr uint32_t kPrivateDataNative = 92;
 constexpr uint32_t kAnswerDataInfiniBand = 196;
 constexpr uint32_t kPrivateDataIwarp = 251;
 
@@ -27,17 +29,6 @@ bool MakeNonBlocking(int fd) {
   return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
 }
 
-bool HasActivePort(const Calls& calls, ibv_context* context, const ibv_device_attr& attributes) {
-  for (int port = 1; port <= attributes.phys_port_cnt; ++port) {
-    ibv_port_attr state{};
-    if (calls.query_port(context, static_cast<uint8_t>(port), &state) == 0 &&
-        state.state == IBV_PORT_ACTIVE) {
-      return true;
-    }
-  }
-  return false;
-}
-
 ibv_context* Choose(const Calls& calls, ibv_context* const* devices, int count,
                     const std::string& name, std::string& seen) {
   ibv_context* first = nullptr;
@@ -45,11 +36,7 @@ ibv_context* Choose(const Calls& calls, ibv_context* const* devices, int count,
     const std::string device = devices[i]->device->name;
     seen += (seen.empty() ? "" : ", ") + device;
     if (device == name) return devices[i];
-    ibv_device_attr attributes{};
-    if (name.empty() && first == nullptr && calls.query_device(devices[i], &attributes) == 0 &&
-        HasActivePort(calls, devices[i], attributes)) {
-      first = devices[i];
-    }
+    if (name.empty() && first == nullptr && HasActivePort(calls, devices[i])) first = devices[i];
   }
   return first;
 }
@@ -89,10 +76,24 @@ Limits LimitsOf(const ibv_device_attr& attributes, uint64_t message_bytes_max, b
       limits.windows && (attributes.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS) != 0;
   limits.initiator_speaks_first = iwarp;
   limits.sends_wait_for_reads = !iwarp;
+  limits.of_one_device = true;
   return limits;
 }
 
 }  // namespace
+
+bool HasActivePort(const Calls& calls, ibv_context* context) {
+  ibv_device_attr attributes{};
+  if (calls.query_device(context, &attributes) != 0) return false;
+  for (int port = 1; port <= attributes.phys_port_cnt; ++port) {
+    ibv_port_attr state{};
+    if (calls.query_port(context, static_cast<uint8_t>(port), &state) == 0 &&
+        state.state == IBV_PORT_ACTIVE) {
+      return true;
+    }
+  }
+  return false;
+}
 
 absl::StatusOr<std::unique_ptr<Device>> Device::Open(const Calls& calls, const std::string& name) {
   int count = 0;
@@ -134,6 +135,17 @@ absl::Status Device::Prepare() {
     return MakeStatus(absl::StatusCode::kResourceExhausted,
                       std::string("no protection domain on ") + name() + ": " + strerror(errno));
   }
+  return absl::OkStatus();
+}
+
+absl::Status Device::UseNativeRequests() {
+  if (is_iwarp() || !HasInfiniBand(calls_, context_, 0)) {
+    return MakeStatus(absl::StatusCode::kInvalidArgument,
+                      std::string(name()) +
+                          " has no port of InfiniBand, and SDP's own service ids "
+                          "are only there");
+  }
+  limits_.private_data_max = kPrivateDataNative;
   return absl::OkStatus();
 }
 

@@ -12,6 +12,8 @@
 
 namespace esdp::fabric::verbs {
 
+bool HasActivePort(const Calls& calls, ibv_context* context);
+
 // An RDMA device as librdmacm opened it, its protection domain, and what it can do.
 //
 //   Owns:     the protection domain. The context is librdmacm's and lives as long as the process.
@@ -35,6 +37,9 @@ class Device {
   // Of the family of iWARP: bytes of private data arrive as they were sent, reads have one entry.
   bool is_iwarp() const { return limits_.initiator_speaks_first; }
   int completions_max() const { return completions_max_; }
+  // From now on requests have no header of the connection manager's, and so more room for private
+  // data. InvalidArgument where the device has no port of InfiniBand.
+  absl::Status UseNativeRequests();
 
  private:
   Device(const Calls& calls, ibv_context* context) : calls_(calls), context_(context) {}

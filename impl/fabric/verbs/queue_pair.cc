@@ -91,6 +91,7 @@ absl::Status QueuePair::Adopt(rdma_cm_id* id) {
   auto queue = commons_.completion_queues.Reserve(Entries());
   if (!queue.ok()) return queue.status();
   ibv_qp_init_attr attributes{};
+  attributes.qp_context = &commons_.device_events;
   attributes.send_cq = attributes.recv_cq = *queue;
   attributes.qp_type = IBV_QPT_RC;
   attributes.cap.max_send_wr = 2 * options_.send_work;

@@ -105,8 +105,8 @@ class QueuePair {
   absl::Status CheckSend(const SendWork& work) const;
   absl::Status CheckEntries(const ScatterEntry* entries, uint32_t count, uint32_t count_max,
                             bool writes) const;
-  void Hold(GrowingRing<RegionId>& held, const ScatterEntry* entries, uint32_t count);
-  uint32_t WriteDown(const ScatterEntry* entries, uint32_t count);
+  uint32_t WriteDown(const ScatterEntry* entries, uint32_t count, GrowingRing<RegionId>& held,
+                     std::vector<ibv_sge>& written);
   void WriteSend(const SendWork& work, bool last, bool internal = false);
   void WriteRead(const SendWork& work, bool last);
   absl::Status Link();
@@ -154,7 +154,7 @@ class QueuePair {
   GrowingRing<ReceiveSlot> receives_;
   uint32_t told_receives_ = 0;
   GrowingRing<RegionId> receive_regions_;
-  std::vector<ScatterEntry> waiting_entries_;  // of receives posted before there was an ibv_qp
+  std::vector<ibv_sge> waiting_entries_;  // of receives that the device does not have yet
   std::vector<uint32_t> waiting_counts_;
   GrowingRing<Completion> held_;  // receives of before the announcement
 };

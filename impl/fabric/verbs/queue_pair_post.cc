@@ -76,32 +76,27 @@ absl::Status QueuePair::CheckSend(const SendWork& work) const {
   return absl::OkStatus();
 }
 
-void QueuePair::Hold(GrowingRing<RegionId>& held, const ScatterEntry* entries, uint32_t count) {
+// Holds the regions. Empty entries are left out: devices read their length as 2 GiB, or never come
+// past them.
+uint32_t QueuePair::WriteDown(const ScatterEntry* entries, uint32_t count,
+                              GrowingRing<RegionId>& held, std::vector<ibv_sge>& written) {
+  const size_t before = written.size();
   for (uint32_t i = 0; i < count; ++i) {
-    commons_.regions.Hold(entries[i].region);
-    held.PushBack(entries[i].region);
+    const ScatterEntry& entry = entries[i];
+    const uint32_t key = commons_.regions.Hold(entry.region);
+    held.PushBack(entry.region);
+    if (entry.length == 0) continue;
+    written.push_back(ibv_sge{
+        .addr = reinterpret_cast<uint64_t>(entry.address), .length = entry.length, .lkey = key});
   }
-}
-
-// Empty entries are left out: devices read their length as 2 GiB, or never come past them.
-uint32_t QueuePair::WriteDown(const ScatterEntry* entries, uint32_t count) {
-  uint32_t written = 0;
-  for (uint32_t i = 0; i < count; ++i) {
-    if (entries[i].length == 0) continue;
-    ++written;
-    commons_.scratch.entries.push_back(
-        ibv_sge{.addr = reinterpret_cast<uint64_t>(entries[i].address),
-                .length = entries[i].length,
-                .lkey = commons_.regions.LocalKey(entries[i].region)});
-  }
-  return written;
+  return static_cast<uint32_t>(written.size() - before);
 }
 
 void QueuePair::WriteSend(const SendWork& work, bool last, bool internal) {
   const uint64_t number = first_send_ + sends_.size();
   const uint32_t count = work.opcode == Opcode::kInvalidate ? 0 : work.entry_count;
-  const uint32_t written_entries = WriteDown(work.entries, count);
-  Hold(send_regions_, work.entries, count);
+  const uint32_t written_entries =
+      WriteDown(work.entries, count, send_regions_, commons_.scratch.entries);
   sends_.PushBack({.work_id = work.work_id,
                    .opcode = work.opcode,
                    .internal = internal,
@@ -139,13 +134,11 @@ void QueuePair::WriteSend(const SendWork& work, bool last, bool internal) {
 // A read whose bytes the peer would answer wrongly becomes two, of which nobody is told of the
 // first.
 void QueuePair::WriteRead(const SendWork& work, bool last) {
-  const uint64_t length = LengthOf(work.entries, work.entry_count);
-  const uint64_t in_page = kPageBytes - work.remote.address % kPageBytes;
   const bool one_entry = work.entry_count == 1;  // all that siw takes
-  if (!commons_.device->is_iwarp() || !one_entry || length > kAnsweredFromACopy ||
-      in_page >= length) {
-    return WriteSend(work, last);
-  }
+  if (!one_entry || !commons_.device->is_iwarp()) return WriteSend(work, last);
+  const uint32_t length = work.entries[0].length;
+  const uint64_t in_page = kPageBytes - work.remote.address % kPageBytes;
+  if (length > kAnsweredFromACopy || in_page >= length) return WriteSend(work, last);
   const auto part = static_cast<uint32_t>(in_page);
   ScatterEntry entry = work.entries[0];
   SendWork half = work;
@@ -248,42 +241,35 @@ absl::Status QueuePair::PostReceive(absl::Span<const ReceiveWork> batch) {
   }
   if (batch.empty()) return absl::OkStatus();
   for (const ReceiveWork& work : batch) {
-    waiting_entries_.insert(waiting_entries_.end(), work.entries, work.entries + work.entry_count);
-    waiting_counts_.push_back(work.entry_count);
-    Hold(receive_regions_, work.entries, work.entry_count);
+    uint32_t written =
+        WriteDown(work.entries, work.entry_count, receive_regions_, waiting_entries_);
+    if (written == 0 && commons_.device->is_iwarp()) {
+      waiting_entries_.push_back({});  // libsiw refuses a receive without an entry
+      written = 1;
+    }
+    waiting_counts_.push_back(written);
     receives_.PushBack({.work_id = work.work_id, .regions = work.entry_count});
   }
   return verbs_ == nullptr ? absl::OkStatus() : PostWaitingReceives();
 }
 
 absl::Status QueuePair::PostWaitingReceives() {
-  Scratch& scratch = commons_.scratch;
-  scratch.receives.assign(waiting_counts_.size(), ibv_recv_wr{});
-  scratch.entries.clear();
-  // So that it does not move below.
-  scratch.entries.reserve(waiting_entries_.size() + waiting_counts_.size());
-  const ScatterEntry* from = waiting_entries_.data();
-  ibv_sge* entry = scratch.entries.data();
-  for (size_t i = 0; i < waiting_counts_.size(); ++i) {
-    ibv_recv_wr& work = scratch.receives[i];
-    work.wr_id = ReceiveName(tag_);
-    work.num_sge = static_cast<int>(WriteDown(from, waiting_counts_[i]));
-    from += waiting_counts_[i];
-    if (work.num_sge == 0 && commons_.device->is_iwarp()) {
-      scratch.entries.push_back({});  // libsiw refuses a receive without an entry
-      work.num_sge = 1;
-    }
-    work.sg_list = entry;
-    entry += work.num_sge;
-    work.next = i + 1 < waiting_counts_.size() ? &scratch.receives[i + 1] : nullptr;
+  std::vector<ibv_recv_wr>& receives = commons_.scratch.receives;
+  receives.resize(waiting_counts_.size());
+  ibv_sge* entry = waiting_entries_.data();
+  for (size_t i = 0; i < receives.size(); ++i) {
+    receives[i] = {.wr_id = ReceiveName(tag_),
+                   .next = i + 1 < receives.size() ? &receives[i + 1] : nullptr,
+                   .sg_list = entry,
+                   .num_sge = static_cast<int>(waiting_counts_[i])};
+    entry += waiting_counts_[i];
   }
-  const bool any = !waiting_counts_.empty();
-  waiting_entries_.clear();
-  waiting_counts_.clear();
   ibv_recv_wr* refused = nullptr;
-  if (any && commons_.calls().post_receive(verbs_, scratch.receives.data(), &refused) != 0) {
+  if (!receives.empty() && commons_.calls().post_receive(verbs_, receives.data(), &refused) != 0) {
     End(Cause::kDevice, "the device refuses receives");
   }
+  waiting_entries_.clear();
+  waiting_counts_.clear();
   return absl::OkStatus();
 }
 

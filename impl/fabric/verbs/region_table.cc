@@ -14,17 +14,6 @@ namespace {
 
 uint64_t AddressOf(const std::byte* pointer) { return reinterpret_cast<uint64_t>(pointer); }
 
-// Compares as numbers: the pointers may belong to different objects.
-bool Inside(const std::byte* base, uint64_t bytes, const std::byte* address, uint64_t length) {
-  if (AddressOf(address) < AddressOf(base)) return false;
-  const uint64_t offset = AddressOf(address) - AddressOf(base);
-  return offset <= bytes && length <= bytes - offset;
-}
-
-absl::Status UnknownRegion() {
-  return absl::NotFoundError("no such region: it was never registered here, or is deregistered");
-}
-
 absl::Status RegistrationFailed(int error, uint64_t length) {
   if (error != ENOMEM && error != EAGAIN) {
     return MakeStatus(absl::StatusCode::kInvalidArgument,
@@ -64,35 +53,22 @@ RegionTable::~RegionTable() {
   regions_.ForEach([&](uint64_t, Region& region) { calls.dereg_mr(region.memory); });
 }
 
-absl::Status RegionTable::CheckRange(const std::byte* base, uint64_t length) const {
-  if (base == nullptr || length == 0) {
-    return absl::InvalidArgumentError("a region needs an address and at least one byte");
-  }
-  if (length > device_.limits().region_bytes_max || AddressOf(base) + length < AddressOf(base)) {
-    return absl::OutOfRangeError(
-        "the region is longer than limits().region_bytes_max, or wraps round the end of the "
-        "address space");
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<RegionId> RegionTable::Register(std::byte* base, uint64_t length, Access access) {
-  ESDP_RETURN_IF_ERROR(CheckRange(base, length));
+  ESDP_RETURN_IF_ERROR(CheckRange(base, length, device_.limits().region_bytes_max));
   ibv_mr* const memory = device_.calls().reg_mr(device_.domain(), base, length,
                                                 RegionRights(access, device_.limits().windows));
   if (memory == nullptr) return RegistrationFailed(errno, length);
-  return Keep({.memory = memory, .base = base, .length = length, .access = access});
+  return Keep({{base, length, access}, memory});
 }
 
 absl::StatusOr<RegionId> RegionTable::RegisterDmaBuf(const DmaBuf& buffer, std::byte* base,
                                                      uint64_t length, Access access) {
-  ESDP_RETURN_IF_ERROR(CheckRange(base, length));
+  ESDP_RETURN_IF_ERROR(CheckRange(base, length, device_.limits().region_bytes_max));
   ibv_mr* const memory =
       device_.calls().reg_dmabuf_mr(device_.domain(), buffer.offset, length, AddressOf(base),
                                     buffer.fd, RegionRights(access, device_.limits().windows));
   if (memory != nullptr) {
-    return Keep(
-        {.memory = memory, .base = base, .length = length, .access = access, .reachable = false});
+    return Keep({{base, length, access}, memory, false});
   }
   const int error = errno;
   if (error != EOPNOTSUPP && error != ENOSYS && error != EPROTONOSUPPORT) {
@@ -123,13 +99,7 @@ bool RegionTable::AreReachable(const ScatterEntry* entries, uint32_t count) cons
 
 absl::Status RegionTable::Deregister(RegionId id) {
   const Region* region = Find(id);
-  if (region == nullptr) return UnknownRegion();
-  if (region->windows != 0) {
-    return absl::FailedPreconditionError("a window is bound to the region: withdraw it first");
-  }
-  if (region->work != 0) {
-    return absl::FailedPreconditionError("posted work names the region: poll its completion first");
-  }
+  ESDP_RETURN_IF_ERROR(CheckUnused(region));
   if (device_.calls().dereg_mr(region->memory) != 0) {
     return MakeStatus(absl::StatusCode::kFailedPrecondition,
                       std::string("the device keeps the region: ") + strerror(errno));
@@ -141,27 +111,18 @@ absl::Status RegionTable::Deregister(RegionId id) {
 
 absl::StatusOr<RemoteRange> RegionTable::RegionKey(RegionId id) const {
   const Region* region = Find(id);
-  if (region == nullptr) return UnknownRegion();
-  if (!region->access.remote_read && !region->access.remote_write) {
-    return absl::FailedPreconditionError("the region was registered without a remote right");
-  }
+  ESDP_RETURN_IF_ERROR(CheckRegionKey(region));
   return RemoteRange{.key = region->memory->rkey, .address = AddressOf(region->base)};
 }
 
 absl::Status RegionTable::CheckLocal(const ScatterEntry& entry, bool writes) const {
-  const Region* region = Find(entry.region);
-  if (region == nullptr) return UnknownRegion();
-  if (!Inside(region->base, region->length, entry.address, entry.length)) {
-    return absl::OutOfRangeError("an entry is not wholly inside its region");
-  }
-  if (writes && !region->access.local_write) {
-    return absl::FailedPreconditionError("the region was registered without local_write");
-  }
-  return absl::OkStatus();
+  return CheckEntry(Find(entry.region), entry, writes);
 }
 
-void RegionTable::Hold(RegionId id) {
-  if (Region* region = Find(id); region != nullptr) ++region->work;
+uint32_t RegionTable::Hold(RegionId id) {
+  Region* const region = Find(id);
+  ++region->work;
+  return region->memory->lkey;
 }
 
 void RegionTable::Release(RegionId id) {
@@ -182,14 +143,7 @@ absl::StatusOr<RegionTable::Binding> RegionTable::PrepareBind(RegionId id, std::
                                                               uint64_t length, Access access) {
   if (!device_.limits().windows) return absl::UnimplementedError("the device has no windows");
   const Region* region = Find(id);
-  if (region == nullptr) return UnknownRegion();
-  if (length == 0) return absl::InvalidArgumentError("a window needs at least one byte");
-  if (!Inside(region->base, region->length, address, length)) {
-    return absl::OutOfRangeError("the window is not wholly inside its region");
-  }
-  if (access.remote_write && !region->access.local_write) {
-    return absl::FailedPreconditionError("the region was registered without local_write");
-  }
+  ESDP_RETURN_IF_ERROR(CheckWindow(region, address, length, access));
   Binding binding;
   binding.window = TakeWindow();
   if (binding.window == nullptr) return absl::ResourceExhaustedError("no more memory windows");

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "impl/base/handle_table.h"
 #include "impl/base/ring.h"
+#include "impl/fabric/registration.h"
 #include "impl/fabric/types.h"
 #include "impl/fabric/verbs/device.h"
 
@@ -38,10 +39,9 @@ class RegionTable {
   absl::StatusOr<RemoteRange> RegionKey(RegionId id) const;
   // Whether [entry.address, + entry.length) lies in its region, and whether we may write there.
   absl::Status CheckLocal(const ScatterEntry& entry, bool writes) const;
-  // Of an entry that CheckLocal found good.
-  uint32_t LocalKey(RegionId id) const { return Find(id)->memory->lkey; }
-  // Posted work names the region; Deregister is refused until every Hold has had its Release.
-  void Hold(RegionId id);
+  // Posted work names the region, in an entry that CheckLocal found good; Deregister is refused
+  // until every Hold has had its Release. Returns the device's key.
+  uint32_t Hold(RegionId id);
   void Release(RegionId id);
 
   // --- windows ---
@@ -63,13 +63,8 @@ class RegionTable {
   void DropAll(QueuePairId queue_pair);
 
  private:
-  struct Region {
+  struct Region : Registration {
     ibv_mr* memory = nullptr;
-    std::byte* base = nullptr;
-    uint64_t length = 0;
-    Access access;
-    uint32_t windows = 0;
-    uint64_t work = 0;
     bool reachable = true;  // by the processor
   };
   struct Window {
@@ -83,7 +78,6 @@ class RegionTable {
 
   const Region* Find(RegionId id) const { return regions_.Find(static_cast<uint64_t>(id)); }
   Region* Find(RegionId id) { return regions_.Find(static_cast<uint64_t>(id)); }
-  absl::Status CheckRange(const std::byte* base, uint64_t length) const;
   absl::StatusOr<RegionId> Keep(Region region);
   ibv_mw* TakeWindow();
 

@@ -1,7 +1,5 @@
 #include "impl/fabric/verbs/rendezvous.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -9,7 +7,6 @@
 
 #include "impl/base/status.h"
 #include "impl/fabric/socket_address.h"
-#include "impl/fabric/verbs/manager_error.h"
 
 namespace esdp::fabric::verbs {
 namespace {
@@ -21,11 +18,6 @@ constexpr int kRejectedByConsumer = 28;
 // How long the connecting side may take to say that it has our answer.
 constexpr Duration kAnswerWait = std::chrono::seconds(5);
 
-bool IsWildcard(const Address& address) {
-  return std::all_of(address.bytes.begin(), address.bytes.end(),
-                     [](uint8_t byte) { return byte == 0; });
-}
-
 Cause CauseOfRejection(int status, bool iwarp) {
   if (iwarp) return status == -ECONNREFUSED ? Cause::kRefused : Cause::kRejected;
   if (status == kRejectedNobodyListens) return Cause::kRefused;
@@ -34,29 +26,14 @@ Cause CauseOfRejection(int status, bool iwarp) {
 
 }  // namespace
 
-absl::Status Rendezvous::Open() {
-  channel_ = commons_.calls().create_event_channel();
-  if (channel_ == nullptr) {
-    return MakeStatus(absl::StatusCode::kUnavailable,
-                      std::string("no channel to the connection manager: ") + strerror(errno) +
-                          " (is rdma_ucm loaded?)");
-  }
-  const int flags = fcntl(channel_->fd, F_GETFL);
-  if (flags < 0 || fcntl(channel_->fd, F_SETFL, flags | O_NONBLOCK) != 0) {
-    return absl::UnavailableError("the connection manager's descriptor cannot be polled");
-  }
-  return absl::OkStatus();
-}
-
 Rendezvous::~Rendezvous() {
-  listeners_.ForEach([&](uint64_t, Listener& each) { commons_.calls().destroy_id(each.id); });
+  listeners_.ForEach([&](uint64_t, Listener& each) { manager_->StopListening(*this, each.id); });
   requests_.ForEach([&](uint64_t, Request& each) { commons_.calls().destroy_id(each.id); });
   for (const auto& [queue_pair, id] : reserved_) commons_.calls().destroy_id(id);
   for (const auto& [queue_pair, attempt] : attempts_) {
     if (!attempt.adopted) commons_.calls().destroy_id(attempt.id);
   }
   while (!kept_.empty()) DiscardKept(kept_.begin()->first);
-  if (channel_ != nullptr) commons_.calls().destroy_event_channel(channel_);
 }
 
 void Rendezvous::Discard(rdma_cm_id* id) {
@@ -67,26 +44,13 @@ void Rendezvous::Discard(rdma_cm_id* id) {
 // --- listening ---
 
 absl::StatusOr<ListenerId> Rendezvous::Listen(const Address& address, int backlog) {
-  rdma_cm_id* id = nullptr;
-  const Calls& calls = commons_.calls();
-  if (calls.create_id(channel_, &id, nullptr, port_space_) != 0) {
-    return ManagerError("no id of the connection manager");
+  if (profile_ == Profile::kNative) {
+    return absl::UnimplementedError(
+        "the system lets no program listen on SDP's own service ids: without \":native\" "
+        "peers that are esdp are met");
   }
-  SocketAddress system = ToSystem(address);
-  absl::Status status;
-  if (calls.bind_address(id, system.pointer()) != 0) {
-    status = ManagerError("cannot listen on " + ToString(address));
-  } else if (!IsWildcard(address) && id->verbs != commons_.device->context()) {
-    // The manager would listen on other devices of the system.
-    status = MakeStatus(absl::StatusCode::kInvalidArgument,
-                        ToString(address) + " is no address of " + commons_.device->name());
-  } else if (calls.listen(id, backlog) != 0) {
-    status = ManagerError("cannot listen on " + ToString(address));
-  }
-  if (!status.ok()) {
-    calls.destroy_id(id);
-    return status;
-  }
+  ESDP_ASSIGN_OR_RETURN(rdma_cm_id* const id,
+                        manager_->Listen(*this, port_space_, address, backlog));
   const uint64_t handle = listeners_.Insert(Listener{id});
   owners_[id] = Owner{Kind::kListener, handle};
   return ListenerId{handle};
@@ -108,20 +72,15 @@ absl::Status Rendezvous::StopListening(ListenerId id) {
   for (const RequestId request : waiting) (void)Reject(request, {});
   commons_.outbox.EraseEventsIf(
       [id](const RendezvousEvent& event) { return event.listener == id; });
-  Discard(listener->id);
+  owners_.erase(listener->id);
+  manager_->StopListening(*this, listener->id);
   listeners_.Erase(static_cast<uint64_t>(id));
   return absl::OkStatus();
 }
 
 void Rendezvous::OnRequest(const Told& told) {
-  const auto owner = owners_.find(told.listener);
-  // Another device of the system may hear of the same listener.
-  if (owner == owners_.end() || told.id->verbs != commons_.device->context()) {
-    commons_.calls().reject(told.id, nullptr, 0);
-    commons_.calls().destroy_id(told.id);
-    return;
-  }
-  const ListenerId listener{owner->second.handle};
+  const ListenerId listener{owners_.find(told.listener)->second.handle};
+  if (told.id->verbs != device()) return TurnAway(told, listener);
   const RequestId id{requests_.Insert(Request{.listener = listener,
                                               .id = told.id,
                                               .initiator_depth = told.initiator_depth,
@@ -137,6 +96,20 @@ void Rendezvous::OnRequest(const Told& told) {
   event.responder_resources = told.responder_resources;
   event.private_data_bytes = static_cast<uint16_t>(told.private_data.size());
   CopyBytes(Bytes(event.private_data).first(told.private_data.size()), told.private_data);
+  commons_.outbox.PushBack(std::move(event));
+}
+
+// A listener on a wildcard hears of devices that the Context has not opened, too.
+void Rendezvous::TurnAway(const Told& told, ListenerId listener) {
+  const std::string name = told.id->verbs == nullptr ? "" : told.id->verbs->device->name;
+  RendezvousEvent event;
+  event.type = RendezvousType::kTurnedAway;
+  event.listener = listener;
+  event.local = FromSystem(rdma_get_local_addr(told.id));
+  event.peer = FromSystem(rdma_get_peer_addr(told.id));
+  event.detail = "it came through the RDMA device " + name + ", which this listener is not for";
+  commons_.calls().reject(told.id, nullptr, 0);
+  commons_.calls().destroy_id(told.id);
   commons_.outbox.PushBack(std::move(event));
 }
 
@@ -195,26 +168,10 @@ absl::Status Rendezvous::Reject(RequestId id, ConstBytes private_data) {
 
 // --- events ---
 
-std::optional<Rendezvous::Told> Rendezvous::Next() {
-  rdma_cm_event* event = nullptr;
-  if (commons_.calls().get_cm_event(channel_, &event) != 0) return std::nullopt;
-  Told told;
-  told.type = event->event;
-  told.status = event->status;
-  told.id = event->id;
-  told.listener = event->listen_id;
-  const bool has_data = event->event == RDMA_CM_EVENT_CONNECT_REQUEST ||
-                        event->event == RDMA_CM_EVENT_ESTABLISHED ||
-                        event->event == RDMA_CM_EVENT_REJECTED;
-  if (has_data) {
-    const rdma_conn_param& parameters = event->param.conn;
-    told.initiator_depth = parameters.initiator_depth;
-    told.responder_resources = parameters.responder_resources;
-    const auto* data = static_cast<const std::byte*>(parameters.private_data);
-    if (data != nullptr) told.private_data.assign(data, data + parameters.private_data_len);
-  }
-  commons_.calls().ack_cm_event(event);
-  return told;
+void Rendezvous::OnTold(const Told& told) {
+  queue_pairs_.HearTheDevice();
+  Believe(told);
+  queue_pairs_.Signal();
 }
 
 void Rendezvous::Believe(const Told& told) {

@@ -1,8 +1,9 @@
 #ifndef ESDP_IMPL_FABRIC_VERBS_RENDEZVOUS_H_
 #define ESDP_IMPL_FABRIC_VERBS_RENDEZVOUS_H_
 
-#include <optional>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -13,16 +14,23 @@
 #include "impl/base/time.h"
 #include "impl/fabric/types.h"
 #include "impl/fabric/verbs/commons.h"
+#include "impl/fabric/verbs/manager.h"
+#include "impl/fabric/verbs/profile.h"
 #include "impl/fabric/verbs/queue_pair.h"
 
 namespace esdp::fabric::verbs {
 
-// Finds the queue pair that a connection attempt is for.
+// What the rendezvous wants of its fabric: above all the queue pair that an attempt is for.
 class QueuePairs {
  public:
   virtual QueuePair* Find(QueuePairId id) = 0;
   // The queue pair has its number on the device from now on.
   virtual void OnAdopted(QueuePair& queue_pair, QueuePairId id) = 0;
+  // The connection manager has told something of this fabric's: the device may have told more of
+  // the same end, and is to be heard before.
+  virtual void HearTheDevice() = 0;
+  // Something may wait to be polled from now on; it is not this fabric that is being polled.
+  virtual void Signal() = 0;
 
  protected:
   ~QueuePairs() = default;
@@ -30,27 +38,29 @@ class QueuePairs {
 
 // Listens, connects, accepts and rejects, through librdmacm.
 //
-//   Owns:     listeners' and requests' ids, and those of attempts until a queue pair adopts them.
+//   Owns:     requests' ids, and those of attempts until a queue pair adopts them.
 //   Threads:  not thread-safe.
 //   Blocks:   never.
 //   Units:    –
 //   Errors:   those of the port.
-class Rendezvous {
+class Rendezvous final : private ManagerClient {
  public:
-  Rendezvous(Commons& commons, QueuePairs& queue_pairs, rdma_port_space port_space)
-      : commons_(commons), queue_pairs_(queue_pairs), port_space_(port_space) {}
+  Rendezvous(Commons& commons, QueuePairs& queue_pairs, std::shared_ptr<Manager> manager,
+             Profile profile)
+      : commons_(commons),
+        queue_pairs_(queue_pairs),
+        manager_(std::move(manager)),
+        profile_(profile),
+        port_space_(profile == Profile::kTcp ? RDMA_PS_TCP : RDMA_PS_IB) {}
   ~Rendezvous();
   Rendezvous(const Rendezvous&) = delete;
   Rendezvous& operator=(const Rendezvous&) = delete;
-
-  absl::Status Open();
-  int fd() const { return channel_->fd; }
 
   absl::StatusOr<ListenerId> Listen(const Address& address, int backlog);
   absl::StatusOr<Address> ListenerAddress(ListenerId id) const;
   absl::Status StopListening(ListenerId id);
 
-  absl::StatusOr<Address> Reserve(QueuePairId id, const Address& local);
+  absl::StatusOr<Address> Reserve(QueuePairId id, const Address& local, const Address& peer);
   absl::Status Connect(QueuePairId id, const Address& local, const Address& peer,
                        ConstBytes private_data, Time deadline);
   absl::Status Accept(RequestId id, QueuePairId queue_pair, ConstBytes private_data);
@@ -58,18 +68,9 @@ class Rendezvous {
   // Gives up the queue pair's attempt, if there is one, before it is destroyed.
   void GiveUp(QueuePairId id);
 
-  // The next event of the connection manager; false when there is none. `before` is called before
-  // what it says is believed: the device may have told more of the same end.
-  template <typename Before>
-  bool OnEvent(Before before) {
-    const std::optional<Told> told = Next();
-    if (!told) return false;
-    before();
-    Believe(*told);
-    return true;
-  }
-  // Not after the first deadline of an attempt; one that is over may still count.
-  Time next_deadline() const { return next_deadline_; }
+  // Not after the first deadline of an attempt; one that is over may still count while there are
+  // others.
+  Time next_deadline() const { return attempts_.empty() ? kTimeInfinite : next_deadline_; }
   void OnDeadlines(Time now);
 
  private:
@@ -93,6 +94,10 @@ class Rendezvous {
     bool adopted = false;
     bool accepts = false;
     bool asked = false;  // the peer's answer is on its way
+    // Profile A: the id is that of SDP's service at the peer, and has no addresses of IP.
+    bool has_service = false;
+    Address local;
+    Address peer;
     Time deadline = kTimeInfinite;
     uint32_t initiator_depth = 0;
     uint32_t responder_resources = 0;
@@ -104,22 +109,16 @@ class Rendezvous {
     return attempt.asked && !attempt.accepts && commons_.device->is_iwarp();
   }
   void Keep(QueuePair& queue_pair, rdma_cm_id* id);
-  // What is kept of an event once it is acknowledged.
-  struct Told {
-    rdma_cm_event_type type{};
-    int status = 0;
-    rdma_cm_id* id = nullptr;
-    rdma_cm_id* listener = nullptr;
-    uint32_t initiator_depth = 0;
-    uint32_t responder_resources = 0;
-    std::vector<std::byte> private_data;
-  };
 
-  std::optional<Told> Next();
+  const ibv_context* device() const override { return commons_.device->context(); }
+  void OnTold(const Told& told) override;
+
   void Believe(const Told& told);
   void OnRequest(const Told& told);
+  void TurnAway(const Told& told, ListenerId listener);
   void OnAttempt(QueuePairId id, const Told& told);
   void OnAddress(QueuePairId id, Attempt& attempt);
+  void SeekService(QueuePairId id, Attempt& attempt);
   void OnRoute(QueuePairId id, Attempt& attempt);
   void OnEstablished(QueuePairId id, Attempt& attempt, const Told& told);
   void Fail(QueuePairId id, Cause cause, std::string detail, ConstBytes private_data);
@@ -130,8 +129,9 @@ class Rendezvous {
 
   Commons& commons_;
   QueuePairs& queue_pairs_;
+  const std::shared_ptr<Manager> manager_;
+  const Profile profile_;
   const rdma_port_space port_space_;
-  rdma_event_channel* channel_ = nullptr;
   HandleTable<Listener> listeners_;
   HandleTable<Request> requests_;
   absl::flat_hash_map<QueuePairId, rdma_cm_id*> reserved_;  // bound, for a Connect to come

@@ -6,6 +6,7 @@
 #include "impl/base/status.h"
 #include "impl/fabric/socket_address.h"
 #include "impl/fabric/verbs/manager_error.h"
+#include "impl/fabric/verbs/native_path.h"
 #include "impl/fabric/verbs/rendezvous.h"
 
 // Connection attempts of ours, from the address to the established connection or its failure.
@@ -36,18 +37,21 @@ int Rendezvous::Milliseconds(Time deadline) const {
   return static_cast<int>(std::clamp<int64_t>(left.count(), 1, kLongest));
 }
 
-absl::StatusOr<Address> Rendezvous::Reserve(QueuePairId id, const Address& local) {
+absl::StatusOr<Address> Rendezvous::Reserve(QueuePairId id, const Address& local,
+                                            const Address& peer) {
   if (reserved_.contains(id)) {
     return absl::FailedPreconditionError("the queue pair has an address: connect it");
   }
-  rdma_cm_id* made = nullptr;
-  const Calls& calls = commons_.calls();
-  if (calls.create_id(channel_, &made, nullptr, port_space_) != 0) {
-    return ManagerError("no id of the connection manager");
+  Address from = local;
+  if (profile_ == Profile::kNative && IsWildcard(local)) {
+    ESDP_ASSIGN_OR_RETURN(from, LocalTowards(peer));
+    from.port = local.port;
   }
-  SocketAddress system = ToSystem(local);
+  const Calls& calls = commons_.calls();
+  ESDP_ASSIGN_OR_RETURN(rdma_cm_id* const made, manager_->CreateId(*this, port_space_));
+  SocketAddress system = ToSystem(from);
   if (calls.bind_address(made, system.pointer()) != 0) {
-    absl::Status status = ManagerError("cannot connect from " + ToString(local));
+    absl::Status status = ManagerError("cannot connect from " + ToString(from));
     calls.destroy_id(made);
     return status;
   }
@@ -63,6 +67,7 @@ absl::Status Rendezvous::Connect(QueuePairId id, const Address& local, const Add
   QueuePair& queue_pair = *queue_pairs_.Find(id);
   Attempt attempt;
   attempt.deadline = deadline;
+  attempt.peer = peer;
   attempt.initiator_depth = queue_pair.options().initiator_depth;
   attempt.responder_resources = queue_pair.options().responder_resources;
   attempt.private_data.assign(private_data.begin(), private_data.end());
@@ -72,8 +77,8 @@ absl::Status Rendezvous::Connect(QueuePairId id, const Address& local, const Add
   if (is_bound) {
     attempt.id = reserved->second;
     reserved_.erase(reserved);
-  } else if (calls.create_id(channel_, &attempt.id, nullptr, port_space_) != 0) {
-    return ManagerError("no id of the connection manager");
+  } else {
+    ESDP_ASSIGN_OR_RETURN(attempt.id, manager_->CreateId(*this, port_space_));
   }
   SocketAddress from = ToSystem(local);
   SocketAddress to = ToSystem(peer);
@@ -98,6 +103,7 @@ void Rendezvous::OnAddress(QueuePairId id, Attempt& attempt) {
                     commons_.device->name(),
                 {});
   }
+  if (profile_ == Profile::kNative && !attempt.has_service) return SeekService(id, attempt);
   if (commons_.calls().resolve_route(attempt.id, Milliseconds(attempt.deadline)) != 0) {
     Fail(id, Cause::kUnreachable, std::string("no route: ") + strerror(errno), {});
   }
@@ -126,8 +132,8 @@ void Rendezvous::OnRoute(QueuePairId id, Attempt& attempt) {
 
 void Rendezvous::OnEstablished(QueuePairId id, Attempt& attempt, const Told& told) {
   QueuePair::Agreed agreed;
-  agreed.local = FromSystem(rdma_get_local_addr(attempt.id));
-  agreed.peer = FromSystem(rdma_get_peer_addr(attempt.id));
+  agreed.local = attempt.has_service ? attempt.local : FromSystem(rdma_get_local_addr(attempt.id));
+  agreed.peer = attempt.has_service ? attempt.peer : FromSystem(rdma_get_peer_addr(attempt.id));
   agreed.initiator_depth = attempt.initiator_depth;
   agreed.responder_resources = attempt.responder_resources;
   if (!attempt.accepts) {
@@ -188,12 +194,12 @@ void Rendezvous::DiscardKept(rdma_cm_id* id) {
 }
 
 void Rendezvous::Add(QueuePairId id, const Attempt& attempt) {
-  next_deadline_ = std::min(next_deadline_, attempt.deadline);
+  next_deadline_ = std::min(next_deadline(), attempt.deadline);
   attempts_.emplace(id, attempt);
 }
 
 void Rendezvous::OnDeadlines(Time now) {
-  if (now < next_deadline_) return;
+  if (now < next_deadline()) return;
   std::vector<QueuePairId> late;
   next_deadline_ = kTimeInfinite;
   for (const auto& [id, attempt] : attempts_) {

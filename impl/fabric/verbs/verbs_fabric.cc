@@ -1,21 +1,16 @@
 #include "impl/fabric/verbs/verbs_fabric.h"
 
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "impl/base/handle_table.h"
 #include "impl/base/status.h"
+#include "impl/fabric/verbs/arrivals.h"
 #include "impl/fabric/verbs/commons.h"
 #include "impl/fabric/verbs/link_watch.h"
+#include "impl/fabric/verbs/manager.h"
 #include "impl/fabric/verbs/queue_pair.h"
 #include "impl/fabric/verbs/rendezvous.h"
 
@@ -28,21 +23,17 @@ constexpr uint32_t kIdlePollsForALook = 8;
 constexpr uint32_t kIdlePollsWithoutWaits = 64;
 constexpr uint8_t kEveryPort = 0;  // ports count from 1
 
-// What makes the fabric's descriptor readable.
-enum Source : uint32_t { kSignal, kChannel, kManager, kDevice, kSources };
-
 absl::Status UnknownQueuePair() {
   return absl::NotFoundError("no such queue pair: it was never created here, or is destroyed");
 }
 
-absl::Status AlreadyUsed() {
-  return absl::FailedPreconditionError("a queue pair connects once: create another");
-}
-
 class VerbsFabric final : public Fabric, private QueuePairs {
  public:
-  VerbsFabric(std::unique_ptr<Device> device, rdma_port_space port_space, const Clock* clock)
-      : commons_(std::move(device), clock), rendezvous_(commons_, *this, port_space) {}
+  VerbsFabric(std::unique_ptr<Device> device, std::shared_ptr<Manager> manager, Profile profile,
+              const Clock* clock)
+      : commons_(std::move(device), clock),
+        manager_(std::move(manager)),
+        rendezvous_(commons_, *this, manager_, profile) {}
   ~VerbsFabric() override;
 
   absl::Status Open();
@@ -87,7 +78,8 @@ class VerbsFabric final : public Fabric, private QueuePairs {
     Look();  // so that requests which have come are rejected, and not just broken off
     return rendezvous_.StopListening(listener);
   }
-  absl::StatusOr<Address> ReserveAddress(QueuePairId id, const Address& local) override;
+  absl::StatusOr<Address> ReserveAddress(QueuePairId id, const Address& local,
+                                         const Address& peer) override;
   absl::Status Connect(QueuePairId id, const Address& local, const Address& peer,
                        ConstBytes private_data, Time deadline) override;
   absl::Status Accept(RequestId request, QueuePairId id, ConstBytes private_data) override;
@@ -101,7 +93,7 @@ class VerbsFabric final : public Fabric, private QueuePairs {
 
   size_t Poll(absl::Span<Completion> completions) override;
   bool PollRendezvous(RendezvousEvent& event) override;
-  int fd() const override { return all_fd_; }
+  int fd() const override { return arrivals_.fd(); }
   bool ExpectWaits(bool expected) override;
   Time NextDeadline() const override;
 
@@ -112,7 +104,10 @@ class VerbsFabric final : public Fabric, private QueuePairs {
   }
   void OnAdopted(QueuePair& queue_pair, QueuePairId id) override {
     by_number_[queue_pair.number()] = id;
+    recent_ = nullptr;
   }
+  QueuePair* OwnerOf(uint32_t number);
+  absl::Status CheckUnused(QueuePairId id);
 
   size_t Take(absl::Span<Completion> completions);
   void Progress();
@@ -122,42 +117,31 @@ class VerbsFabric final : public Fabric, private QueuePairs {
   void EndAll(uint8_t port, Cause cause, const char* detail);
   void Look();
   void RunDeadlines();
-  void Signal();
+  void HearTheDevice() override;
+  void Signal() override;
 
   Commons commons_;
+  const std::shared_ptr<Manager> manager_;
   HandleTable<std::unique_ptr<QueuePair>> queue_pairs_;
   absl::flat_hash_map<uint32_t, QueuePairId> by_number_;
+  QueuePair* recent_ = nullptr;  // the last owner found: completions come in runs
   Rendezvous rendezvous_;
   LinkWatch links_;
-  int all_fd_ = -1;     // an epoll descriptor over the device's, the manager's and ours
-  int signal_fd_ = -1;  // readable while something waits to be polled
-  bool signalled_ = false;
+  Arrivals arrivals_;
   bool waits_expected_ = true;
   uint32_t idle_polls_ = 0;
 };
 
 absl::Status VerbsFabric::Open() {
   ESDP_RETURN_IF_ERROR(commons_.completion_queues.Open());
-  ESDP_RETURN_IF_ERROR(rendezvous_.Open());
-  all_fd_ = epoll_create1(EPOLL_CLOEXEC);
-  signal_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  const std::array<int, kSources> sources = {signal_fd_, commons_.completion_queues.fd(),
-                                             rendezvous_.fd(),
-                                             commons_.device->context()->async_fd};
-  for (uint32_t i = 0; i < kSources; ++i) {
-    epoll_event event{.events = EPOLLIN, .data = {.u32 = i}};
-    if (epoll_ctl(all_fd_, EPOLL_CTL_ADD, sources[i], &event) != 0) {
-      return MakeStatus(absl::StatusCode::kResourceExhausted,
-                        std::string("no descriptor to wait on: ") + strerror(errno));
-    }
-  }
-  return absl::OkStatus();
+  ESDP_RETURN_IF_ERROR(manager_->Open());
+  ESDP_RETURN_IF_ERROR(commons_.device_events.Open(*commons_.device));
+  return arrivals_.Open({commons_.completion_queues.fd(), manager_->fd(),
+                         commons_.device->context()->async_fd, commons_.device_events.fd()});
 }
 
 VerbsFabric::~VerbsFabric() {
   queue_pairs_.ForEach([&](uint64_t, std::unique_ptr<QueuePair>& each) { each.reset(); });
-  if (signal_fd_ >= 0) close(signal_fd_);
-  if (all_fd_ >= 0) close(all_fd_);
 }
 
 absl::StatusOr<RemoteRange> VerbsFabric::Bind(QueuePairId id, RegionId region, std::byte* address,
@@ -200,6 +184,7 @@ absl::Status VerbsFabric::DestroyQueuePair(QueuePairId id) {
   while (PollDevice()) {
   }
   by_number_.erase(number);
+  recent_ = nullptr;
   queue_pair->Destroy();
   commons_.outbox.EraseEventsIf(
       [id](const RendezvousEvent& event) { return event.queue_pair == id; });
@@ -207,25 +192,27 @@ absl::Status VerbsFabric::DestroyQueuePair(QueuePairId id) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Address> VerbsFabric::ReserveAddress(QueuePairId id, const Address& local) {
+absl::Status VerbsFabric::CheckUnused(QueuePairId id) {
   const QueuePair* queue_pair = Find(id);
   if (queue_pair == nullptr) return UnknownQueuePair();
-  if (!queue_pair->IsUnused()) return AlreadyUsed();
-  return rendezvous_.Reserve(id, local);
+  if (queue_pair->IsUnused()) return absl::OkStatus();
+  return absl::FailedPreconditionError("a queue pair connects once: create another");
+}
+
+absl::StatusOr<Address> VerbsFabric::ReserveAddress(QueuePairId id, const Address& local,
+                                                    const Address& peer) {
+  ESDP_RETURN_IF_ERROR(CheckUnused(id));
+  return rendezvous_.Reserve(id, local, peer);
 }
 
 absl::Status VerbsFabric::Connect(QueuePairId id, const Address& local, const Address& peer,
                                   ConstBytes private_data, Time deadline) {
-  const QueuePair* queue_pair = Find(id);
-  if (queue_pair == nullptr) return UnknownQueuePair();
-  if (!queue_pair->IsUnused()) return AlreadyUsed();
+  ESDP_RETURN_IF_ERROR(CheckUnused(id));
   return rendezvous_.Connect(id, local, peer, private_data, deadline);
 }
 
 absl::Status VerbsFabric::Accept(RequestId request, QueuePairId id, ConstBytes private_data) {
-  const QueuePair* queue_pair = Find(id);
-  if (queue_pair == nullptr) return UnknownQueuePair();
-  if (!queue_pair->IsUnused()) return AlreadyUsed();
+  ESDP_RETURN_IF_ERROR(CheckUnused(id));
   return rendezvous_.Accept(request, id, private_data);
 }
 
@@ -263,11 +250,15 @@ bool VerbsFabric::PollDevice() {
   std::array<ibv_wc, kCompletionsAtOnce> found;
   const size_t count = commons_.completion_queues.Poll(absl::MakeSpan(found));
   for (size_t i = 0; i < count; ++i) {
-    const auto owner = by_number_.find(found[i].qp_num);
-    if (owner == by_number_.end()) continue;
-    if (QueuePair* queue_pair = Find(owner->second)) queue_pair->OnCompletion(found[i]);
+    if (QueuePair* owner = OwnerOf(found[i].qp_num)) owner->OnCompletion(found[i]);
   }
   return count == found.size();
+}
+
+QueuePair* VerbsFabric::OwnerOf(uint32_t number) {
+  if (recent_ != nullptr && recent_->number() == number) return recent_;
+  const auto owner = by_number_.find(number);
+  return owner == by_number_.end() ? nullptr : recent_ = Find(owner->second);
 }
 
 void VerbsFabric::Progress() {
@@ -295,23 +286,16 @@ bool VerbsFabric::ExpectWaits(bool expected) {
 
 // What the device tells besides completions.
 void VerbsFabric::LookAtDevice() {
-  ibv_async_event event;
-  while (commons_.calls().get_async_event(commons_.device->context(), &event) == 0) {
-    const ibv_event_type type = event.event_type;
-    const bool of_queue_pair = type >= IBV_EVENT_QP_FATAL && type <= IBV_EVENT_SQ_DRAINED;
-    const uint32_t number = of_queue_pair ? event.element.qp->qp_num : 0;
-    const auto port = static_cast<uint8_t>(event.element.port_num);
-    commons_.calls().ack_async_event(&event);
-    if (!of_queue_pair) {
-      OnDeviceEvent(type, port);
+  DeviceEvents::Event event;
+  while (commons_.device_events.Take(event)) {
+    if (!event.of_queue_pair) {
+      OnDeviceEvent(event.type, event.port);
       continue;
     }
     // What has completed says more than that the queue pair has failed.
     while (PollDevice()) {
     }
-    const auto owner = by_number_.find(number);
-    if (owner == by_number_.end()) continue;
-    if (QueuePair* queue_pair = Find(owner->second)) queue_pair->OnAsynchronous(type);
+    if (QueuePair* owner = OwnerOf(event.queue_pair)) owner->OnAsynchronous(event.type);
   }
 }
 
@@ -333,22 +317,18 @@ void VerbsFabric::EndAll(uint8_t port, Cause cause, const char* detail) {
 // The device's own word on a queue pair comes before the manager's, which only knows that it is
 // over.
 void VerbsFabric::Look() {
-  std::array<epoll_event, kSources> ready{};
-  const int count = epoll_wait(all_fd_, ready.data(), static_cast<int>(ready.size()), 0);
-  bool told = false;
-  for (int i = 0; i < count; ++i) {
-    const uint32_t source = ready[static_cast<size_t>(i)].data.u32;
-    if (source == kChannel) commons_.completion_queues.TakeNotice();
-    told = told || source == kManager || source == kDevice;
+  const Arrivals::Ready ready = arrivals_.Look();
+  if (ready.Has(Arrivals::kCompletions)) commons_.completion_queues.TakeNotice();
+  const bool device = ready.Has(Arrivals::kDevice) || ready.Has(Arrivals::kDeviceEvents);
+  if (!device && !ready.Has(Arrivals::kManager)) return;
+  HearTheDevice();
+  while (manager_->TakeEvent()) {
   }
-  if (!told) return;
-  const auto device_first = [this] {
-    LookAtDevice();
-    while (PollDevice()) {
-    }
-  };
-  device_first();
-  while (rendezvous_.OnEvent(device_first)) {
+}
+
+void VerbsFabric::HearTheDevice() {
+  LookAtDevice();
+  while (PollDevice()) {
   }
 }
 
@@ -371,27 +351,25 @@ void VerbsFabric::RunDeadlines() {
 }
 
 void VerbsFabric::Signal() {
-  const bool wanted = commons_.outbox.HasCompletions() || commons_.outbox.HasEvents();
-  if (wanted == signalled_) return;
-  signalled_ = wanted;
-  uint64_t count = 1;
-  if (wanted) {
-    (void)!write(signal_fd_, &count, sizeof count);
-  } else {
-    (void)!read(signal_fd_, &count, sizeof count);
-  }
+  arrivals_.Signal(commons_.outbox.HasCompletions() || commons_.outbox.HasEvents());
 }
 
 }  // namespace
 
+std::shared_ptr<Manager> MakeManager(const Calls& calls) {
+  return std::make_shared<Manager>(calls);
+}
+
 absl::StatusOr<std::unique_ptr<Fabric>> MakeVerbsFabric(const VerbsOptions& options) {
   const Calls& calls = options.calls == nullptr ? LibraryCalls() : *options.calls;
   ESDP_ASSIGN_OR_RETURN(std::unique_ptr<Device> device, Device::Open(calls, options.device));
-  if (options.infiniband_port_space && device->is_iwarp()) {
+  if (options.profile == Profile::kInfiniBand && device->is_iwarp()) {
     return absl::InvalidArgumentError("iWARP has no port space of InfiniBand");
   }
+  if (options.profile == Profile::kNative) ESDP_RETURN_IF_ERROR(device->UseNativeRequests());
   auto fabric = std::make_unique<VerbsFabric>(
-      std::move(device), options.infiniband_port_space ? RDMA_PS_IB : RDMA_PS_TCP, options.clock);
+      std::move(device), options.manager == nullptr ? MakeManager(calls) : options.manager,
+      options.profile, options.clock);
   ESDP_RETURN_IF_ERROR(fabric->Open());
   return std::unique_ptr<Fabric>(std::move(fabric));
 }

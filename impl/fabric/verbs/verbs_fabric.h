@@ -3,25 +3,35 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "impl/base/clock.h"
 #include "impl/fabric/port.h"
 #include "impl/fabric/verbs/calls.h"
+#include "impl/fabric/verbs/profile.h"
 
 namespace esdp::fabric::verbs {
 
+// The connection manager, which the fabrics of one Context share. It opens with the first of them.
+class Manager;
+std::shared_ptr<Manager> MakeManager(const Calls& calls = LibraryCalls());
+
 struct VerbsOptions {
-  std::string device;  // as ibv_devices prints it; empty: the first with an active port
-  // Meet in the connection manager's port space of InfiniBand and not in that of TCP: connection
-  // profile C, which stock tshark takes for SDP. Not on iWARP.
-  bool infiniband_port_space = false;
+  std::string device = {};  // as ibv_devices prints it; empty: the first with an active port
+  Profile profile = Profile::kTcp;
+  // So that one listener on a wildcard hears of all their devices. All are used in one turn. Null:
+  // one for this fabric.
+  std::shared_ptr<Manager> manager = {};
   const Calls* calls = nullptr;  // null: the libraries
   const Clock* clock = nullptr;  // outlives the fabric; null: the system's
 };
 
 // Opens an RDMA device through librdmacm. NotFound when there is none, or none of that name.
 absl::StatusOr<std::unique_ptr<Fabric>> MakeVerbsFabric(const VerbsOptions& options = {});
+
+// The devices with an active port, by name; none where there is none.
+std::vector<std::string> ActiveDevices(const Calls& calls = LibraryCalls());
 
 }  // namespace esdp::fabric::verbs
 

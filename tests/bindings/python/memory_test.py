@@ -1,9 +1,11 @@
 """Memory goes in and out by the buffer protocol, and nobody pulls it away while it is lent."""
 
 import array
+import errno
 import gc
 import mmap
 import sys
+import tempfile
 
 import esdp
 import numpy
@@ -33,6 +35,23 @@ def test_memory_of_any_kind_is_received_into_where_it_lies(pair, name):
         assert event.bytes == SIZE
         assert event.zero_copy and event.bytes_zero_copy > SIZE // 2
         assert bytes(memoryview(memory).cast("B")) == bytes(source)
+
+
+def test_a_dma_buf_needs_a_device_and_says_so(context):
+    with tempfile.TemporaryFile() as buffer:
+        for named in (buffer, buffer.fileno()):
+            with pytest.raises(esdp.UnsupportedError, match="dma-buf") as raised:
+                context.register_dmabuf(named, 0, 4096)
+            assert raised.value.errno == errno.EOPNOTSUPP
+        with pytest.raises(ValueError):
+            context.register_dmabuf(buffer, offset=0, length=0)
+        with pytest.raises(ValueError):
+            context.register_dmabuf(buffer, 0, 4096, exposure="none")
+    with pytest.raises(ValueError):
+        context.register_dmabuf(-1, 0, 4096)
+    with pytest.raises(TypeError):
+        context.register_dmabuf(bytearray(4096), 0, 4096)
+    assert context.stats().regions == 0
 
 
 def test_a_region_and_a_slice_show_their_bytes(context):

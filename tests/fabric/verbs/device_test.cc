@@ -4,13 +4,18 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <vector>
 
+#include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "impl/base/status.h"
+#include "impl/fabric/verbs/completion_queues.h"
 #include "impl/fabric/verbs/region_table.h"
+#include "impl/fabric/verbs/verbs_fabric.h"
 
 namespace esdp::fabric::verbs {
 namespace {
@@ -27,6 +32,10 @@ struct FakeSystem {
   ibv_mr region{};
   int register_error = 0;
   int last_access = 0;
+  ibv_comp_channel channel{};
+  ibv_cq queues[2]{};
+  int queues_made = 0;
+  std::vector<const ibv_cq*> full_polls;
 };
 FakeSystem* fake = nullptr;
 
@@ -53,6 +62,16 @@ Calls FakeCalls() {
     return fake->register_error == 0 ? &fake->region : nullptr;
   };
   calls.dereg_mr = [](ibv_mr*) { return 0; };
+  calls.create_comp_channel = [](ibv_context*) { return &fake->channel; };
+  calls.destroy_comp_channel = [](ibv_comp_channel*) { return 0; };
+  calls.create_cq = [](ibv_context*, int, ibv_comp_channel*) {
+    return &fake->queues[fake->queues_made++];
+  };
+  calls.destroy_cq = [](ibv_cq*) { return 0; };
+  calls.poll_cq = [](ibv_cq* queue, int most, ibv_wc*) {
+    fake->full_polls.push_back(queue);
+    return most;
+  };
   return calls;
 }
 
@@ -114,6 +133,14 @@ TEST_F(DeviceTest, ADeviceThatIsNotThereIsRefusedWithThoseThatAre) {
 TEST_F(DeviceTest, ANamedDeviceIsTaken) {
   system_.count = 2;
   EXPECT_STREQ((*Open("mlx5_1"))->name(), "mlx5_1");
+}
+
+TEST_F(DeviceTest, TheActiveDevicesAreNamedInTheirOrder) {
+  EXPECT_TRUE(ActiveDevices(calls_).empty());
+  system_.count = 2;
+  EXPECT_EQ(ActiveDevices(calls_), (std::vector<std::string>{"mlx5_0", "mlx5_1"}));
+  system_.port.state = IBV_PORT_DOWN;
+  EXPECT_TRUE(ActiveDevices(calls_).empty());
 }
 
 TEST_F(DeviceTest, WithoutANameTheDeviceNeedsAnActivePort) {
@@ -191,6 +218,21 @@ TEST_F(DeviceTest, RightsAreRegisteredAsTheyWereAskedFor) {
   // The device wants the right to write here from whoever gives it away.
   ASSERT_TRUE(regions.Register(memory, sizeof memory, {.remote_write = true}).ok());
   EXPECT_EQ(system_.last_access, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE);
+}
+
+TEST_F(DeviceTest, CompletionQueuesThatAreAlwaysFullArePolledInTurn) {
+  system_.count = 1;
+  system_.channel.fd = eventfd(0, EFD_CLOEXEC);
+  const auto device = *Open();
+  CompletionQueues queues(*device);
+  ASSERT_TRUE(queues.Open().ok());
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(queues.Reserve(system_.attributes.max_cqe).ok());
+  std::array<ibv_wc, 4> found;
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(queues.Poll(absl::MakeSpan(found)), found.size());
+  const ibv_cq* const one = &system_.queues[0];
+  const ibv_cq* const two = &system_.queues[1];
+  EXPECT_EQ(system_.full_polls, (std::vector<const ibv_cq*>{one, two, one, two}));
+  close(system_.channel.fd);
 }
 
 }  // namespace

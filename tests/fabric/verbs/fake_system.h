@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <infiniband/ib.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -28,23 +30,39 @@ namespace esdp::fabric::verbs {
 // A device and a connection manager that only the test sees. They write down what they are asked.
 struct FakeSystem {
   ibv_device device{};
+  ibv_device other_device{};  // of the same kind, where a test opens it by its name
   ibv_context context{};
-  ibv_context* list[2]{};
+  ibv_context other_context{};
+  ibv_context* list[3]{};
   ibv_device_attr attributes{};
+  uint8_t link_layer = IBV_LINK_LAYER_UNSPECIFIED;
   ibv_pd domain{};
   ibv_comp_channel completion_channel{};
   ibv_cq queue{};
+  ibv_cq other_queue{};
   int queue_entries = 0;
-  rdma_event_channel event_channel{};
+  rdma_event_channel event_channel{};  // the descriptor of all channels
+  std::vector<std::unique_ptr<rdma_event_channel>> channels;
   std::deque<ibv_async_event> device_events;
   std::deque<ibv_wc> completions;
+  std::deque<ibv_wc> other_completions;  // of the other device
   std::deque<ibv_wc> beside_events;  // completions that come while an event of the device is told
   std::vector<ibv_send_wr> sent;
+  std::vector<ibv_qp*> sent_on;  // beside each of them
+  struct Receive {
+    ibv_qp* queue_pair;
+    uint64_t work;
+    ibv_sge entry;
+  };
+  std::deque<Receive> receives;
   std::deque<rdma_cm_event> events;
   std::vector<std::unique_ptr<rdma_cm_id>> ids;
   std::vector<std::unique_ptr<ibv_qp>> queue_pairs;
   std::vector<std::string> asked;
   std::vector<uint16_t> listens;  // the port of each try to listen
+  std::vector<std::pair<sockaddr_storage, sockaddr_storage>> resolved;  // source and target
+  std::vector<std::byte> private_data;                                  // of the last connect
+  uint16_t free_port = 20'000;                                          // where any will do
   int bind_error = 0;
   ibv_context* bound_to = &context;  // whose the addresses are that are bound
   int listen_errors = 0;             // so many times the port is taken
@@ -72,7 +90,7 @@ inline int Note(const char* what) {
 
 inline void AddDevice(Calls& calls) {
   calls.get_devices = [](int* count) {
-    *count = 1;
+    *count = 2;
     return fake->list;
   };
   calls.free_devices = [](ibv_context**) {};
@@ -81,6 +99,7 @@ inline void AddDevice(Calls& calls) {
     return 0;
   };
   calls.query_port = [](ibv_context*, uint8_t, ibv_port_attr* port) {
+    port->link_layer = fake->link_layer;
     port->state = IBV_PORT_ACTIVE;
     port->max_msg_sz = 1u << 20;
     return 0;
@@ -114,21 +133,31 @@ inline void AddDevice(Calls& calls) {
   };
   calls.create_comp_channel = [](ibv_context*) { return &fake->completion_channel; };
   calls.destroy_comp_channel = [](ibv_comp_channel*) { return 0; };
-  calls.create_cq = [](ibv_context*, int entries, ibv_comp_channel*) {
+  calls.create_cq = [](ibv_context* context, int entries, ibv_comp_channel*) {
     fake->queue_entries = entries;
-    return &fake->queue;
+    return context == &fake->context ? &fake->queue : &fake->other_queue;
   };
   calls.destroy_cq = [](ibv_cq*) { return Note("destroy_cq"); };
   calls.get_cq_event = [](ibv_comp_channel*, ibv_cq**) { return -1; };
   calls.request_notify = [](ibv_cq*) { return Note("arm"); };
-  calls.poll_cq = [](ibv_cq*, int, ibv_wc* completions) {
-    if (fake->completions.empty()) return 0;
-    *completions = fake->completions.front();
-    fake->completions.pop_front();
+  calls.poll_cq = [](ibv_cq* queue, int, ibv_wc* completions) {
+    auto& come = queue == &fake->queue ? fake->completions : fake->other_completions;
+    if (come.empty()) return 0;
+    *completions = come.front();
+    come.pop_front();
     return 1;
   };
-  calls.post_send = [](ibv_qp*, ibv_send_wr* work, ibv_send_wr**) {
-    for (; work != nullptr; work = work->next) fake->sent.push_back(*work);
+  calls.post_send = [](ibv_qp* queue_pair, ibv_send_wr* work, ibv_send_wr**) {
+    for (; work != nullptr; work = work->next) {
+      fake->sent.push_back(*work);
+      fake->sent_on.push_back(queue_pair);
+    }
+    return 0;
+  };
+  calls.post_receive = [](ibv_qp* queue_pair, ibv_recv_wr* work, ibv_recv_wr**) {
+    for (; work != nullptr; work = work->next) {
+      fake->receives.push_back({queue_pair, work->wr_id, work->sg_list[0]});
+    }
     return 0;
   };
   calls.modify_qp = [](ibv_qp*, ibv_qp_attr* attributes, int) {
@@ -137,11 +166,16 @@ inline void AddDevice(Calls& calls) {
 }
 
 inline void AddManager(Calls& calls) {
-  calls.create_event_channel = [] { return &fake->event_channel; };
+  calls.create_event_channel = [] {
+    return fake->channels.emplace_back(std::make_unique<rdma_event_channel>(fake->event_channel))
+        .get();
+  };
   calls.destroy_event_channel = [](rdma_event_channel*) {};
-  calls.get_cm_event = [](rdma_event_channel*, rdma_cm_event** event) {
+  calls.get_cm_event = [](rdma_event_channel* channel, rdma_cm_event** event) {
     errno = EAGAIN;
     if (fake->events.empty()) return -1;
+    const rdma_event_channel* const its = fake->events.front().id->channel;
+    if (its != nullptr && its != channel) return -1;
     *event = new rdma_cm_event(fake->events.front());
     fake->events.pop_front();
     if (fake->events.empty()) {
@@ -154,8 +188,12 @@ inline void AddManager(Calls& calls) {
     delete event;
     return 0;
   };
-  calls.create_id = [](rdma_event_channel*, rdma_cm_id** id, void*, rdma_port_space) {
+  calls.create_id = [](rdma_event_channel* channel, rdma_cm_id** id, void* context,
+                       rdma_port_space space) {
     *id = fake->ids.emplace_back(std::make_unique<rdma_cm_id>()).get();
+    (*id)->channel = channel;
+    (*id)->context = context;
+    (*id)->ps = space;
     (*id)->verbs = &fake->context;
     (*id)->port_num = 1;
     return 0;
@@ -163,6 +201,7 @@ inline void AddManager(Calls& calls) {
   calls.destroy_id = [](rdma_cm_id*) { return Note("destroy_id"); };
   calls.bind_address = [](rdma_cm_id* id, sockaddr* address) {
     std::memcpy(&id->route.addr.src_storage, address, sizeof(sockaddr_in));
+    if (id->route.addr.src_sin.sin_port == 0) id->route.addr.src_sin.sin_port = fake->free_port++;
     id->verbs = fake->bound_to;
     errno = fake->bind_error;
     return fake->bind_error == 0 ? 0 : -1;
@@ -174,17 +213,29 @@ inline void AddManager(Calls& calls) {
     errno = EADDRINUSE;
     return taken ? -1 : 0;
   };
-  calls.resolve_address = [](rdma_cm_id*, sockaddr*, sockaddr*, int) { return 0; };
+  calls.resolve_address = [](rdma_cm_id*, sockaddr* source, sockaddr* target, int) {
+    const size_t bytes = target->sa_family == AF_IB ? sizeof(sockaddr_ib) : sizeof(sockaddr_in);
+    auto& [from, to] = fake->resolved.emplace_back();
+    if (source != nullptr) std::memcpy(&from, source, bytes);
+    std::memcpy(&to, target, bytes);
+    return 0;
+  };
   calls.resolve_route = [](rdma_cm_id*, int) { return 0; };
   calls.create_qp = [](rdma_cm_id* id, ibv_pd*, ibv_qp_init_attr* attributes) {
     attributes->cap.max_inline_data = 64;
     id->qp = fake->queue_pairs.emplace_back(std::make_unique<ibv_qp>()).get();
     id->qp->qp_num = static_cast<uint32_t>(fake->queue_pairs.size());
+    id->qp->qp_context = attributes->qp_context;
     return 0;
   };
   calls.destroy_qp = [](rdma_cm_id*) { (void)Note("destroy_qp"); };
-  calls.post_receive = [](ibv_qp*, ibv_recv_wr*, ibv_recv_wr**) { return 0; };
-  calls.connect = [](rdma_cm_id*, rdma_conn_param*) { return Note("connect"); };
+  calls.connect = [](rdma_cm_id*, rdma_conn_param* parameters) {
+    const auto* data = static_cast<const std::byte*>(parameters->private_data);
+    fake->private_data.assign(data, data + parameters->private_data_len);
+    return Note("connect");
+  };
+  calls.accept = [](rdma_cm_id*, rdma_conn_param*) { return Note("accept"); };
+  calls.reject = [](rdma_cm_id*, const void*, uint8_t) { return Note("reject"); };
   calls.disconnect = [](rdma_cm_id*) { return Note("disconnect"); };
 }
 
@@ -209,8 +260,12 @@ class FakeSystemTest : public ::testing::TestWithParam<ibv_transport_type> {
     system_.device.transport_type = GetParam();
     system_.context.device = &system_.device;
     system_.list[0] = &system_.context;
-    for (int* fd :
-         {&system_.context.async_fd, &system_.completion_channel.fd, &system_.event_channel.fd}) {
+    strcpy(system_.other_device.name, "fake1");
+    system_.other_device.transport_type = GetParam();
+    system_.other_context.device = &system_.other_device;
+    system_.list[1] = &system_.other_context;
+    for (int* fd : {&system_.context.async_fd, &system_.other_context.async_fd,
+                    &system_.completion_channel.fd, &system_.event_channel.fd}) {
       *fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     }
     system_.attributes.phys_port_cnt = 1;
@@ -222,14 +277,15 @@ class FakeSystemTest : public ::testing::TestWithParam<ibv_transport_type> {
     AddDevice(calls_);
     AddManager(calls_);
     VerbsOptions options;
+    options.manager = manager_ = MakeManager(calls_);
     options.calls = &calls_;
     options.clock = &clock_;
     fabric_ = *MakeVerbsFabric(options);
   }
   ~FakeSystemTest() override {
     fabric_.reset();
-    for (const int fd :
-         {system_.context.async_fd, system_.completion_channel.fd, system_.event_channel.fd}) {
+    for (const int fd : {system_.context.async_fd, system_.other_context.async_fd,
+                         system_.completion_channel.fd, system_.event_channel.fd}) {
       close(fd);
     }
   }
@@ -280,6 +336,7 @@ class FakeSystemTest : public ::testing::TestWithParam<ibv_transport_type> {
   FakeSystem system_;
   Calls calls_{};
   FakeClock clock_;
+  std::shared_ptr<Manager> manager_;
   std::unique_ptr<Fabric> fabric_;
 };
 

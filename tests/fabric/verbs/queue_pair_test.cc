@@ -1,6 +1,9 @@
+#include <sys/epoll.h>
+
 #include <array>
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "impl/fabric/port.h"
@@ -22,23 +25,42 @@ class QueuePairTest : public FakeSystemTest {
   }
 
   // What the device has to tell of it, all at once.
-  void Raise(ibv_event_type type) {
+  void Raise(ibv_event_type type) { Raise(QueuePairEvent(type)); }
+  ibv_async_event QueuePairEvent(ibv_event_type type) {
     ibv_async_event event{};
     event.event_type = type;
     event.element.qp = system_.queue_pairs.back().get();
-    Raise(event);
+    return event;
   }
-  void RaiseOfPort(ibv_event_type type, int port) {
+  static ibv_async_event PortEvent(ibv_event_type type, int port) {
     ibv_async_event event{};
     event.event_type = type;
     event.element.port_num = port;
-    Raise(event);
+    return event;
+  }
+  void RaiseOfPort(ibv_event_type type, int port) {
+    Raise(PortEvent(type, port));
     for (int i = 0; i < 20; ++i) (void)Poll();
   }
   void Raise(const ibv_async_event& event) {
     system_.device_events.push_back(event);
     const uint64_t one = 1;
     ASSERT_EQ(write(system_.context.async_fd, &one, sizeof one), ssize_t{sizeof one});
+  }
+  std::unique_ptr<Fabric> MakeOther() {
+    VerbsOptions options;
+    options.manager = MakeManager(calls_);
+    options.calls = &calls_;
+    options.clock = &clock_;
+    return *MakeVerbsFabric(options);
+  }
+  void RaiseFor(Fabric& reader, const ibv_async_event& event) {
+    Raise(event);
+    std::array<Completion, 4> completions;
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(reader.Poll(absl::MakeSpan(completions)), 0u);
+    EXPECT_TRUE(system_.device_events.empty()) << "it has not been read";
+    uint64_t count = 0;
+    ASSERT_EQ(read(system_.context.async_fd, &count, sizeof count), ssize_t{sizeof count});
   }
   void Complete(ibv_wc_status status) {
     ibv_wc completion{};
@@ -91,6 +113,60 @@ TEST_P(QueuePairTest, ALinkThatStaysDownEndsConnectionsThatHaveNothingToSend) {
   EXPECT_EQ(ended.type, RendezvousType::kDisconnected);
   EXPECT_EQ(ended.cause, Cause::kPeerReset) << ToString(ended.cause);
   EXPECT_NE(ended.detail.find("link"), std::string::npos) << ended.detail;
+}
+
+// An event can be read once, and librdmacm opens a device once for all of a process.
+TEST_P(QueuePairTest, AnEventThatAnotherFabricOnTheDeviceHasReadIsHeardAllTheSame) {
+  const std::unique_ptr<Fabric> other = MakeOther();
+  Connect();
+  Complete(IBV_WC_SUCCESS);
+  EXPECT_EQ(Poll(), 1u);
+  RaiseFor(*other, PortEvent(IBV_EVENT_PORT_ERR, 1));
+  pollfd waits{fabric_->fd(), POLLIN, 0};
+  EXPECT_EQ(poll(&waits, 1, 0), 1) << "who waits is not woken";
+  for (int i = 0; i < 20; ++i) (void)Poll();
+  EXPECT_EQ(poll(&waits, 1, 0), 0) << "who waits is woken for nothing";
+  clock_.Pass(std::chrono::seconds(10));
+  EXPECT_EQ(Next().type, RendezvousType::kDisconnected);
+}
+
+TEST_P(QueuePairTest, WhatAnotherFabricHasReadOfAQueuePairReachesTheOneThatHasIt) {
+  const std::unique_ptr<Fabric> other = MakeOther();
+  Connect();
+  RaiseFor(*other, QueuePairEvent(IBV_EVENT_QP_FATAL));
+  (void)Poll();
+  Complete(IBV_WC_WR_FLUSH_ERR);
+  EXPECT_EQ(Next().cause, Cause::kDevice);
+}
+
+TEST_P(QueuePairTest, WhatIsOfAQueuePairWakesNobodyElse) {
+  const std::unique_ptr<Fabric> other = MakeOther();
+  Connect();
+  RaiseFor(*fabric_, QueuePairEvent(IBV_EVENT_SQ_DRAINED));
+  pollfd waits{other->fd(), POLLIN, 0};
+  EXPECT_EQ(poll(&waits, 1, 0), 0);
+}
+
+// The system lets descriptors of descriptors be five deep. Of these three belong to an application
+// that watches a queue from a loop in a loop, and one to the Context.
+TEST_P(QueuePairTest, TheDescriptorLeavesRoomForThoseAboveIt) {
+  std::vector<int> chain{fabric_->fd()};
+  for (int i = 0; i < 4; ++i) {
+    const int above = epoll_create1(EPOLL_CLOEXEC);
+    epoll_event event{.events = EPOLLIN, .data = {}};
+    EXPECT_EQ(epoll_ctl(above, EPOLL_CTL_ADD, chain.back(), &event), 0) << "at " << i;
+    chain.push_back(above);
+  }
+  for (size_t i = 1; i < chain.size(); ++i) close(chain[i]);
+}
+
+TEST_P(QueuePairTest, AFabricThatIsGoneIsToldNothing) {
+  std::unique_ptr<Fabric> other = MakeOther();
+  Connect();
+  other.reset();
+  RaiseOfPort(IBV_EVENT_PORT_ERR, 1);
+  clock_.Pass(std::chrono::seconds(10));
+  EXPECT_EQ(Next().type, RendezvousType::kDisconnected);
 }
 
 TEST_P(QueuePairTest, ALinkThatComesBackOrIsAnotherPortsEndsNothing) {

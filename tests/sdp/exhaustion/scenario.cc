@@ -314,6 +314,12 @@ void AddMixtures(std::vector<Scenario>& all) {
   Expect(it, 47000, 502, MarksOf(Mark::kAcknowledgementHeld, Mark::kSinkCancelAnswered));
   all.push_back(it);
 
+  it = MakeFull("BothCancelWithFewBuffers", {{{DirectReceive(4, 9), DirectSend(0, 12), Cancel(0)}}},
+                {{{DirectReceive(4, 9), DirectSend(0, 12), Cancel(0)}}});
+  HaveSmallBuffers(it);
+  Expect(it, 8600, 97, MarksOf(Mark::kAcknowledgementHeld, Mark::kAdvertsCrossed));
+  all.push_back(it);
+
   it = MakeFull("UrgentAndSinkAvail",
                 {{{Want(ModeWish::kPipelined), DirectSend(0, 30), Urgent(Send(1, 12))}}},
                 {{{DirectReceive(4, 44), DirectReceive(5, 44)}, {Cancel(5)}, {AwaitUrgent(6)}}});

@@ -1,0 +1,67 @@
+"""Programs and shared libraries that an optimised build by g++ compiles as one, across the border of every file.
+
+A fifth of what a small message costs is the way from one function to the next. Only what is installed is built
+like this: for tests and archives it would cost more time than it gives, and an archive must fit any compiler.
+"""
+
+load(":rules.bzl", "esdp_cc_binary")
+
+_COMPILE = "//command_line_option:copt"
+_LINK = "//command_line_option:linkopt"
+_MODE = "//command_line_option:compilation_mode"
+_PIC = "//command_line_option:force_pic"
+
+def _as_one_impl(settings, attr):
+    wanted = str(settings[_MODE]) == "opt" and attr.compiler_can
+    return {
+        _COMPILE: settings[_COMPILE] + (["-flto"] if wanted else []),
+        _LINK: settings[_LINK] + (["-flto=auto"] if wanted else []),
+        # So that programs and shared libraries share what is compiled; the link takes back what it costs a program.
+        _PIC: wanted or settings[_PIC],
+    }
+
+_as_one = transition(
+    implementation = _as_one_impl,
+    inputs = [_COMPILE, _LINK, _MODE, _PIC],
+    outputs = [_COMPILE, _LINK, _PIC],
+)
+
+def _whole_program_impl(ctx):
+    linked = ctx.attr.linked[0][DefaultInfo]
+    program = ctx.actions.declare_file(ctx.label.name)
+    ctx.actions.symlink(output = program, target_file = ctx.executable.linked, is_executable = True)
+    return [DefaultInfo(
+        executable = program,
+        files = depset([program]),
+        runfiles = ctx.runfiles([program]).merge(linked.default_runfiles),
+    )]
+
+_whole_program = rule(
+    implementation = _whole_program_impl,
+    attrs = {
+        "linked": attr.label(cfg = _as_one, executable = True, mandatory = True),
+        "compiler_can": attr.bool(),
+        "_allowlist_function_transition": attr.label(
+            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
+        ),
+    },
+    executable = True,
+)
+
+def esdp_whole_program(name, linked, **kwargs):
+    """A binary by this name; `linked` is what it is called where it is linked.
+
+    Args:
+      name: of the target and its file.
+      linked: the name for a target of the native rule.
+      **kwargs: as for esdp_cc_binary.
+    """
+    esdp_cc_binary(name = linked, tags = ["manual"], **kwargs)  # nobody wants it by itself
+    _whole_program(
+        name = name,
+        compiler_can = select({
+            "//impl/bazel:gcc": True,
+            "//conditions:default": False,
+        }),
+        linked = linked,
+    )

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Instructions in user space of a message of 64 bytes, in the parts that a program sees: Send, arrival, Recv."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import instructions
+
+ROOT = pathlib.Path(os.environ["TEST_SRCDIR"]) / os.environ["TEST_WORKSPACE"]
+PERF = ROOT / "samples/esdp_perf/esdp_perf"
+FEW, MANY, SIZE = 200, 1000, 64  # rounds of a ping-pong; what the program does besides is subtracted
+
+# What is counted and the most it may take, qpip's part included; lower a number when the count has fallen. An arrival is
+# what is done with the completions that the fabric reports: of the message, and of the Send before it.
+PARTS = {
+    "Send": ("esdp::Socket::Send(*", 4450),
+    "arrival": ("esdp::provider::Driver::FeedCompletion(*", 2230),
+    "Recv": ("esdp::Socket::Recv(*", 1420),
+}
+
+
+def inside(function, rounds):
+    """All instructions of the asking side inside `function`."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = pathlib.Path(folder, "callgrind.out")
+        count = ["valgrind", "--tool=callgrind", "--callgrind-out-file=%s" % output, "--collect-atstart=no"]
+        with subprocess.Popen([str(PERF), "--server", "--sessions", "1"], stdout=subprocess.PIPE, text=True) as server:
+            port = re.search(r":(\d+)", server.stdout.readline()).group(1)
+            asking = [str(PERF), "--connect", "127.0.0.1", "--port", port, "--mode", "latency", "--progress", "manual"]
+            asking += ["--size", str(SIZE), "--bytes", str(rounds * SIZE), "--quiet"]
+            subprocess.run(count + ["--toggle-collect=" + function] + asking, capture_output=True, check=True, timeout=120)
+            server.communicate(timeout=60)
+        return int(re.search(r"^(?:summary|totals): (\d+)", output.read_text(), re.MULTILINE).group(1))
+
+
+@unittest.skipUnless(shutil.which("valgrind"), "valgrind is not installed")
+@unittest.skipUnless(instructions.is_optimised(ROOT / "tests/bench/core_instructions"), "only an optimised build is counted")
+class MessageInstructionsTest(unittest.TestCase):
+    def test_no_part_of_a_small_message_takes_more_than_it_did(self):
+        for part, (function, most) in PARTS.items():
+            each = (inside(function, MANY) - inside(function, FEW)) / (MANY - FEW)
+            print("%-8s %6.0f instructions, at most %d" % (part, each, most))
+            with self.subTest(part=part):
+                self.assertGreater(each, 0)
+                self.assertLessEqual(each, most)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
