@@ -96,18 +96,20 @@ class EsdpPerfTest(SampleTest):
                 self.moved(16 << 20, "--bytes", "16M", "--size", "1M", "--path", "zcopy", "--lend-pages", *more)
 
     def test_stops_when_its_time_is_over(self):
-        result = self.measure("--seconds", "0.2", "--size", "64K", "--path", "copy")
-        self.assertGreater(result["seconds"], 0.1)  # the receiver's clock starts a little after the sender's
+        result = self.measure("--seconds", "1", "--size", "64K", "--path", "copy")
+        # The receiver's clock starts after the sender's: on a busy machine not at once.
+        self.assertGreater(result["seconds"], 0.1)
         self.assertGreater(result["bytes"], 0)
 
     # --- latency and rate -----------------------------------------------------------------------------------------------
 
     def test_latency_gives_percentiles_in_order(self):
-        for progress in ("thread", "manual"):
+        # Two sides that spin on a busy machine take turns on a processor: milliseconds for a round trip.
+        for progress, rounds in (("thread", 1000), ("manual", 100)):
             with self.subTest(progress):
-                result = self.measure("--mode", "latency", "--bytes", "64000", "--verify", "--progress", progress)
-                times = result["latency_us"]
-                self.assertEqual(1000, times["samples"])
+                options = ("--mode", "latency", "--bytes", str(64 * rounds), "--verify", "--progress", progress)
+                times = self.measure(*options)["latency_us"]
+                self.assertEqual(rounds, times["samples"])
                 names = ["min", "p50", "p90", "p99", "p99.9", "max"]
                 values = [times[name] for name in names]
                 self.assertEqual(sorted(values), values)
@@ -130,7 +132,8 @@ class EsdpPerfTest(SampleTest):
     def test_tells_how_it_goes_each_second(self):
         _, port = self.serve()
         self.call(port, "--seconds", "1.3")
-        self.assertRegex(self.complaints, r"1 s +\d+\.\d MB/s")
+        # A line can be late, on a busy machine, and then says so.
+        self.assertRegex(self.complaints, r"(?m)^ +[1-9]\d* s +\d+\.\d MB/s$")
 
     # --- files ----------------------------------------------------------------------------------------------------------
 
