@@ -1,5 +1,6 @@
 """Starts the programs that are compared, pinned, and reads what they print and the CPU they used."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -71,9 +72,9 @@ class Program:
 
 def iperf3(seconds, size, congestion, cpus):
     """One stream of TCP: bytes a second as the receiver saw them, CPU seconds a GB of both sides."""
-    port = _free_port()
-    server = Program(["iperf3", "-s", "-1", "-p", port], cpus[0])
-    _await_listener(port)
+    with _free_port() as port:
+        server = Program(["iperf3", "-s", "-1", "-p", port], cpus[0])
+        _await_listener(port)
     whole = max(1, round(seconds))  # iperf3 knows whole seconds, and 0 is for ever
     client = Program(["iperf3", "-c", "127.0.0.1", "-p", port, "-l", size, "-t", whole, "-C", congestion, "-J"], cpus[1])
     output, client_cpu = client.finish(seconds)
@@ -117,15 +118,19 @@ def _plain_tcp(binary, seconds, what, congestion, cpus):
     return results
 
 
+@contextlib.contextmanager
 def _free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Nobody else is given it meanwhile; who sets SO_REUSEADDR, as iperf3 does, can listen there."""
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
 
 
 def _await_listener(port):
     """Waits until somebody listens, as the kernel's table says: a trial connection would use up the server's one."""
-    for _ in range(500):
+    give_up = time.monotonic() + LIMIT
+    while time.monotonic() < give_up:
         for table in ("/proc/net/tcp", "/proc/net/tcp6"):
             for line in pathlib.Path(table).read_text().splitlines()[1:]:
                 fields = line.split()

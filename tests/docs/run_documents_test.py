@@ -56,7 +56,7 @@ class Page:
         self.environment.update(HOME=self.folder.name, PATH="%s:%s" % (tools, os.environ.get("PATH", "/usr/bin:/bin")))
         self.temporary = self.root / ".tmp"
         self.temporary.mkdir()
-        self.ports = {}
+        self.ports = {}  # name -> one that is bound for as long as the page runs
         self.running = []
 
     def here(self, command):
@@ -66,11 +66,12 @@ class Page:
         return re.sub(r"(?<!\S)/tmp/", str(self.temporary) + "/", command)
 
     def port_for(self, named):
+        """Kept by a socket that does not listen: with SO_REUSEADDR a server of the page can, and nobody is given it."""
         if named not in self.ports:
-            with socket.socket() as probe:
-                probe.bind(("127.0.0.1", 0))
-                self.ports[named] = str(probe.getsockname()[1])
-        return self.ports[named]
+            self.ports[named] = socket.socket()
+            self.ports[named].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.ports[named].bind(("127.0.0.1", 0))
+        return str(self.ports[named].getsockname()[1])
 
     def start(self, block):
         return subprocess.Popen(
@@ -111,6 +112,8 @@ class Page:
             os.killpg(process.pid, 15)
             process.wait(timeout=LIMIT)
             process.stdout.close()
+        for port in self.ports.values():
+            port.close()
         self.folder.cleanup()
 
 

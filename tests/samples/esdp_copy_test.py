@@ -10,7 +10,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from programs import SAMPLES, SampleTest
+from programs import SAMPLES, SampleTest, nobody_listens
 
 ESDP_COPY = os.path.join(SAMPLES, "esdp_copy/esdp_copy")
 PIECE = 1 << 20
@@ -149,14 +149,13 @@ class EsdpCopyTest(SampleTest):
         self.assertFalse(os.path.exists(outside))
 
     def test_what_cannot_be_copied_is_named_with_the_reason(self):
-        server, address = self.serve()
+        _, address = self.serve()
         for path, reason in ((os.path.join(self.near, "nothing"), "No such file"), (self.near, "not a plain file")):
             self.copy(path, address, code=3)
             self.assertIn(path, self.complaints)
             self.assertIn(reason, self.complaints)
-        server.kill()
-        server.wait()
-        self.copy(self.make("file", 10), address, code=1)
+        with nobody_listens() as port:
+            self.copy(self.make("file", 10), "127.0.0.1:" + port, code=1)
         self.assertIn("nobody listens there", self.complaints)
 
     def test_the_bar_is_drawn_when_asked_for_and_ends_at_all(self):

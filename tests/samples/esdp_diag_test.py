@@ -9,7 +9,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from programs import RUNFILES, SAMPLES, SampleTest
+from programs import RUNFILES, SAMPLES, SampleTest, nobody_listens
 
 ESDP_DIAG = os.path.join(SAMPLES, "esdp_diag/esdp_diag")
 ADVICE = re.compile(r"^-- ([a-z-]+): ", re.M)
@@ -92,10 +92,8 @@ class EsdpDiagTest(SampleTest):
         self.assertRegex(output, r"(?m)^  tried +connected over qpip, from 127\.0\.0\.1:\d+$")
 
     def test_where_nobody_listens_it_says_so_and_fails(self):
-        server, port = self.start(os.path.join(SAMPLES, "echo_server"), until=r"listening on .*:(\d+)$")
-        server.kill()
-        server.wait()
-        output = self.look("--try", "127.0.0.1:" + port.group(1), code=1)
+        with nobody_listens() as port:
+            output = self.look("--try", "127.0.0.1:" + port, code=1)
         self.assertRegex(output, r"(?m)^  tried +connection refused: ")
         self.assertIn("refused", ADVICE.findall(output))
 

@@ -1,7 +1,9 @@
 """Starts samples for tests, and ends them whatever happens."""
 
+import contextlib
 import os
 import re
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -9,6 +11,14 @@ import unittest
 RUNFILES = os.path.join(os.environ["TEST_SRCDIR"], os.environ["TEST_WORKSPACE"])
 SAMPLES = os.path.join(RUNFILES, "samples")
 LIMIT = 60.0  # seconds for anything here, on a slow machine and under a sanitizer
+
+
+@contextlib.contextmanager
+def nobody_listens():
+    """A port that refuses: bound, so that no other process listens there meanwhile."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield str(taken.getsockname()[1])
 
 
 class SampleTest(unittest.TestCase):

@@ -7,7 +7,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from programs import SAMPLES, SampleTest
+from programs import SAMPLES, SampleTest, nobody_listens
 
 
 def sample(name):
@@ -46,10 +46,8 @@ class SmallSamplesTest(SampleTest):
         self.finish(server)
 
     def test_the_client_says_why_it_cannot_connect(self):
-        server, port = self.start(sample("echo_server"), until=r"listening on .*:(\d+)$")
-        server.kill()
-        server.wait()
-        self.run_program(sample("echo_client"), "--port", port.group(1), code=1)
+        with nobody_listens() as port:
+            self.run_program(sample("echo_client"), "--port", port, code=1)
         self.assertIn("UNAVAILABLE", self.complaints)
 
     def test_the_event_loop_passes_lines_through(self):
