@@ -1,7 +1,9 @@
 """Two connected sockets on each fabric, in one Context."""
 
+import contextlib
 import faulthandler
 import os
+import socket
 import sys
 
 import esdp
@@ -17,6 +19,14 @@ faulthandler.dump_traceback_later(240, exit=True)  # a test that hangs tells whe
 
 FABRICS = ("qpip", "sim:7")
 LIMIT = 20.0  # seconds for any wait, on a slow machine
+
+
+@contextlib.contextmanager
+def nobody_listens():
+    """An address that refuses: bound, so that no other process listens there meanwhile."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()
 
 
 class Pair:

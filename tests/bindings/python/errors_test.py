@@ -4,22 +4,19 @@ import errno
 import os
 import re
 import signal
-import socket
 import threading
 import time
 
 import esdp
 import pytest
-from conftest import LIMIT, Pair
+from conftest import LIMIT, Pair, nobody_listens
 
 
 def test_a_refused_connection_is_a_connection_refused_error():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     with esdp.Context(fabric="qpip") as context, context.queue() as queue, context.socket() as client:
-        client.connect(("127.0.0.1", port), queue)
-        event = queue.get(timeout=LIMIT)[0]
+        with nobody_listens() as address:
+            client.connect(address, queue)
+            event = queue.get(timeout=LIMIT)[0]
         assert not event.ok and isinstance(event.error, ConnectionRefusedError)
         with pytest.raises(ConnectionRefusedError) as raised:
             event.check()
@@ -177,9 +174,9 @@ def test_a_signal_handler_runs_while_a_wait_goes_on():
 
 def test_an_exception_of_a_signal_handler_ends_a_wait():
     pair = Pair("qpip")
-    threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
     begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
+        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
         pair.wait()
     assert time.monotonic() - begun < LIMIT
     pair.close()
