@@ -18,5 +18,7 @@ command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-c",
 # What goes wrong where nobody can catch it is a failure too.
 command += ["-W", "error::pytest.PytestUnraisableExceptionWarning", "--tb=short"]
 command += ["--rootdir", RUNFILES, f"--junitxml={os.environ['XML_OUTPUT_FILE']}"]
+# Not in the folder that all sessions of a user share, each of which clears away what older ones left.
+command += [f"--basetemp={os.environ['TEST_TMPDIR']}/pytest"]
 os.chdir(RUNFILES)
 os.execve(sys.executable, command + [os.path.join(RUNFILES, sys.argv[1])], environment)
