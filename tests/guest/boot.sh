@@ -9,7 +9,7 @@ set -eu -o pipefail
 shared="$1"
 kernel="$(ls /boot/vmlinuz-*-amd64 | sort -V | tail -1)"
 version="${kernel#/boot/vmlinuz-}"
-limit="${ESDP_GUEST_SECONDS:-900}"
+limit="${ESDP_GUEST_SECONDS:-1800}"
 
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT

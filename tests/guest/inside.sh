@@ -76,13 +76,20 @@ cases() { # DEVICE LOG SECONDS PROGRAM [OPTION...]
 }
 
 # Until it says so: the machine may be busy.
-until_it_listens() { # LOG
+until_it_says() { # WORDS LOG
   local tries
-  for tries in {1..100}; do
-    grep -q listening "$1" && return
+  for tries in {1..300}; do
+    grep -q "$1" "$2" 2>/dev/null && return
     sleep 0.2
   done
-  echo "no server after $((tries / 5)) s: $1"
+  echo "no '$1' after $((tries / 5)) s: $2"
+}
+
+# dumpcap names its file when it sees the packets.
+begin_capture() { # INTERFACE FILTER FILE LOG; sets capture
+  dumpcap -q -B 64 -i "$1" -f "$2" -w "$3" >"$4" 2>&1 &
+  capture=$!
+  until_it_says "^File:" "$4"
 }
 
 # One transfer of esdp_perf, every byte checked, between two fabrics.
@@ -91,7 +98,7 @@ transfer() { # NAME SERVER'S_FABRIC CLIENT'S_FABRIC ADDRESS OPTION...
   shift 4
   $shared/esdp_perf --server --fabric "$server" --listen "$at" --port 7471 --sessions 1 >"$shared/$what.server.log" 2>&1 &
   local far=$!
-  until_it_listens "$shared/$what.server.log"
+  until_it_says listening "$shared/$what.server.log"
   timeout 120 $shared/esdp_perf --connect "$at" --port 7471 --fabric "$client" "$@" --verify >"$shared/$what.log" 2>&1
   code=$?
   kill $far 2>/dev/null
@@ -110,7 +117,7 @@ both() { # NAME SERVER -- CLIENT
   shift
   "${server[@]}" >"$shared/$what.server.log" 2>&1 &
   local far=$!
-  for _ in 1 2 3 4 5; do # what has no server yet is refused
+  for _ in {1..20}; do # what has no server yet is refused
     sleep 1
     timeout 30 "$@" >"$shared/$what.log" 2>&1
     code=$?
@@ -127,9 +134,9 @@ step_check() { # DEVICE
   both "$1.rping" rping -s -a "${address[$1]}" -C 10 -- rping -c -a "${address[$1]}" -C 10 -V
 }
 
-step_contract() { cases "$1" contract 120 $shared/contract_verbs --gtest_filter="${2:-*}:-*Sentences*"; }
-step_sockets() { cases "$1" sockets 300 $shared/sockets_verbs --gtest_filter="${2:-*}:-*Sim*"; }
-step_death() { cases "$1" death 100 $shared/process_death_test --gtest_filter="${2:-*}"; }
+step_contract() { cases "$1" contract 300 $shared/contract_verbs --gtest_filter="${2:-*}:-*Sentences*"; }
+step_sockets() { cases "$1" sockets 600 $shared/sockets_verbs --gtest_filter="${2:-*}:-*Sim*"; }
+step_death() { cases "$1" death 300 $shared/process_death_test --gtest_filter="${2:-*}"; }
 
 step_perf() { # DEVICE
   local path
@@ -141,10 +148,9 @@ step_perf() { # DEVICE
 # siw and qpip, two implementations of iWARP that know nothing of each other.
 step_meet() {
   local at="${address[siw]}" path
-  ESDP_VERBS_MEETS_QPIP=1 cases siw contract_with_qpip 200 $shared/contract_verbs --gtest_filter="${2:-*}:-*Sentences*"
-  dumpcap -q -B 64 -i lo -f "host $at and tcp" -w /tmp/iwarp.pcapng >"$shared/dumpcap_siw.log" 2>&1 &
-  local capture=$!
-  sleep 1
+  ESDP_VERBS_MEETS_QPIP=1 cases siw contract_with_qpip 400 $shared/contract_verbs --gtest_filter="${2:-*}:-*Sentences*"
+  local capture
+  begin_capture lo "host $at and tcp" /tmp/iwarp.pcapng "$shared/dumpcap_siw.log"
   for path in copy zcopy; do
     transfer "siw.serves_qpip_$path" verbs:siw0 qpip "$at" --path $path --size 256K --bytes 2M
     transfer "siw.calls_qpip_$path" qpip verbs:siw0 "$at" --path $path --size 256K --bytes 2M
@@ -158,9 +164,8 @@ step_meet() {
 
 step_capture() {
   add_the_far_end
-  dumpcap -q -B 64 -i vrxe -f "udp port 4791" -w /tmp/roce.pcapng >"$shared/dumpcap_rxe.log" 2>&1 &
-  local capture=$! path
-  sleep 1
+  local capture path
+  begin_capture vrxe "udp port 4791" /tmp/roce.pcapng "$shared/dumpcap_rxe.log"
   for path in copy zcopy; do
     transfer "rxe.two_devices_$path" verbs:rxe1:ib verbs:rxe0:ib 10.77.0.2 --path $path --size 96K --bytes 3M
   done
@@ -175,7 +180,7 @@ step_memlock() { # DEVICE
   chmod 666 /dev/infiniband/*
   $shared/esdp_perf --server --fabric "$fabric" --listen "$at" --port 7471 --sessions 1 >"$log.server" 2>&1 &
   local far=$!
-  until_it_listens "$log.server"
+  until_it_says listening "$log.server"
   (
     ulimit -l 64
     timeout 30 setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all \
@@ -197,11 +202,11 @@ step_down() { # DEVICE
   fi
   timeout 90 $shared/esdp_perf --server --fabric "$there" --listen "$at" --port 7471 --sessions 1 >"$shared/$1_down.server.log" 2>&1 &
   local far=$!
-  until_it_listens "$shared/$1_down.server.log"
-  timeout 90 $shared/esdp_perf --connect "$at" --port 7471 --fabric "$here" --path zcopy --size 256K --bytes 4G \
+  until_it_says listening "$shared/$1_down.server.log"
+  timeout 90 $shared/esdp_perf --connect "$at" --port 7471 --fabric "$here" --path zcopy --size 256K --seconds 60 \
     >"$shared/$1_down.log" 2>&1 &
   local client=$!
-  sleep 4
+  until_it_says "MB/s" "$shared/$1_down.log" # a line of each second
   kill -0 $client
   local running=$?
   ip link set "v$1" down
@@ -218,6 +223,7 @@ step_down() { # DEVICE
     rdma link add rxe0 type rxe netdev vrxe
     link_the_far_end
   fi
+  until_it_says ACTIVE "/sys/class/infiniband/${name[$1]}/ports/1/state"
   sleep 1
   transfer "$1.works_after_the_link_is_back" "$there" "$here" "$at" --path zcopy --size 256K --bytes 1M
 }
