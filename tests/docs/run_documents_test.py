@@ -24,7 +24,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import documents
 
 RUNFILES = pathlib.Path(os.environ["TEST_SRCDIR"]) / os.environ["TEST_WORKSPACE"]
-LIMIT = 120.0  # seconds for one block
+LIMIT = 200.0  # seconds for one block
 ABOUT_PYTHON = sys.argv[1:2] == ["python"]
 
 # What `bazel` means inside a document under test.
