@@ -20,6 +20,7 @@ PERF = ROOT / "samples/esdp_perf/esdp_perf"
 # Rounds of a ping-pong; what the program does besides is subtracted. Both sides spin: on a busy machine a round takes as long
 # as it takes until each has had a processor.
 FEW, MANY, SIZE = 50, 250, 64
+TRIES = 5
 
 # What is counted and the most it may take, qpip's part included; lower a number when the count has fallen. An arrival is
 # what is done with the completions that the fabric reports: of the message, and of the Send before it.
@@ -44,12 +45,25 @@ def inside(function, rounds):
         return int(re.search(r"^(?:summary|totals): (\d+)", output.read_text(), re.MULTILINE).group(1))
 
 
+def of_each_round(function, most):
+    """The least that was counted. A side that waits long for a processor acknowledges by a message of its own, which adds to
+    the count: so what is above `most` is counted again."""
+    few, many = [], []
+    for _ in range(TRIES):
+        few.append(inside(function, FEW))
+        many.append(inside(function, MANY))
+        each = (min(many) - min(few)) / (MANY - FEW)
+        if each <= most:
+            break
+    return each
+
+
 @unittest.skipUnless(shutil.which("valgrind"), "valgrind is not installed")
 @unittest.skipUnless(instructions.is_optimised(ROOT / "tests/bench/core_instructions"), "only an optimised build is counted")
 class MessageInstructionsTest(unittest.TestCase):
     def test_no_part_of_a_small_message_takes_more_than_it_did(self):
         for part, (function, most) in PARTS.items():
-            each = (inside(function, MANY) - inside(function, FEW)) / (MANY - FEW)
+            each = of_each_round(function, most)
             print("%-8s %6.0f instructions, at most %d" % (part, each, most))
             with self.subTest(part=part):
                 self.assertGreater(each, 0)
