@@ -1,15 +1,32 @@
 // How connections begin: MPA Request and Reply, with peers of every kind.
 
+#include <chrono>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "impl/base/clock.h"
+#include "impl/base/time.h"
 #include "tests/fabric/qpip/qpip_fixture.h"
 
 namespace esdp::fabric::qpip {
 namespace {
 
+// Time that passes when the test says so.
+class TestClock final : public Clock {
+ public:
+  Time Now() const override { return now_; }
+  absl::Time WallNow() const override { return {}; }
+  void Pass(Duration time) { now_ += time; }
+
+ private:
+  Time now_{std::chrono::hours(1)};
+};
+
 class StartupTest : public QpipTest {
  protected:
+  void TearDown() override { fabric_.reset(); }  // before its clock
+
   // The fabric connects to a raw peer that listens; its request is kept.
   void ConnectToPeer(const QueuePairOptions& options = {}, Duration patience = Duration::max()) {
     peer_ = MakePeer();
@@ -30,6 +47,7 @@ class StartupTest : public QpipTest {
   }
   static RawStartup Reply() { return {.key = "MPA ID Rep Frame"}; }
 
+  TestClock clock_;
   Octets request_;
 };
 
@@ -130,7 +148,9 @@ TEST_F(StartupTest, APeerThatAcceptsAndVanishesFailsTheConnectAtEveryByteOfItsRe
 }
 
 TEST_F(StartupTest, APeerThatNeverRepliesTimesOut) {
-  ConnectToPeer({}, std::chrono::milliseconds(50));
+  Open({.clock = &clock_});
+  ConnectToPeer({}, std::chrono::seconds(2));
+  clock_.Pass(std::chrono::seconds(2));
   ExpectConnectFails(Cause::kTimedOut);
 }
 
@@ -199,11 +219,12 @@ TEST_F(StartupTest, AnInitiatorThatPromisedASignAndSendsSomethingElseIsRefused) 
 }
 
 TEST_F(StartupTest, AnInitiatorThatNeverSpeaksUpTimesOut) {
-  Open({.startup_timeout = std::chrono::milliseconds(50)});
+  Open({.startup_timeout = std::chrono::seconds(2), .clock = &clock_});
   peer_ = MakePeer();
   ASSERT_TRUE(peer_->Connect(Port()));
   ASSERT_TRUE(peer_->Send(Startup({.words = Octets{0x80, 4, 0x80, 4}})));
   Accept();
+  clock_.Pass(std::chrono::seconds(2));
   ExpectConnectFails(Cause::kTimedOut);
 }
 
@@ -261,8 +282,11 @@ TEST_F(StartupTest, ARequestMayComeByteByByte) {
 }
 
 TEST_F(StartupTest, ASilentPeerIsDroppedInTime) {
-  Open({.startup_timeout = std::chrono::milliseconds(50)});
-  peer_ = MakePeer();
+  Open({.startup_timeout = std::chrono::seconds(2), .clock = &clock_});
+  peer_ = std::make_unique<RawPeer>([this] {
+    clock_.Pass(std::chrono::milliseconds(100));
+    Pump();
+  });
   ASSERT_TRUE(peer_->Connect(Port()));
   EXPECT_TRUE(peer_->ReceiveEnd());
   ExpectTheFabricWorks();

@@ -18,7 +18,8 @@ class RendezvousTest : public FakeSystemTest {
 ESDP_ON_BOTH_TRANSPORTS(RendezvousTest);
 
 TEST_P(RendezvousTest, WhatThePeerHasNotAnsweredIsTakenAwayWhereThatDoesNotBlock) {
-  const QueuePairId id = Ask(std::chrono::milliseconds(20));
+  const QueuePairId id = Ask(std::chrono::seconds(20));
+  clock_.Pass(std::chrono::seconds(20));
 
   const RendezvousEvent failed = Next();
   EXPECT_EQ(failed.type, RendezvousType::kConnectFailed);
