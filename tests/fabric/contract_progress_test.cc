@@ -18,6 +18,14 @@ class ProgressContract : public ContractTest {
     }
     return false;
   }
+  // What is late, on a busy machine, is waited for.
+  bool ComeToRest() {
+    for (int i = 0; i < 100; ++i) {
+      Settle();
+      if (!IsReadable(*one_) && !IsReadable(*two_)) return true;
+    }
+    return false;
+  }
 };
 INSTANTIATE_TEST_SUITE_P(On, ProgressContract, ::testing::ValuesIn(ContractVariants()), NameOf);
 
@@ -90,9 +98,7 @@ TEST_P(ProgressContract, ADescriptorThatNobodyWaitedForTellsAgain) {
 
 TEST_P(ProgressContract, TheDescriptorIsQuietAtRest) {
   if ((*one_)->fd() < 0) GTEST_SKIP() << "this fabric has no descriptor";
-  Settle();
-  EXPECT_FALSE(IsReadable(*one_));
-  EXPECT_FALSE(IsReadable(*two_));
+  EXPECT_TRUE(ComeToRest());
 
   const Link link = Connect();
   Memory source(*one_, 8);
@@ -101,10 +107,8 @@ TEST_P(ProgressContract, TheDescriptorIsQuietAtRest) {
   ASSERT_POSTED(one_->Send(link.one, 1, {source.All()}));
   ExpectSuccess(*two_, link.two, 1);
   ExpectSuccess(*one_, link.one, 1);
-  Settle();
 
-  EXPECT_FALSE(IsReadable(*one_));
-  EXPECT_FALSE(IsReadable(*two_));
+  EXPECT_TRUE(ComeToRest());
 }
 
 TEST_P(ProgressContract, TimeDoesNotGoBack) {
@@ -121,13 +125,12 @@ TEST_P(ProgressContract, TimeDoesNotGoBack) {
 }
 
 TEST_P(ProgressContract, AConnectDeadlineIsInNextDeadline) {
-  const Time deadline = (*one_)->Now() + std::chrono::seconds(3);
   ASSERT_POSTED(StartConnecting(Create(*one_), {}, std::chrono::seconds(3)));
 
   if ((*one_)->limits().virtual_time) {
     EXPECT_EQ((*one_)->NextDeadline(), kTimeInfinite);
   } else {
-    EXPECT_LE((*one_)->NextDeadline(), deadline + std::chrono::milliseconds(100));
+    EXPECT_LE((*one_)->NextDeadline(), (*one_)->Now() + std::chrono::seconds(3));
   }
 }
 

@@ -117,8 +117,9 @@ TEST_P(RendezvousContract, ARejectionCarriesPrivateData) {
 
 TEST_P(RendezvousContract, AnUnansweredConnectTimesOut) {
   const QueuePairId queue_pair = Create(*one_);
-  const Time deadline = (*one_)->Now() + std::chrono::milliseconds(60);
-  ASSERT_POSTED(StartConnecting(queue_pair, {}, std::chrono::milliseconds(60)));
+  constexpr auto kTime = std::chrono::milliseconds(500);  // in which the request gets there
+  const Time deadline = (*one_)->Now() + kTime;
+  ASSERT_POSTED(StartConnecting(queue_pair, {}, kTime));
   Time when{};
   ASSERT_TRUE(Pump([&] {
     when = (*one_)->Now();
@@ -128,7 +129,7 @@ TEST_P(RendezvousContract, AnUnansweredConnectTimesOut) {
   const RendezvousEvent failed = NextEvent(*one_, RendezvousType::kConnectFailed);
   EXPECT_EQ(failed.cause, Cause::kTimedOut) << ToString(failed.cause);
   EXPECT_GE(when, deadline);
-  EXPECT_LE(when, deadline + std::chrono::seconds(2));
+  EXPECT_LE(when, deadline + std::chrono::seconds(5));
   ExpectAcceptLeadsNowhere(NextEvent(*two_, RendezvousType::kConnectRequest).request);
   EXPECT_TRUE(one_->events.empty());
 }
@@ -166,7 +167,7 @@ TEST_P(RendezvousContract, EstablishedIsPolledBeforeTheFirstReceive) {
   ASSERT_POSTED((*two_)->Accept(request.request, two, {}));
   std::array<Completion, 4> batch;
   bool sent = false;
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0, since_sent = 0; i < 200 && since_sent < 20; ++i) {
     LetTimePass();
     one_->Collect();
     if (!sent && !one_->events.empty()) {
@@ -174,12 +175,19 @@ TEST_P(RendezvousContract, EstablishedIsPolledBeforeTheFirstReceive) {
       sent = true;
     }
     ASSERT_EQ((*two_)->Poll(absl::MakeSpan(batch)), 0u);
-    if (sent && i > 20) break;
+    if (sent) ++since_sent;
   }
   ASSERT_TRUE(sent);
 
   RendezvousEvent event;
-  ASSERT_TRUE((*two_)->PollRendezvous(event));
+  bool told = (*two_)->PollRendezvous(event);
+  for (int i = 0; i < 200 && !told; ++i) {
+    LetTimePass();
+    one_->Collect();
+    ASSERT_EQ((*two_)->Poll(absl::MakeSpan(batch)), 0u);
+    told = (*two_)->PollRendezvous(event);
+  }
+  ASSERT_TRUE(told);
   EXPECT_EQ(event.type, RendezvousType::kEstablished);
   EXPECT_EQ(event.queue_pair, two);
   ExpectSuccess(*two_, two, 1);
