@@ -51,12 +51,12 @@ class LenderTest : public ::testing::Test {
     for (const ConstBytes piece : pieces) source_.Add(piece);
     return lender_.Write(writer_, source_);
   }
-  // What has come; a first byte is waited for.
+  // All of it, or what has come when nothing more does for so long.
   std::vector<std::byte> Read(size_t most, int milliseconds = 5000) {
     std::vector<std::byte> got(most);
     size_t count = 0;
     pollfd waits{reader_.descriptor(), POLLIN, 0};
-    while (count < most && poll(&waits, 1, count == 0 ? milliseconds : 0) == 1) {
+    while (count < most && poll(&waits, 1, milliseconds) == 1) {
       const IoResult result = reader_.Read(Bytes(got).subspan(count));
       if (result.outcome != IoOutcome::kMoved) break;
       count += result.bytes;
@@ -185,14 +185,19 @@ TEST_F(LenderTest, AFullStreamTakesNothing) {
   EXPECT_EQ(result.outcome, IoOutcome::kWouldBlock);
 }
 
-// It would end this program. The first pieces leave, and their answer is that the peer is gone.
+// It would end this program. The first pieces leave, and their answer is that the peer is gone. It
+// comes in the middle of the write, unless the system is busy with other things.
 TEST_F(LenderTest, APeerThatGoesInTheMiddleOfAWriteIsNoSignal) {
   const std::vector<std::byte> memory(size_t{1} << 20);
-  reader_.Close();
-  const IoResult result = Write({memory});
-  EXPECT_EQ(result.outcome, IoOutcome::kMoved);
-  EXPECT_LT(result.bytes, memory.size()) << "nothing went wrong in it";
-  EXPECT_EQ(Write({memory}).outcome, IoOutcome::kFailed);
+  bool in_the_middle = false;
+  for (int attempts = 0; attempts < 100 && !in_the_middle; ++attempts) {
+    ASSERT_NO_FATAL_FAILURE(Connect({}));
+    reader_.Close();
+    const IoResult result = Write({memory});
+    ASSERT_EQ(result.outcome, IoOutcome::kMoved);
+    in_the_middle = result.bytes < memory.size() && Write({memory}).outcome == IoOutcome::kFailed;
+  }
+  EXPECT_TRUE(in_the_middle) << "nothing went wrong in it";
 }
 
 class LenderSignalTest : public LenderTest {
