@@ -361,7 +361,16 @@ std::vector<OpId> PairTest::FillUp(Side& side, Memory& from, size_t sends, Path 
   OpArgs args = side.Args();
   args.path = path;
   std::vector<OpId> posted;
+  const uint64_t before = side.socket.Stats().bytes_sent_copied;
   for (size_t i = 0; i < sends; ++i) posted.push_back(side.Send(from.All(), args));
+  // It stands still, and what has wholly gone has told so.
+  EXPECT_TRUE(Pump([&] {
+    const SocketStats stats = side.socket.Stats();
+    const auto ended =
+        std::ranges::count_if(posted, [&](OpId op) { return side.Find(op) != nullptr; });
+    const uint64_t gone = (stats.bytes_sent_copied - before) / from.size();
+    return stats.credit_stalls > 0 && static_cast<uint64_t>(ended) == gone;
+  })) << "nothing holds the sender back";
   Settle();
   std::erase_if(posted, [&](OpId op) { return side.Find(op) != nullptr; });
   std::erase_if(side.events, [](const Event& event) { return event.type == EventType::kSend; });

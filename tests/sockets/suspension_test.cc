@@ -158,8 +158,10 @@ TEST_P(SuspensionTest, ItIsUnsupportedTowardsADeployedPeerAndAsOne) {
 
 TEST_P(SuspensionTest, ACancelThatComesTooLateChangesNothing) {
   ASSERT_NO_FATAL_FAILURE(Connect());
-  const OpId move = Suspend(client_);
   Settle();
+  const uint64_t said = client_.socket.Stats().messages_sent;
+  const OpId move = Suspend(client_);
+  ASSERT_TRUE(Pump([&] { return client_.socket.Stats().messages_sent > said; })) << "SuspComm";
   (void)client_.socket.Cancel(move);
   EndMove(client_, move);
   EndMove(client_, Suspend(client_));
