@@ -88,7 +88,8 @@ TEST_P(CompletionTest, APostThatFailsGivesNoEventAndTakesNoReference) {
   ASSERT_TRUE(promised.ok()) << promised.status();
   const auto refused = server_.socket.Recv(to.All(), RecvFlags::kNone, {.queue = small});
   EXPECT_TRUE(Refuses(refused, ErrorKind::kQueueFull, absl::StatusCode::kResourceExhausted));
-  EXPECT_EQ(to.region.info().operations, 1u);
+  // A thread of the library may have been at work just then, and takes it over afterwards.
+  EXPECT_TRUE(Pump([&] { return to.region.info().operations == 1; }));
   EXPECT_EQ(small.Stats().reserved, 1u);
   EXPECT_TRUE(server_.socket.Cancel(*promised).ok());
   EXPECT_TRUE(Pump([&] { return small.Stats().waiting == 1; }));

@@ -72,7 +72,8 @@ TEST_P(EventQueueTest, AFullQueueRefusesWithoutAnyEffect) {
     EXPECT_TRUE(Refuses(close, ErrorKind::kQueueFull, absl::StatusCode::kResourceExhausted));
   }
   EXPECT_EQ(queue_.Stats().full, 6u);
-  EXPECT_EQ(to_->region.info().operations, 3u);
+  // A thread of the library may have been at work just then, and takes them over afterwards.
+  EXPECT_TRUE(Pump([&] { return to_->region.info().operations == 3; }));
   Feed(3);
   EXPECT_EQ(*queue_.TryDequeue(absl::MakeSpan(out_)), 3u);
   EXPECT_EQ(server_.socket.Stats().bytes_sent_copied, 0u) << "a refused send was sent";
@@ -161,25 +162,31 @@ TEST_P(EventQueueTest, TheDescriptorIsLevelTriggeredUntilDrained) {
   epoll_event event{.events = EPOLLIN, .data = {.u64 = 5}};
   ASSERT_EQ(epoll_ctl(inner, EPOLL_CTL_ADD, queue_.fd(), &event), 0);
   ASSERT_EQ(epoll_ctl(outer, EPOLL_CTL_ADD, inner, &event), 0);
+  using Answers = std::array<bool, 3>;  // by itself, in an epoll, in an epoll in an epoll
   const auto readable = [&] {
     epoll_event got{};
-    const bool in_epoll = epoll_wait(inner, &got, 1, 0) == 1;
-    const bool nested = epoll_wait(outer, &got, 1, 0) == 1;
-    EXPECT_EQ(in_epoll, IsReadable(queue_.fd()));
-    EXPECT_EQ(nested, IsReadable(queue_.fd()));
-    return IsReadable(queue_.fd());
+    return Answers{IsReadable(queue_.fd()), epoll_wait(inner, &got, 1, 0) == 1,
+                   epoll_wait(outer, &got, 1, 0) == 1};
+  };
+  constexpr Answers kYes = {true, true, true};
+  constexpr Answers kNo = {false, false, false};
+  // Moved by hand, it also tells of the library's own timers.
+  const auto comes_to_rest = [&] {
+    for (int i = 0; i < 100; ++i) {
+      Settle();
+      if (readable() == kNo) return true;
+    }
+    return false;
   };
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(PostReceive().ok());
-  Settle();
-  EXPECT_FALSE(readable()) << "nothing has happened";
+  EXPECT_TRUE(comes_to_rest()) << "nothing has happened";
   Feed(3);
   for (int left = 3; left > 0; --left) {
-    EXPECT_TRUE(readable()) << left << " events are waiting";
-    EXPECT_TRUE(readable()) << "it is no edge";
+    EXPECT_EQ(readable(), kYes) << left << " events are waiting";
+    EXPECT_EQ(readable(), kYes) << "it is no edge";
     EXPECT_EQ(*queue_.TryDequeue(absl::MakeSpan(out_).subspan(0, 1)), 1u);
   }
-  Settle();
-  EXPECT_FALSE(readable()) << "it is drained";
+  EXPECT_TRUE(comes_to_rest()) << "it is drained";
   close(outer);
   close(inner);
 }

@@ -46,10 +46,11 @@ TEST_P(ExposureTest, ARegionCanBeClosedAfterItsOperationsWereCancelled) {
   Settled(to);
   const OpId send = client_.Send(from.All());
   Settle();
-  EXPECT_EQ(from.region.info().operations, 1u) << "it is shown to the peer";
+  EXPECT_TRUE(Pump([&] { return from.region.info().operations == 1; })) << "shown to the peer";
   EXPECT_TRUE(client_.socket.Cancel(send).ok());
-  EXPECT_TRUE(client_.socket.Cancel(send, CancelMode::kAbortConnection).ok() ||
-              client_.Find(send) != nullptr);
+  // The peer may have answered the first one by now.
+  const absl::Status harder = client_.socket.Cancel(send, CancelMode::kAbortConnection);
+  EXPECT_TRUE(harder.ok() || KindOf(harder) == ErrorKind::kBadHandle) << harder;
   (void)End(client_, send);
   Settled(from);
 }
