@@ -18,7 +18,9 @@ namespace {
 class ForkTest : public PairTest {
  protected:
   // Runs in a child; its answer is the number of the first thing that was wrong, or 0.
-  static int InChild(const std::function<int()>& body) {
+  int InChild(const std::function<int()>& body) {
+    Settle();  // a thread that allocates at this moment would leave the allocator locked in the
+               // child
     const pid_t child = fork();
     if (child == 0) {
       alarm(30);  // a child that hangs is a failure, not a wait
