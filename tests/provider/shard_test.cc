@@ -188,7 +188,8 @@ TEST_P(ShardTest, ARegionInUseIsNotDeregistered) {
   Memory& to = NewMemory(server(), 1000);
   Job& receive = NewJob(to, false, 0, 1000);
   Submit(server(), pair_.server_connection(), receive);
-  EXPECT_EQ(Shard::Describe(to.region()).operations, 1u);
+  // Its own thread may have been at work just then, and takes it over afterwards.
+  EXPECT_TRUE(pair_.RunUntil([&] { return Shard::Describe(to.region()).operations == 1; }));
   EXPECT_EQ(server().shard->Deregister(to.region()).code(), absl::StatusCode::kFailedPrecondition);
   Submit(server(), pair_.server_connection(), Request::Kind::kAbort);
   ASSERT_TRUE(Finish(server(), {&receive}));
@@ -355,7 +356,7 @@ TEST_P(ShardTest, ADestroyedShardFinishesItsTransfersFirst) {
   Submit(client(), pair_.client_connection(), receive);
   const auto begin = std::chrono::steady_clock::now();
   client().shard.reset();
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(2));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(10));
   ASSERT_TRUE(client().recorder.Find(receive.transfer));
   EXPECT_EQ(client().recorder.Find(receive.transfer)->result.ending, Ending::kLocalAbort);
   EXPECT_EQ(client().recorder.closed().size(), 1u);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <vector>
@@ -25,18 +26,22 @@ class ClosingTest : public PairTest {
   }
 };
 TEST_P(ClosingTest, AQueueThatOnlyACloseNamesGoesAtOnceAndTheCloseGoesOnInOrder) {
-  ASSERT_NO_FATAL_FAILURE(Connect());
-  auto other = client_.context.CreateQueue({});
-  ASSERT_TRUE(other.ok());
-  ASSERT_TRUE(client_.socket.Close(CloseMode::kGraceful, {.queue = *other}).ok());
-  const absl::Time before = absl::Now();
-  *other = EventQueue();  // the peer has not closed: the event is far away
-  EXPECT_LT(absl::Now() - before, absl::Milliseconds(500));
+  absl::Duration shortest = absl::InfiniteDuration();  // for the machine may be busy elsewhere
+  for (int round = 0; round < 5; ++round) {
+    ASSERT_NO_FATAL_FAILURE(Connect());
+    auto other = client_.context.CreateQueue({});
+    ASSERT_TRUE(other.ok());
+    ASSERT_TRUE(client_.socket.Close(CloseMode::kGraceful, {.queue = *other}).ok());
+    const absl::Time before = absl::Now();
+    *other = EventQueue();  // the peer has not closed: the event is far away
+    shortest = std::min(shortest, absl::Now() - before);
 
-  Memory& memory = Make(server_, 8);
-  const Event end = End(server_, server_.Recv(memory.All()));
-  EXPECT_TRUE(end.ok()) << end.status();
-  EXPECT_TRUE(end.eof());
+    Memory& memory = Make(server_, 8);
+    const Event end = End(server_, server_.Recv(memory.All()));
+    EXPECT_TRUE(end.ok()) << end.status();
+    EXPECT_TRUE(end.eof());
+  }
+  EXPECT_LT(shortest, absl::Milliseconds(500));
 }
 
 ESDP_ON_EVERY_WORLD(ClosingTest);

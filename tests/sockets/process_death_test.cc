@@ -170,7 +170,7 @@ TEST_P(ProcessDeathTest, EveryOperationOfTheOtherSideEndsOnceInABoundedTime) {
   int status = 0;
   bool ended = false;
   EXPECT_TRUE(wait([&] { return ended = ended || waitpid(child, &status, WNOHANG) == child; },
-                   absl::Seconds(5)))
+                   absl::Seconds(20)))
       << "the process does not end";
   if (!ended) {
     kill(child, SIGKILL);
@@ -179,7 +179,7 @@ TEST_P(ProcessDeathTest, EveryOperationOfTheOtherSideEndsOnceInABoundedTime) {
   if (GetParam().manner != "killed") {
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   }
-  EXPECT_TRUE(wait([&] { return server.Outstanding() == 0; }, absl::Seconds(10)));
+  EXPECT_TRUE(wait([&] { return server.Outstanding() == 0; }, absl::Seconds(30)));
   server.ExpectAllEnded();
   const Event* last = server.Find(pending.back());
   ASSERT_NE(last, nullptr);

@@ -292,7 +292,7 @@ TEST_P(StreamTest, DeliveredComesOnlyWhenThePeersProviderHasTheBytes) {
   const absl::Time begun = client_.context.Now();
   const OpId small = client_.Send(from.At(0, 100), args);
   EndWell(client_, small, 100);
-  EXPECT_LT(client_.context.Now() - begun, absl::Seconds(1)) << "nobody has to receive for it";
+  EXPECT_LT(client_.context.Now() - begun, absl::Seconds(10)) << "nobody has to receive for it";
   EndWell(server_, server_.Recv(to.At(0, 100), RecvFlags::kWaitAll), 100);
   const OpId large = client_.Send(from.All(), args);
   Settle();

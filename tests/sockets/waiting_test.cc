@@ -208,8 +208,11 @@ TEST_P(RealWaitingTest, AQueueThatRestartsWaitsOnAfterSignals) {
   ASSERT_NO_FATAL_FAILURE(PostReceives(1));
   const Alarms alarms(2'000);
   g_signals = 0;
-  EXPECT_EQ(Dequeue(1, absl::Milliseconds(60)).status().code(),
-            absl::StatusCode::kDeadlineExceeded);
+  // Signals that come while the machine is busy elsewhere count as one.
+  for (int waits = 0; waits < 100 && g_signals < 2; ++waits) {
+    ASSERT_EQ(Dequeue(1, absl::Milliseconds(60)).status().code(),
+              absl::StatusCode::kDeadlineExceeded);
+  }
   EXPECT_GE(g_signals, 2);
 }
 
