@@ -42,8 +42,10 @@ class Slice {
 struct RegionInfo {
   std::byte* base = nullptr;  // null where the processor need not reach it
   uint64_t length = 0;
-  uint32_t chunks = 0;      // registrations it was split into
-  uint32_t operations = 0;  // outstanding, that use it
+  uint32_t chunks = 0;  // registrations it was split into
+  // Outstanding, that use it. One just posted may be missing while another thread moves the
+  // Context.
+  uint32_t operations = 0;
   Exposure exposure = Exposure::kPerOperation;
   bool local_write = true;
   absl::Duration registration_time;
