@@ -95,7 +95,7 @@ struct AllocateOptions {
 };
 
 enum class WaitMode : uint8_t {
-  kAdaptive,  // polls for QueueOptions::spin, then sleeps
+  kAdaptive,  // polls for QueueOptions::spin, then sleeps; at once where busy programs take turns
   kNotify,    // sleeps at once
   kBusyPoll,  // never sleeps
 };

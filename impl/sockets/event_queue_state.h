@@ -15,6 +15,7 @@
 #include "esdp/event_queue.h"
 #include "esdp/options.h"
 #include "impl/base/time.h"
+#include "impl/sockets/crowding.h"
 
 namespace esdp::sockets {
 
@@ -80,6 +81,7 @@ class QueueState {
                                           Time deadline);
   absl::StatusOr<size_t> WaitMoving(std::span<Event> out, const WaitArgs& wait, Time deadline);
   absl::StatusOr<size_t> WaitLooking(std::span<Event> out, const WaitArgs& wait, Time deadline);
+  bool MayLookAgain(Time now);
   Slept SleepUntil(size_t at_least, Time deadline, Sleep sleep);
   bool SleepOnDescriptors(Time deadline, Sleep sleep) const;
   bool SleeperHasReason() const;
@@ -109,6 +111,7 @@ class QueueState {
   std::atomic<uint32_t> alerts_{0};  // Wake, to look at without the lock
   std::atomic<bool> starved_{false};
   std::atomic<int> open_ended_{0};
+  Crowding crowding_;
 
   int ready_fd_ = -1;  // eventfd: readable while events wait, once somebody looks at it
   int sleep_fd_ = -1;  // eventfd: wakes threads inside Dequeue

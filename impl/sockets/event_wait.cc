@@ -157,10 +157,7 @@ absl::StatusOr<size_t> QueueState::WaitMoving(std::span<Event> out, const WaitAr
     }
     const Time now = shard.Now();
     if (now >= deadline) return TooLate();
-    if (patience.Lasts(now)) {
-      if (!context_->manual()) std::this_thread::yield();  // the peer may share this processor
-      continue;
-    }
+    if (patience.Lasts(now) && MayLookAgain(now)) continue;
     if (auto ended = SleepOrEnd(out, wait, deadline, Sleep::kOnWork)) return *std::move(ended);
   }
 }
@@ -188,12 +185,18 @@ absl::StatusOr<size_t> QueueState::WaitLooking(std::span<Event> out, const WaitA
     if (context_->stopped()) return TakeLast(out, context_->Usable());
     const Time now = shard.Now();
     if (now >= deadline) return TooLate();
-    if (options_.wait == WaitMode::kBusyPoll || now < spin_end) {
-      std::this_thread::yield();  // to the progress thread, should it share this processor
-      continue;
-    }
+    if ((options_.wait == WaitMode::kBusyPoll || now < spin_end) && MayLookAgain(now)) continue;
     if (auto ended = SleepOrEnd(out, wait, deadline, Sleep::kOnEvents)) return *std::move(ended);
   }
+}
+
+// Between two looks: the peer, or the progress thread, may share this processor. False: sleep.
+bool QueueState::MayLookAgain(Time now) {
+  if (context_->manual()) return true;
+  if (options_.wait != WaitMode::kBusyPoll && crowding_.Lasts(now)) return false;
+  std::this_thread::yield();
+  crowding_.OnBack(now, context_->shard().Now());
+  return true;
 }
 
 QueueState::Slept QueueState::SleepUntil(size_t at_least, Time deadline, Sleep sleep) {

@@ -1,0 +1,42 @@
+#ifndef ESDP_IMPL_SOCKETS_CROWDING_H_
+#define ESDP_IMPL_SOCKETS_CROWDING_H_
+
+#include <atomic>
+#include <chrono>
+
+#include "impl/base/time.h"
+
+namespace esdp::sockets {
+
+// Whether busy programs share the processors with the threads that wait for events. A thread that
+// steps aside between two looks then comes back only after each of them has had its turn, which may
+// be tens of milliseconds later, while one that sleeps is let in as soon as it is woken.
+//
+//   Owns:     nothing.
+//   Threads:  any.
+//   Blocks:   never.
+//   Units:    -
+//   Errors:   -
+class Crowding {
+ public:
+  // A thread that has stepped aside at `left` runs again at `back`.
+  void OnBack(Time left, Time back) {
+    const Duration away = back - left;
+    if (away <= kAway) return;
+    until_.store(AddSaturating(back, kShare * away), std::memory_order_relaxed);
+  }
+  // Better sleep than look.
+  bool Lasts(Time now) const { return now < until_.load(std::memory_order_relaxed); }
+
+ private:
+  // A peer or a progress thread on the same processor has done what it has to do sooner than that.
+  static constexpr Duration kAway = std::chrono::milliseconds(1);
+  // Another try costs as long again: a fiftieth of the time, no more.
+  static constexpr int kShare = 50;
+
+  std::atomic<Time> until_{Time{}};
+};
+
+}  // namespace esdp::sockets
+
+#endif  // ESDP_IMPL_SOCKETS_CROWDING_H_
