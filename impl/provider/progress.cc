@@ -8,6 +8,8 @@
 #include <string>
 #include <system_error>
 
+#include "impl/provider/crowding.h"
+
 namespace esdp::provider {
 namespace {
 
@@ -240,6 +242,7 @@ void ProgressLoop::Run() {
   pthread_setname_np(pthread_self(), "esdp-progress");
   if (thread_cpu_) PinTo(*thread_cpu_);
   Time idle_since = engine_.fabric().Now();
+  Crowding crowding;
   while (!stopping_.load()) {
     TakeForThread();
     thread_awake_ = true;
@@ -257,7 +260,8 @@ void ProgressLoop::Run() {
     const bool moved = RunRounds(kRoundsOfThread) > 0;
     const Time now = engine_.fabric().Now();
     if (moved) idle_since = now;
-    const bool tired = !moved && now - idle_since >= spin_ && !MovesBeforeWait();
+    const bool looked = now - idle_since >= spin_ || crowding.Lasts(now);
+    const bool tired = !moved && looked && !MovesBeforeWait();
     if (tired) {
       thread_awake_ = false;
       wakes_at_ = engine_.NextDeadline();
@@ -270,6 +274,7 @@ void ProgressLoop::Run() {
       idle_since = engine_.fabric().Now();
     } else if (!moved) {
       std::this_thread::yield();
+      crowding.OnBack(now, engine_.fabric().Now());
     }
   }
 }

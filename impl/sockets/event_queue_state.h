@@ -15,7 +15,7 @@
 #include "esdp/event_queue.h"
 #include "esdp/options.h"
 #include "impl/base/time.h"
-#include "impl/sockets/crowding.h"
+#include "impl/provider/crowding.h"
 
 namespace esdp::sockets {
 
@@ -111,7 +111,7 @@ class QueueState {
   std::atomic<uint32_t> alerts_{0};  // Wake, to look at without the lock
   std::atomic<bool> starved_{false};
   std::atomic<int> open_ended_{0};
-  Crowding crowding_;
+  provider::Crowding crowding_;
 
   int ready_fd_ = -1;  // eventfd: readable while events wait, once somebody looks at it
   int sleep_fd_ = -1;  // eventfd: wakes threads inside Dequeue

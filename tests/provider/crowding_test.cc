@@ -1,10 +1,10 @@
-#include "impl/sockets/crowding.h"
+#include "impl/provider/crowding.h"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 
-namespace esdp::sockets {
+namespace esdp::provider {
 namespace {
 
 using std::chrono::microseconds;
@@ -41,4 +41,4 @@ TEST(Crowding, ALateTryAfterwardsStartsItAgainAndAPromptOneDoesNot) {
 }
 
 }  // namespace
-}  // namespace esdp::sockets
+}  // namespace esdp::provider

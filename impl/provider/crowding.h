@@ -1,14 +1,14 @@
-#ifndef ESDP_IMPL_SOCKETS_CROWDING_H_
-#define ESDP_IMPL_SOCKETS_CROWDING_H_
+#ifndef ESDP_IMPL_PROVIDER_CROWDING_H_
+#define ESDP_IMPL_PROVIDER_CROWDING_H_
 
 #include <atomic>
 #include <chrono>
 
 #include "impl/base/time.h"
 
-namespace esdp::sockets {
+namespace esdp::provider {
 
-// Whether busy programs share the processors with the threads that wait for events. A thread that
+// Whether busy programs share the processors with the threads that look for work. A thread that
 // steps aside between two looks then comes back only after each of them has had its turn, which may
 // be tens of milliseconds later, while one that sleeps is let in as soon as it is woken.
 //
@@ -37,6 +37,6 @@ class Crowding {
   std::atomic<Time> until_{Time{}};
 };
 
-}  // namespace esdp::sockets
+}  // namespace esdp::provider
 
-#endif  // ESDP_IMPL_SOCKETS_CROWDING_H_
+#endif  // ESDP_IMPL_PROVIDER_CROWDING_H_
