@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_PROVIDER_CROWDING_H_
 #define ESDP_IMPL_PROVIDER_CROWDING_H_
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 
@@ -23,7 +24,7 @@ class Crowding {
   void OnBack(Time left, Time back) {
     const Duration away = back - left;
     if (away <= kAway) return;
-    until_.store(AddSaturating(back, kShare * away), std::memory_order_relaxed);
+    until_.store(back + kShare * std::min(away, kAwayMost), std::memory_order_relaxed);
   }
   // Better sleep than look.
   bool Lasts(Time now) const { return now < until_.load(std::memory_order_relaxed); }
@@ -33,6 +34,8 @@ class Crowding {
   static constexpr Duration kAway = std::chrono::milliseconds(1);
   // Another try costs as long again: a fiftieth of the time, no more.
   static constexpr int kShare = 50;
+  // Longer than that the whole program stood still, which says nothing of what is now.
+  static constexpr Duration kAwayMost = std::chrono::milliseconds(100);
 
   std::atomic<Time> until_{Time{}};
 };

@@ -40,5 +40,13 @@ TEST(Crowding, ALateTryAfterwardsStartsItAgainAndAPromptOneDoesNot) {
   EXPECT_FALSE(crowding.Lasts(later + milliseconds(1020)));
 }
 
+TEST(Crowding, AProgramThatWasStoppedForAnHourLooksAgainAfterFiveSeconds) {
+  Crowding crowding;
+  const Time back = kStart + std::chrono::hours(1);
+  crowding.OnBack(kStart, back);
+  EXPECT_TRUE(crowding.Lasts(back + milliseconds(4999)));
+  EXPECT_FALSE(crowding.Lasts(back + seconds(5)));
+}
+
 }  // namespace
 }  // namespace esdp::provider
