@@ -37,11 +37,14 @@ def inside(function, rounds):
         output = pathlib.Path(folder, "callgrind.out")
         count = ["valgrind", "--tool=callgrind", "--callgrind-out-file=%s" % output, "--collect-atstart=no"]
         with subprocess.Popen([str(PERF), "--server", "--sessions", "1"], stdout=subprocess.PIPE, text=True) as server:
-            port = re.search(r":(\d+)", server.stdout.readline()).group(1)
-            asking = [str(PERF), "--connect", "127.0.0.1", "--port", port, "--mode", "latency", "--progress", "manual"]
-            asking += ["--size", str(SIZE), "--bytes", str(rounds * SIZE), "--quiet"]
-            subprocess.run(count + ["--toggle-collect=" + function] + asking, capture_output=True, check=True, timeout=120)
-            server.communicate(timeout=60)
+            try:
+                port = re.search(r":(\d+)", server.stdout.readline()).group(1)
+                asking = [str(PERF), "--connect", "127.0.0.1", "--port", port, "--mode", "latency", "--progress", "manual"]
+                asking += ["--size", str(SIZE), "--bytes", str(rounds * SIZE), "--quiet"]
+                subprocess.run(count + ["--toggle-collect=" + function] + asking, capture_output=True, check=True, timeout=120)
+                server.communicate(timeout=60)
+            finally:
+                server.kill()  # of no client it would wait for ever
         return int(re.search(r"^(?:summary|totals): (\d+)", output.read_text(), re.MULTILINE).group(1))
 
 

@@ -5,23 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "impl/base/clock.h"
 #include "impl/base/time.h"
+#include "tests/base/manual_clock.h"
 #include "tests/fabric/qpip/qpip_fixture.h"
 
 namespace esdp::fabric::qpip {
 namespace {
-
-// Time that passes when the test says so.
-class TestClock final : public Clock {
- public:
-  Time Now() const override { return now_; }
-  absl::Time WallNow() const override { return {}; }
-  void Pass(Duration time) { now_ += time; }
-
- private:
-  Time now_{std::chrono::hours(1)};
-};
 
 class StartupTest : public QpipTest {
  protected:
@@ -47,7 +36,7 @@ class StartupTest : public QpipTest {
   }
   static RawStartup Reply() { return {.key = "MPA ID Rep Frame"}; }
 
-  TestClock clock_;
+  ManualClock clock_;
   Octets request_;
 };
 

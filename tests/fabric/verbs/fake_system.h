@@ -20,10 +20,10 @@
 
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
-#include "impl/base/clock.h"
 #include "impl/fabric/port.h"
 #include "impl/fabric/verbs/calls.h"
 #include "impl/fabric/verbs/verbs_fabric.h"
+#include "tests/base/manual_clock.h"
 
 namespace esdp::fabric::verbs {
 
@@ -239,17 +239,6 @@ inline void AddManager(Calls& calls) {
   calls.disconnect = [](rdma_cm_id*) { return Note("disconnect"); };
 }
 
-// Time that passes when the test says so.
-class FakeClock final : public Clock {
- public:
-  Time Now() const override { return now_; }
-  absl::Time WallNow() const override { return {}; }
-  void Pass(Duration time) { now_ += time; }
-
- private:
-  Time now_{std::chrono::hours(1)};
-};
-
 // A verbs fabric on such a device, of InfiniBand or of iWARP.
 class FakeSystemTest : public ::testing::TestWithParam<ibv_transport_type> {
  protected:
@@ -334,7 +323,7 @@ class FakeSystemTest : public ::testing::TestWithParam<ibv_transport_type> {
 
   FakeSystem system_;
   Calls calls_{};
-  FakeClock clock_;
+  ManualClock clock_;
   std::shared_ptr<Manager> manager_;
   std::unique_ptr<Fabric> fabric_;
 };
