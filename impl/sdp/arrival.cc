@@ -51,6 +51,11 @@ bool Connection::OnData(const MessageArrived& arrived, Actions& actions) {
   } else if (TakenBySink(arrived, actions)) {
     return false;
   }
+  if (!urgent && receive_.MayCopyAtOnce(arrived.payload_length)) {
+    receive_.CopyAtOnce(arrived.buffer, arrived.payload_offset, arrived.payload_length, actions,
+                        counters_);
+    return false;
+  }
   receive_.OnPayload(arrived.buffer, arrived.payload_offset, arrived.payload_length);
   if (urgent) receive_.OnUrgentByte();
   return true;

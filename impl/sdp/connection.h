@@ -2,9 +2,6 @@
 #define ESDP_IMPL_SDP_CONNECTION_H_
 
 #include <cstdint>
-#include <optional>
-#include <utility>
-#include <variant>
 
 #include "impl/base/time.h"
 #include "impl/sdp/action.h"
@@ -30,6 +27,8 @@ class Connection : private ConnectionState {
   explicit Connection(const Config& config) : ConnectionState(config) {}
 
   void Step(const Input& input, Time now, Actions& actions);
+  // A Step with this would copy it, send it and finish it, whatever the operation's name.
+  bool MaySendAtOnce(const AskSend& ask) const;
 
   // No operation is pending and ReportClosed has been given.
   bool closed() const { return reported_closed_; }
@@ -168,6 +167,7 @@ class Connection : private ConnectionState {
   void AdvanceCalmly(Actions& actions);
   void SendOut(Actions& actions);
   void CopySmallSends(Actions& actions);
+  void SendAtOnce(const AskSend& ask, Actions& actions);
   bool SendBeforePayload(Actions& actions);
   void SendPayload(Actions& actions);
   void PostPayload(SendHalf::Next next, Actions& actions);

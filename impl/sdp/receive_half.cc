@@ -105,15 +105,7 @@ std::optional<ReceiveBuffer> ReceiveHalf::CopyNext(Actions& actions, Counters& c
   Unread& unread = unread_.front();
   const uint64_t number = pieces_.front().number;
   const uint32_t length = std::min(pieces_.front().range.length, unread.length);
-  CopyIn& copy = Append<CopyIn>(actions);
-  copy.buffer = unread.buffer;
-  copy.buffer_offset = unread.offset;
-  copy.target = pieces_.front().range;
-  copy.target.length = length;
-  Assign(length);
-  ++counters.payload_copies;
-  counters.payload_copy_bytes += length;
-  counters.bytes_received_copied += length;
+  CopyFront(unread, length, actions, counters);
   unread.offset += length;
   unread.length -= length;
   if (unread.length > 0) return std::nullopt;

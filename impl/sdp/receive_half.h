@@ -33,6 +33,15 @@ class ReceiveHalf {
   void OnPayload(ReceiveBuffer buffer, uint32_t offset, uint32_t length) {
     unread_.PushBack() = {buffer, offset, length, false};
   }
+  // The same in one, where a receive waits that takes all of it: nothing is unread afterwards.
+  bool MayCopyAtOnce(uint32_t length) const {
+    return unread_.empty() && advertised_ == 0 && !pieces_.empty() &&
+           length <= pieces_.front().range.length;
+  }
+  void CopyAtOnce(ReceiveBuffer buffer, uint32_t offset, uint32_t length, Actions& actions,
+                  Counters& counters) {
+    CopyFront({buffer, offset, length, false}, length, actions, counters);
+  }
   void OnUrgentByte() { unread_.back().urgent = true; }  // it is the last of the payload before
   bool has_unread() const { return !unread_.empty(); }
   bool may_copy() const { return !unread_.empty() && pieces_.size() > advertised_; }
@@ -147,6 +156,17 @@ class ReceiveHalf {
     piece.range.offset += length;
     piece.range.length -= length;
     if (piece.range.length == 0) pieces_.PopFront();
+  }
+  void CopyFront(const Unread& unread, uint32_t length, Actions& actions, Counters& counters) {
+    CopyIn& copy = Append<CopyIn>(actions);
+    copy.buffer = unread.buffer;
+    copy.buffer_offset = unread.offset;
+    copy.target = pieces_.front().range;
+    copy.target.length = length;
+    Assign(length);
+    ++counters.payload_copies;
+    counters.payload_copy_bytes += length;
+    counters.bytes_received_copied += length;
   }
   void DropPieces(uint64_t number);
   bool IsAdvertised(uint64_t number) const;

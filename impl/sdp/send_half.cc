@@ -26,7 +26,7 @@ void SendHalf::Ask(const AskSend& ask) {
   Piece& piece = pieces_.PushBack();
   piece.range = ask.piece;
   piece.number = first_number_ + operations_.size() - 1;
-  piece.traits = {ask.piece.length, ask.zcopy_min, ask.path, ask.exposable, ask.copyable};
+  piece.traits = TraitsOf(ask);
   piece.urgent = ask.urgent && !ask.more;
   Judge(piece);
   if (piece.urgent) urgent_marks_.PushBack({operation.id, operation.end});
@@ -55,6 +55,28 @@ std::optional<SendBuffer> SendHalf::TakeBuffer() {
   if (buffers_used_ == limits_.send_buffers) return std::nullopt;
   free_buffers_.reserve(limits_.send_buffers);
   return SendBuffer{buffers_used_++};
+}
+
+SendBuffer SendHalf::CopyAtOnce(const AskSend& ask, Actions& actions, Counters& counters) {
+  const SendBuffer buffer = *TakeBuffer();
+  CopyOut& copy = Append<CopyOut>(actions);
+  copy.source = ask.piece;
+  copy.buffer = buffer;
+  copy.buffer_offset = 0;
+  ++counters.payload_copies;
+  counters.payload_copy_bytes += ask.piece.length;
+  last_taken_ = {emitted_, buffer};
+  asked_ = taken_ = emitted_ += ask.piece.length;
+  return buffer;
+}
+
+void SendHalf::FinishAtOnce(const AskSend& ask, Actions& actions, Counters& counters) {
+  FinishOperation& finish = Append<FinishOperation>(actions);
+  finish.operation = ask.piece.operation;
+  finish.bytes = ask.piece.length;
+  finish.stream_offset = last_taken_.begin;
+  ++counters.sends_copied;
+  ++first_number_;
 }
 
 // Copies what fits into the open buffer. False: no buffer is free.

@@ -42,6 +42,18 @@ class SendHalf : private SendHalfState {
   enum class CancelAnswer : uint8_t { kUnknown, kCancelled, kBegun, kAdvertised, kPartlyRead };
   CancelAnswer Cancel(const AskCancel& ask, Actions& actions);
 
+  // A whole operation that is copied and leaves in a message of its own, with nothing before it:
+  // what Ask, CopyWaiting, TakeCopied and FinishReady make of it, without a queue in between. The
+  // caller posts the message between the two calls, and tells OnPosted.
+  bool MayLeaveAtOnce(const AskSend& ask) const {
+    return RouteOfCopied(TraitsOf(ask), limits_.policy) == SendRoute::kCopy &&
+           unfinished_.empty() && operations_.empty() && drained() && !ask.more && !ask.urgent &&
+           ask.complete_at == CompleteAt::kReusable && ask.piece.length > 0 &&
+           ask.piece.length <= BufferRoom() && !WantsAdvert(TraitsOf(ask)) && has_free_buffer();
+  }
+  SendBuffer CopyAtOnce(const AskSend& ask, Actions& actions, Counters& counters);
+  void FinishAtOnce(const AskSend& ask, Actions& actions, Counters& counters);
+
   // Copies queued small pieces into send buffers, as far as there are any.
   void CopyWaiting(Actions& actions, Counters& counters);
   bool may_copy() const {  // else CopyWaiting has nothing to do
@@ -131,6 +143,9 @@ class SendHalf : private SendHalfState {
   uint32_t GatherRoom() const;
   void OnUrgentTaken(Send& send);
   void OnUrgentCancelled(const Operation& operation);
+  bool has_free_buffer() const {
+    return !free_buffers_.empty() || buffers_used_ < limits_.send_buffers;
+  }
   std::optional<SendBuffer> TakeBuffer();
   bool CopyPart(Piece& piece, Actions& actions, Counters& counters);
   void Gather(Send& send, Piece& piece, uint32_t& room);

@@ -9,6 +9,7 @@
 #include "impl/base/ring.h"
 #include "impl/sdp/action.h"
 #include "impl/sdp/ids.h"
+#include "impl/sdp/input.h"
 #include "impl/sdp/limits.h"
 #include "impl/sdp/policy.h"
 
@@ -78,6 +79,9 @@ class SendHalfState {
     uint64_t begin = 0;
   };
 
+  static SendTraits TraitsOf(const AskSend& ask) {
+    return {ask.piece.length, ask.zcopy_min, ask.path, ask.exposable, ask.copyable};
+  }
   Operation& At(uint64_t number) { return operations_[number - first_number_]; }
   SendRoute RouteOf(const Piece& piece) const {
     if (piece.wants_advert && limits_.policy.may_advertise) return SendRoute::kAdvertise;

@@ -126,7 +126,25 @@ void Connection::Advance(Actions& actions) {
 
 // --- what comes in ---
 
+bool Connection::MaySendAtOnce(const AskSend& ask) const {
+  return send_.MayLeaveAtOnce(ask) && calm_ && !reader_.active() && !ask.adaptive &&
+         HasSlot(kWorkSlotsForControl) && credits_.MaySendPayload();
+}
+
+inline void Connection::SendAtOnce(const AskSend& ask, Actions& actions) {
+  stalled_ = false;
+  const SendBuffer buffer = send_.CopyAtOnce(ask, actions, counters_);
+  Send& send = NewSend(wire::Data{}, actions);
+  send.send_buffer = buffer;
+  send.copied_bytes = ask.piece.length;
+  Stamp(send, SendKind::kPayload, false);
+  send_.OnPosted(send.message.base.sequence, counters_);
+  writer_.OnPayloadPosted();
+  send_.FinishAtOnce(ask, actions, counters_);
+}
+
 inline void Connection::On(const AskSend& ask, Actions& actions) {
+  if (MaySendAtOnce(ask)) return SendAtOnce(ask, actions);
   if (ask.urgent) calm_ = false;
   if (phase_ == Phase::kClosed) {
     if (!ask.more) FinishNow(ask.piece.operation, OutcomeAfterEnd(), actions);
