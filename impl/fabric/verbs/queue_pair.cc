@@ -14,7 +14,7 @@ namespace esdp::fabric::verbs {
 namespace {
 
 constexpr Duration kFlushWait = std::chrono::seconds(1);
-constexpr uint32_t kInlineWanted = 64;
+constexpr uint32_t kInlineWanted = 128;  // a small message whole, its header in front
 
 // siw says IBV_WC_LOC_QP_OP_ERR of work that the end of the TCP connection has stopped.
 bool IsStreamLost(ibv_wc_status status, bool iwarp) {

@@ -76,6 +76,7 @@ struct FakeSystem {
   };
   std::vector<DmaBufAsked> dma_bufs;
   int dma_buf_error = 0;
+  uint32_t inline_data_max = 512;
 
   size_t Count(const std::string& what) const {
     return static_cast<size_t>(std::count(asked.begin(), asked.end(), what));
@@ -222,7 +223,8 @@ inline void AddManager(Calls& calls) {
   };
   calls.resolve_route = [](rdma_cm_id*, int) { return 0; };
   calls.create_qp = [](rdma_cm_id* id, ibv_pd*, ibv_qp_init_attr* attributes) {
-    attributes->cap.max_inline_data = 64;
+    attributes->cap.max_inline_data =
+        std::min(attributes->cap.max_inline_data, fake->inline_data_max);
     id->qp = fake->queue_pairs.emplace_back(std::make_unique<ibv_qp>()).get();
     id->qp->qp_num = static_cast<uint32_t>(fake->queue_pairs.size());
     id->qp->qp_context = attributes->qp_context;

@@ -62,6 +62,17 @@ class QueuePairTest : public FakeSystemTest {
     uint64_t count = 0;
     ASSERT_EQ(read(system_.context.async_fd, &count, sizeof count), ssize_t{sizeof count});
   }
+  // A send of so many bytes has them in the list itself.
+  bool TheListHolds(uint32_t length) {
+    Connect();
+    alignas(4096) static std::byte memory[4096];
+    const ScatterEntry entry{*fabric_->Register(memory, sizeof(memory), {}), memory, length};
+    SendWork work;
+    work.entries = &entry;
+    work.entry_count = 1;
+    EXPECT_TRUE(fabric_->PostSend(id_, {&work, 1}).ok());
+    return (system_.sent.back().send_flags & IBV_SEND_INLINE) != 0;
+  }
   void Complete(ibv_wc_status status) {
     ibv_wc completion{};
     completion.wr_id = system_.sent.back().wr_id;
@@ -230,6 +241,15 @@ TEST_P(QueuePairTest, ADeviceThatTakesNoDmaBufSaysSo) {
   EXPECT_EQ(fabric_->RegisterDmaBuf({.fd = 7, .offset = 0}, names, 4096, {}).status().code(),
             absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(system_.regions, 0);
+}
+
+TEST_P(QueuePairTest, AMessageOf64BytesGoesInTheListHeaderIncluded) {
+  EXPECT_TRUE(TheListHolds(16 + 64));
+}
+
+TEST_P(QueuePairTest, NoMoreGoesInTheListThanTheDeviceTakesThere) {
+  system_.inline_data_max = 64;
+  EXPECT_FALSE(TheListHolds(16 + 64));
 }
 
 TEST_P(QueuePairTest, SmallWorkGoesInTheListUnlessItInvalidatesOnIwarp) {
