@@ -10,6 +10,10 @@ namespace esdp::provider {
 
 void Driver::Feed(Endpoint& endpoint, const sdp::Input& input) {
   RunStep(endpoint, input);
+  FeedAnswers(endpoint);
+}
+
+void Driver::FeedAnswers(Endpoint& endpoint) {
   while (!expose_answers_.empty() || !answers_.empty()) {
     const sdp::Input answer =
         expose_answers_.empty() ? answers_.TakeFront() : expose_answers_.TakeFront();
@@ -24,6 +28,27 @@ void Driver::RunStep(Endpoint& endpoint, const sdp::Input& input) {
   for (const sdp::Action& action : actions_) {
     std::visit([&](const auto& one) { Act(endpoint, one); }, action);
   }
+}
+
+// Its operation has no name: what the core says of it is done here.
+uint64_t Driver::SendAtOnce(Endpoint& endpoint, const sdp::Input& ask, ConstBytes bytes) {
+  uint64_t stream_offset = 0;
+  actions_.clear();
+  endpoint.core.Step(ask, now_, actions_);
+  for (const sdp::Action& action : actions_) {
+    if (const auto* copy = std::get_if<sdp::CopyOut>(&action)) {
+      CopyToBuffer(endpoint, *copy, bytes);
+    } else if (const auto* send = std::get_if<sdp::Send>(&action)) {
+      Act(endpoint, *send);
+    } else if (const auto* finish = std::get_if<sdp::FinishOperation>(&action)) {
+      stream_offset = finish->stream_offset;
+    } else {
+      std::visit([&](const auto& one) { Act(endpoint, one); }, action);
+    }
+  }
+  Flush();
+  FeedAnswers(endpoint);
+  return stream_offset;
 }
 
 void Driver::NoteEnd(Endpoint& endpoint) {

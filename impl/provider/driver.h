@@ -43,6 +43,9 @@ class Driver {
   // Runs one input and everything that follows from it at once. The work it makes may wait for
   // Flush.
   void Feed(Endpoint& endpoint, const sdp::Input& input);
+  // The input is an AskSend that the core takes at once, of these bytes: they are posted. Returns
+  // their place in the stream.
+  uint64_t SendAtOnce(Endpoint& endpoint, const sdp::Input& ask, ConstBytes bytes);
   void FeedCompletion(Endpoint& endpoint, const fabric::Completion& completion);
   // The queue pair has left the ready state, or never reached it, and all its work is back. Takes
   // every key back first.
@@ -73,6 +76,7 @@ class Driver {
   static constexpr size_t kActionsOfStep = 64;  // more than a step of bulk data takes
 
   void RunStep(Endpoint& endpoint, const sdp::Input& input);
+  void FeedAnswers(Endpoint& endpoint);
   void NoteEnd(Endpoint& endpoint);
   void Post();
 
@@ -99,6 +103,7 @@ class Driver {
   void Act(Endpoint& endpoint, const sdp::ClearTimer& action);
 
   std::optional<ResolvedRange> Find(Endpoint& endpoint, const sdp::OperationRange& range);
+  void CopyToBuffer(Endpoint& endpoint, const sdp::CopyOut& action, ConstBytes source);
   void PostTransfer(Endpoint& endpoint, fabric::Opcode opcode, const sdp::OperationRange& local,
                     const sdp::RemoteRange& remote);
   // The batch takes work for this endpoint now.

@@ -248,16 +248,20 @@ void Driver::Act(Endpoint& endpoint, const sdp::CopyIn& action) {
 
 void Driver::Act(Endpoint& endpoint, const sdp::CopyOut& action) {
   if (action.source.length == 0) return;
-  const uint32_t buffer = static_cast<uint32_t>(action.buffer);
   const auto range = Find(endpoint, action.source);
-  if (!range || !endpoint.pool.HasSendBuffer(buffer)) return Fault(endpoint, "a copy from nowhere");
+  if (!range) return Fault(endpoint, "a copy from nowhere");
+  CopyToBuffer(endpoint, action, ConstBytes(range->entry.address, range->entry.length));
+}
+
+void Driver::CopyToBuffer(Endpoint& endpoint, const sdp::CopyOut& action, ConstBytes source) {
+  const uint32_t buffer = static_cast<uint32_t>(action.buffer);
+  if (!endpoint.pool.HasSendBuffer(buffer)) return Fault(endpoint, "a copy to nowhere");
   const Bytes target = endpoint.pool.SendBuffer(buffer);
   if (action.buffer_offset > target.size() ||
-      range->entry.length > target.size() - action.buffer_offset) {
+      source.size() > target.size() - action.buffer_offset) {
     return Fault(endpoint, "a copy to beyond a send buffer");
   }
-  CopyBytes(target.subspan(action.buffer_offset, range->entry.length),
-            ConstBytes(range->entry.address, range->entry.length));
+  CopyBytes(target.subspan(action.buffer_offset, source.size()), source);
 }
 
 void Driver::Act(Endpoint& endpoint, const sdp::Expose& action) {

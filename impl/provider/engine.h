@@ -46,6 +46,9 @@ class Engine {
     requests_.Execute(request);
     driver_.SetEager(false);
   }
+  bool TrySend(ConnectionId connection, PromptSend& send) {
+    return requests_.TrySend(connection, send);
+  }
   // Posts what was collected and lets go of what has ended.
   void Finish() {
     driver_.Flush();

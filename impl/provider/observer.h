@@ -27,6 +27,8 @@ class Observer {
                            uint8_t fabric) = 0;
   virtual void OnTransferFinished(ConnectionId connection, Transfer& transfer,
                                   const TransferResult& result) = 0;
+  // Called by TrySend, in the order of the stream.
+  virtual void OnSent(PromptSend& send) = 0;
   // DisConn has left, or the connection is gone.
   virtual void OnShutDown(ConnectionId connection, const Failure& failure) = 0;
   // An attempt to move the connection to a new queue pair is over: kOk, or why it is where it was,

@@ -84,6 +84,17 @@ void ProgressLoop::Submit(const Request& request) {
   if (turn_.TryTake()) Leave(false);
 }
 
+bool ProgressLoop::TrySend(ConnectionId connection, PromptSend& send) {
+  if (!turn_.TryTake()) return false;
+  if (!submissions_.empty()) {
+    engine_.Begin();
+    DrainRequests();
+  }
+  const bool sent = engine_.TrySend(connection, send);
+  Leave(true);
+  return sent;
+}
+
 // Gives the turn back, but not before everything that was left for its holder is done: who has
 // failed to take it relies on that.
 void ProgressLoop::Leave(bool worked) {

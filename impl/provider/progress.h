@@ -40,6 +40,7 @@ class ProgressLoop {
   void Stop();
 
   void Submit(const Request& request);
+  bool TrySend(ConnectionId connection, PromptSend& send);
   // Runs `call` with the turn. `works`: it may post something.
   template <typename Call>
   auto WithTurn(Call call, bool works = true) {

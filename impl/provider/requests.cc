@@ -73,6 +73,20 @@ void Requests::Execute(const Request& request) {
   }
 }
 
+bool Requests::TrySend(ConnectionId connection, PromptSend& send) {
+  Endpoint* endpoint = connections_.Find(connection);
+  if (endpoint == nullptr || endpoint->ended || send.bytes.size() > kPieceBytesMax) return false;
+  sdp::Input input{std::in_place_type<sdp::AskSend>};
+  auto& ask = *std::get_if<sdp::AskSend>(&input);
+  ask.piece.length = static_cast<uint32_t>(send.bytes.size());
+  ask.path = sdp::Path::kCopy;
+  if (!endpoint->core.MaySendAtOnce(ask)) return false;
+  rendezvous_.Taken(*endpoint);
+  send.stream_offset = driver_.SendAtOnce(*endpoint, input, send.bytes);
+  observer_.OnSent(send);
+  return true;
+}
+
 void Requests::Begin(const Request& request, Endpoint* endpoint) {
   Transfer& transfer = *request.transfer;
   if (endpoint == nullptr) {

@@ -22,6 +22,7 @@ class Requests {
       : driver_(driver), connections_(connections), rendezvous_(rendezvous), observer_(observer) {}
 
   void Execute(const Request& request);
+  bool TrySend(ConnectionId connection, PromptSend& send);
   // The deadline of this operation has passed.
   void Expire(sdp::OperationId operation);
   void Close(Endpoint& endpoint, bool abort);

@@ -81,6 +81,9 @@ Time Shard::Now() const { return impl_->engine.fabric().Now(); }
 bool Shard::virtual_time() const { return impl_->engine.fabric().limits().virtual_time; }
 
 void Shard::Submit(const Request& request) { impl_->progress.Submit(request); }
+bool Shard::TrySend(ConnectionId connection, PromptSend& send) {
+  return impl_->progress.TrySend(connection, send);
+}
 
 absl::StatusOr<std::shared_ptr<MemoryRegion>> Shard::Register(std::span<std::byte> memory,
                                                               bool local_write, Exposure exposure) {

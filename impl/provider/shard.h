@@ -43,6 +43,10 @@ class Shard {
   // transfer on an unknown or ended connection is finished with its root cause, or kLocalAbort.
   void Submit(const Request& request);
 
+  // Sends at once what is small and has nothing before it, if the turn is free: then it has been
+  // posted, and OnSent was called. False: nothing has happened, and Submit takes it.
+  bool TrySend(ConnectionId connection, PromptSend& send);
+
   // Memory. Long ranges are split into chunks of what the fabric takes. ResourceExhausted names
   // limit, use and cure.
   absl::StatusOr<std::shared_ptr<MemoryRegion>> Register(std::span<std::byte> memory,

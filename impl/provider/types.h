@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "impl/base/bytes.h"
 #include "impl/base/time.h"
 #include "impl/fabric/types.h"
 
@@ -86,6 +87,13 @@ struct Transfer {
   std::atomic<uint64_t> tag{
       0};                      // the front end's name of it; changed only while it is not submitted
   uint32_t provider_slot = 0;  // the provider's own
+};
+
+// A send that is over before the call that asks for it returns, or was never asked for: one whole
+// operation that is copied, from anywhere, and complete when its memory is reusable.
+struct PromptSend {
+  ConstBytes bytes;            // one at least
+  uint64_t stream_offset = 0;  // the provider's answer
 };
 
 struct TransferResult {

@@ -168,6 +168,20 @@ void ContextState::OnTransferFinished(provider::ConnectionId, provider::Transfer
   Finish(operation, event);
 }
 
+void ContextState::OnSent(provider::PromptSend& sent) {
+  auto& send = static_cast<PromptSend&>(sent);
+  send.id = operations_.NamePrompt();
+  Event event;
+  event.type = send.type;
+  event.flags = kTerminal | kCopied;
+  event.cookie = send.cookie;
+  event.op = send.id;
+  event.socket = send.socket;
+  event.bytes = send.bytes.size();
+  event.stream_offset = send.stream_offset;
+  send.queue->Deliver(event);
+}
+
 void ContextState::OnShutDown(provider::ConnectionId connection, const provider::Failure& failure) {
   const ShardTurn turn;
   if (const auto socket = FindConnection(connection)) socket->OnShutDown(failure);

@@ -70,8 +70,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   absl::StatusOr<Operation*> NewOperation(EventType type, SocketId socket, const OpArgs& args);
   // Takes back an operation that was never accepted.
   void Discard(Operation& operation);
-  // Ends an operation with its terminal event. `event` has everything but what the operation knows
-  // itself, which is added.
+  // Ends an operation with its terminal event, to which it adds what the operation knows itself.
   void Finish(Operation& operation, Event& event);
   void Finish(Operation& operation, const absl::Status& status);
   void SetAlarm(Operation& operation, absl::Time deadline);
@@ -116,6 +115,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
                    const provider::Address& peer, uint8_t fabric) override;
   void OnTransferFinished(provider::ConnectionId connection, provider::Transfer& transfer,
                           const provider::TransferResult& result) override;
+  void OnSent(provider::PromptSend& send) override;
   void OnShutDown(provider::ConnectionId connection, const provider::Failure& failure) override;
   void OnResumed(provider::ConnectionId connection, const provider::Failure& failure) override;
   void OnClosed(provider::ConnectionId connection, const provider::Failure& cause) override;

@@ -82,7 +82,7 @@ uint32_t OperationTable::live() const {
 
 uint64_t OperationTable::posted() const {
   const std::lock_guard lock(mutex_);
-  return posted_;
+  return posted_ + prompt_.load(std::memory_order_relaxed);
 }
 
 }  // namespace esdp::sockets

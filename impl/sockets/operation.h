@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_SOCKETS_OPERATION_H_
 #define ESDP_IMPL_SOCKETS_OPERATION_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -41,6 +42,15 @@ struct Operation : provider::Transfer {
   int accepts_left = 0;  // 0: until cancelled
 
   bool has_alarm = false;
+};
+
+// A send that is over within its call: it takes no place in the table.
+struct PromptSend : provider::PromptSend {
+  EventType type = EventType::kNone;
+  OpId id = OpId::kNone;  // once it is sent
+  SocketId socket = SocketId::kNone;
+  uint64_t cookie = 0;
+  QueueState* queue = nullptr;  // holds a reserved slot there
 };
 
 // The operations of a Context. Slots keep their place in memory; a slot's generation is in the
@@ -84,12 +94,20 @@ class OperationTable {
     return InOrder(std::move(found));
   }
 
+  // A name for a PromptSend that is over: no operation has it. By the holder of the shard's turn.
+  OpId NamePrompt() {
+    const uint64_t number = prompt_.load(std::memory_order_relaxed) + 1;
+    prompt_.store(number, std::memory_order_relaxed);  // nobody else writes
+    return OpId{((number >> 31 & 0x7fffffff) << 32) | kOutside | (number & 0x7fffffff)};
+  }
+
   uint32_t live() const;
   uint64_t posted() const;
 
  private:
   static constexpr uint32_t kBlock = 64;
   static constexpr uint32_t kNoSlot = ~0u;
+  static constexpr uint64_t kOutside = 1u << 31;  // no table is so long
 
   struct Slot {
     Operation operation;
@@ -111,6 +129,7 @@ class OperationTable {
   uint32_t first_free_ = kNoSlot;
   uint32_t live_ = 0;
   uint64_t posted_ = 0;
+  std::atomic<uint64_t> prompt_{0};
 };
 
 }  // namespace esdp::sockets

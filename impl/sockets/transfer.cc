@@ -42,6 +42,11 @@ absl::Status Check(const Wishes& wishes, const OpArgs& args) {
   return absl::OkStatus();
 }
 
+// Of a send that tries to be over at once. Sends that follow each other closely share messages: of
+// them only the first has nothing before it, so after one that failed some do not try.
+constexpr uint64_t kTriedBytes = 2048;
+constexpr uint8_t kUntriedSends = 15;
+
 absl::Status NoUrgentByte() {
   return MakeError(ErrorKind::kInvalidArgument,
                    "an urgent send has no byte: its last one would be the urgent one");
@@ -112,8 +117,8 @@ static_assert(static_cast<int>(Path::kZeroCopy) == static_cast<int>(provider::Pa
 static_assert(static_cast<int>(CompleteAt::kDelivered) ==
               static_cast<int>(provider::CompleteAt::kDelivered));
 
-absl::Status SocketState::AddPiece(Operation& operation, const Slice& slice, bool is_send) const {
-  RegionState* region = SliceAccess::StateOf(slice);
+absl::Status SocketState::CheckSlice(const Slice& slice, bool is_send) const {
+  const RegionState* region = SliceAccess::StateOf(slice);
   if (region == nullptr) {
     return MakeError(ErrorKind::kInvalidArgument,
                      "a slice is empty: take it from a Region that is open");
@@ -128,6 +133,12 @@ absl::Status SocketState::AddPiece(Operation& operation, const Slice& slice, boo
     return MakeError(ErrorKind::kInvalidArgument,
                      "the region of a slice was registered without local_write");
   }
+  return absl::OkStatus();
+}
+
+absl::Status SocketState::AddPiece(Operation& operation, const Slice& slice, bool is_send) const {
+  if (absl::Status legal = CheckSlice(slice, is_send); !legal.ok()) return legal;
+  RegionState* region = SliceAccess::StateOf(slice);
   operation.memory.push_back({region->memory(), slice.offset(), slice.length()});
   if (operation.regions.empty() || operation.regions.back().get() != region) {
     operation.regions.push_back(region->shared_from_this());
@@ -173,12 +184,56 @@ OpId SocketState::FinishAtEndOfStream(Operation& operation) {
   return op;
 }
 
+std::span<const std::byte> SocketState::BytesOf(const Slice& slice) const {
+  if (!CheckSlice(slice, /*is_send=*/true).ok()) return {};
+  const std::byte* const base =
+      provider::Shard::Describe(*SliceAccess::StateOf(slice)->memory()).base;
+  if (base == nullptr) return {};
+  return {base + slice.offset(), slice.length()};
+}
+
+OpId SocketState::TrySend(EventType type, std::span<const std::byte> bytes, const OpArgs& args) {
+  if (args.deadline != absl::InfiniteFuture() || args.complete_at != CompleteAt::kReusable ||
+      args.path > Path::kCopy ||
+      (args.path == Path::kByThreshold && bytes.size() >= zcopy_send_min_)) {
+    return OpId::kNone;
+  }
+  const std::shared_ptr<QueueState>& queue = QueueAccess::StateOf(args.queue);
+  if (bytes.empty() || queue == nullptr || &queue->context() != context_.get() ||
+      !CanTransfer(/*is_send=*/true).ok() || !queue->Reserve(/*counted=*/false)) {
+    return OpId::kNone;
+  }
+  PromptSend send;
+  send.bytes = bytes;
+  send.type = type;
+  send.socket = id_;
+  send.cookie = args.cookie;
+  send.queue = queue.get();
+  // The socket, the queue and the bytes are the caller's during the call, and the socket's last
+  // event comes under the shard's turn as this send's does: nothing has to be held.
+  if (context_->shard().TrySend(connection_, send)) return send.id;
+  queue->Unreserve();
+  untried_sends_.store(kUntriedSends, std::memory_order_relaxed);
+  return OpId::kNone;
+}
+
+// Whether this one is to try.
+bool SocketState::TriesAtOnce(const Wishes& wishes, uint64_t bytes) {
+  if (!wishes.is_send || wishes.urgent || wishes.unknown != 0 || bytes > kTriedBytes) return false;
+  const uint8_t untried = untried_sends_.load(std::memory_order_relaxed);
+  if (untried > 0) untried_sends_.store(untried - 1, std::memory_order_relaxed);
+  return untried == 0;
+}
+
 absl::StatusOr<OpId> SocketState::Post(EventType type, absl::Span<const Slice> slices,
                                        const Wishes& wishes, const OpArgs& args) {
   const ContextCall call(context_.get());
   if (!call.ok()) return call.status();
   if (slices.empty()) {
     return MakeError(ErrorKind::kInvalidArgument, "a list of slices is empty");
+  }
+  if (slices.size() == 1 && TriesAtOnce(wishes, slices[0].length())) {
+    if (const OpId op = TrySend(type, BytesOf(slices[0]), args); op != OpId::kNone) return op;
   }
   absl::StatusOr<Operation*> operation = NewTransfer(type, wishes, args);
   if (!operation.ok()) return operation.status();
@@ -202,6 +257,9 @@ absl::StatusOr<OpId> SocketState::PostSendCopy(std::span<const std::byte> bytes,
   const ContextCall call(context_.get());
   if (!call.ok()) return call.status();
   if (wishes.urgent && bytes.empty()) return NoUrgentByte();
+  if (TriesAtOnce(wishes, bytes.size())) {
+    if (const OpId op = TrySend(EventType::kSend, bytes, args); op != OpId::kNone) return op;
+  }
   absl::StatusOr<Operation*> operation = NewTransfer(EventType::kSend, wishes, args);
   if (!operation.ok()) return operation.status();
   const auto range = context_->bounce_pool().Take(*context_, bytes.size());

@@ -41,6 +41,11 @@ void Recorder::OnTransferFinished(ConnectionId connection, Transfer& transfer,
   if (on_finished) on_finished(transfer);
 }
 
+void Recorder::OnSent(PromptSend& send) {
+  const Lock lock(mutex_);
+  sent_.push_back(send);
+}
+
 void Recorder::OnShutDown(ConnectionId connection, const Failure& failure) {
   const Lock lock(mutex_);
   shut_down_.push_back({connection, failure});
@@ -71,6 +76,10 @@ std::vector<uint8_t> Recorder::fabrics() const {
 std::vector<Recorder::Finished> Recorder::finished() const {
   const Lock lock(mutex_);
   return finished_;
+}
+std::vector<PromptSend> Recorder::sent() const {
+  const Lock lock(mutex_);
+  return sent_;
 }
 std::vector<Recorder::Ended> Recorder::shut_down() const {
   const Lock lock(mutex_);

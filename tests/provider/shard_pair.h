@@ -39,6 +39,7 @@ class Recorder final : public Observer {
                    uint8_t fabric) override;
   void OnTransferFinished(ConnectionId connection, Transfer& transfer,
                           const TransferResult& result) override;
+  void OnSent(PromptSend& send) override;
   void OnShutDown(ConnectionId connection, const Failure& failure) override;
   void OnClosed(ConnectionId connection, const Failure& cause) override;
   void OnResumed(ConnectionId connection, const Failure& failure) override;
@@ -53,6 +54,8 @@ class Recorder final : public Observer {
   std::optional<Finished> Find(const Transfer& transfer) const;
   void Forget();
 
+  std::vector<PromptSend> sent() const;
+
   // Called from OnTransferFinished, under the turn.
   std::function<void(Transfer&)> on_finished;
   // Counts and keeps no record, for tests that count allocations.
@@ -65,6 +68,7 @@ class Recorder final : public Observer {
   std::vector<ConnectionId> connected_;
   std::vector<uint8_t> fabrics_;
   std::vector<Finished> finished_;
+  std::vector<PromptSend> sent_;
   std::vector<Ended> shut_down_;
   std::vector<Ended> closed_;
   std::vector<Ended> resumed_;

@@ -224,8 +224,9 @@ TEST_P(PathsTest, SmallSendsShareMessages) {
 TEST_P(PathsTest, EveryCopyOfUnregisteredBytesIsCounted) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   std::array<std::byte, 100> bytes{};
-  const OpId send =
-      client_.Accepted(client_.socket.SendCopy(bytes, SendFlags::kNone, client_.Args()));
+  OpArgs delivered = client_.Args();
+  delivered.complete_at = CompleteAt::kDelivered;
+  const OpId send = client_.Accepted(client_.socket.SendCopy(bytes, SendFlags::kNone, delivered));
   const OpId receive = server_.Accepted(
       server_.socket.RecvCopy(absl::MakeSpan(bytes), RecvFlags::kWaitAll, server_.Args()));
   EndWell(client_, send, 100);
@@ -236,6 +237,17 @@ TEST_P(PathsTest, EveryCopyOfUnregisteredBytesIsCounted) {
   EXPECT_EQ(client_.socket.Stats().payload_copy_bytes, 200u);
   EXPECT_EQ(server_.socket.Stats().payload_copies, 2u);
   EXPECT_EQ(server_.socket.Stats().payload_copy_bytes, 200u);
+}
+
+TEST_P(PathsTest, ASmallSendCopyWithNothingBeforeItIsCopiedOnce) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  std::array<std::byte, 100> bytes{};
+  const OpId send =
+      client_.Accepted(client_.socket.SendCopy(bytes, SendFlags::kNone, client_.Args()));
+  EndWell(client_, send, 100);
+
+  EXPECT_EQ(client_.socket.Stats().payload_copies, 1u) << "straight into a send buffer";
+  EXPECT_EQ(client_.socket.Stats().payload_copy_bytes, 100u);
 }
 
 }  // namespace
