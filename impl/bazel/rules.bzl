@@ -20,6 +20,12 @@ _COPTS = [
     "-Werror",
 ] + _NOT_BELIEVED
 
+# A test's own text runs once: optimising it would cost more than it gives.
+_UNOPTIMISED = ["-O0", "-U_FORTIFY_SOURCE"]
+
+# What the header that tests share is precompiled with.
+ESDP_TEST_COPTS = _COPTS + _UNOPTIMISED
+
 # Direct dependencies only; clang checks it, gcc ignores it.
 _FEATURES = ["layering_check"]
 
@@ -36,6 +42,9 @@ def esdp_cc_binary(name, **kwargs):
 
 def esdp_cc_test(name, size = "small", **kwargs):
     """A GoogleTest program; its deps name @system//:gtest_main themselves."""
+    shared = ["-include", "$(BINDIR)/tests/precompiled/headers/precompiled.h"]
+    kwargs["copts"] = _UNOPTIMISED + shared + kwargs.pop("copts", [])
+    kwargs["deps"] = kwargs.pop("deps", []) + ["//tests/precompiled:headers"]
     native.cc_test(name = name, size = size, **_with_flags(kwargs))
 
 def esdp_python_test(name, data = [], tags = [], size = "medium", **kwargs):
