@@ -13,7 +13,7 @@ void Driver::Feed(Endpoint& endpoint, const sdp::Input& input) {
   FeedAnswers(endpoint);
 }
 
-void Driver::FeedAnswers(Endpoint& endpoint) {
+void Driver::FeedAllAnswers(Endpoint& endpoint) {
   while (!expose_answers_.empty() || !answers_.empty()) {
     const sdp::Input answer =
         expose_answers_.empty() ? answers_.TakeFront() : expose_answers_.TakeFront();
@@ -25,9 +25,18 @@ void Driver::FeedAnswers(Endpoint& endpoint) {
 void Driver::RunStep(Endpoint& endpoint, const sdp::Input& input) {
   actions_.clear();
   endpoint.core.Step(input, now_, actions_);
-  for (const sdp::Action& action : actions_) {
-    std::visit([&](const auto& one) { Act(endpoint, one); }, action);
+  for (const sdp::Action& action : actions_) CarryOut(endpoint, action);
+}
+
+// Those that come with each message first.
+inline void Driver::CarryOut(Endpoint& endpoint, const sdp::Action& action) {
+  if (const auto* send = std::get_if<sdp::Send>(&action)) return Act(endpoint, *send);
+  if (const auto* copy = std::get_if<sdp::CopyIn>(&action)) return Act(endpoint, *copy);
+  if (const auto* finish = std::get_if<sdp::FinishOperation>(&action)) {
+    return Act(endpoint, *finish);
   }
+  if (const auto* receive = std::get_if<sdp::PostReceive>(&action)) return Act(endpoint, *receive);
+  std::visit([&](const auto& one) { Act(endpoint, one); }, action);
 }
 
 // Its operation has no name: what the core says of it is done here.
@@ -38,12 +47,10 @@ uint64_t Driver::SendAtOnce(Endpoint& endpoint, const sdp::Input& ask, ConstByte
   for (const sdp::Action& action : actions_) {
     if (const auto* copy = std::get_if<sdp::CopyOut>(&action)) {
       CopyToBuffer(endpoint, *copy, bytes);
-    } else if (const auto* send = std::get_if<sdp::Send>(&action)) {
-      Act(endpoint, *send);
     } else if (const auto* finish = std::get_if<sdp::FinishOperation>(&action)) {
       stream_offset = finish->stream_offset;
     } else {
-      std::visit([&](const auto& one) { Act(endpoint, one); }, action);
+      CarryOut(endpoint, action);
     }
   }
   Flush();

@@ -76,7 +76,14 @@ class Driver {
   static constexpr size_t kActionsOfStep = 64;  // more than a step of bulk data takes
 
   void RunStep(Endpoint& endpoint, const sdp::Input& input);
-  void FeedAnswers(Endpoint& endpoint);
+  void CarryOut(Endpoint& endpoint, const sdp::Action& action);
+  // Most steps ask for nothing.
+  void FeedAnswers(Endpoint& endpoint) {
+    const bool none = answers_.empty() && expose_answers_.empty() && !endpoint.core.closed();
+    if (!none) [[unlikely]]
+      FeedAllAnswers(endpoint);
+  }
+  void FeedAllAnswers(Endpoint& endpoint);
   void NoteEnd(Endpoint& endpoint);
   void Post();
 

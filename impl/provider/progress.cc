@@ -86,12 +86,10 @@ void ProgressLoop::Submit(const Request& request) {
 
 bool ProgressLoop::TrySend(ConnectionId connection, PromptSend& send) {
   if (!turn_.TryTake()) return false;
-  if (!submissions_.empty()) {
-    engine_.Begin();
-    DrainRequests();
-  }
+  if (!submissions_.empty()) engine_.Begin();
+  const bool drained = DrainRequests();
   const bool sent = engine_.TrySend(connection, send);
-  Leave(true);
+  Leave(sent || drained);
   return sent;
 }
 

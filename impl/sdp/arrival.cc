@@ -52,8 +52,8 @@ bool Connection::OnData(const MessageArrived& arrived, Actions& actions) {
     return false;
   }
   if (!urgent && receive_.MayCopyAtOnce(arrived.payload_length)) {
-    receive_.CopyAtOnce(arrived.buffer, arrived.payload_offset, arrived.payload_length, actions,
-                        counters_);
+    receive_.CopyAtOnce(arrived.buffer, arrived.payload_offset, arrived.payload_length,
+                        !reader_.active(), actions, counters_);
     return false;
   }
   receive_.OnPayload(arrived.buffer, arrived.payload_offset, arrived.payload_length);

@@ -100,6 +100,26 @@ bool ReceiveHalf::Holds(ReceiveBuffer buffer) const {
   return false;
 }
 
+inline bool ReceiveHalf::IsWholeWith(uint32_t length) const {
+  const Operation& oldest = operations_.front();
+  const Piece& piece = pieces_.front();
+  return piece.number == first_number_ && !oldest.open && oldest.exposed == 0 &&
+         piece.range.length == oldest.length && (length == oldest.length || !oldest.wait_all);
+}
+
+// [R6.3] As CopyNext and FinishReady would.
+void ReceiveHalf::CopyAtOnce(ReceiveBuffer buffer, uint32_t offset, uint32_t length, bool decides,
+                             Actions& actions, Counters& counters) {
+  const bool ends = decides && IsWholeWith(length);
+  CopyFront({buffer, offset, length, false}, length, actions, counters);
+  if (!ends) return;
+  Finish(operations_.front(), Outcome::kDone, /*at_end=*/false, actions);
+  ++counters.receives_copied;
+  if (!pieces_.empty() && pieces_.front().number == first_number_) pieces_.PopFront();
+  operations_.PopFront();
+  ++first_number_;
+}
+
 // [R6.3]
 std::optional<ReceiveBuffer> ReceiveHalf::CopyNext(Actions& actions, Counters& counters) {
   Unread& unread = unread_.front();

@@ -38,10 +38,10 @@ class ReceiveHalf {
     return unread_.empty() && advertised_ == 0 && !pieces_.empty() &&
            length <= pieces_.front().range.length;
   }
-  void CopyAtOnce(ReceiveBuffer buffer, uint32_t offset, uint32_t length, Actions& actions,
-                  Counters& counters) {
-    CopyFront({buffer, offset, length, false}, length, actions, counters);
-  }
+  // `decides`: no other bytes may follow, nor the end of the stream; a receive that has enough
+  // ends.
+  void CopyAtOnce(ReceiveBuffer buffer, uint32_t offset, uint32_t length, bool decides,
+                  Actions& actions, Counters& counters);
   void OnUrgentByte() { unread_.back().urgent = true; }  // it is the last of the payload before
   bool has_unread() const { return !unread_.empty(); }
   bool may_copy() const { return !unread_.empty() && pieces_.size() > advertised_; }
@@ -168,6 +168,7 @@ class ReceiveHalf {
     counters.payload_copy_bytes += length;
     counters.bytes_received_copied += length;
   }
+  bool IsWholeWith(uint32_t length) const;  // the oldest operation, by the front piece alone
   void DropPieces(uint64_t number);
   bool IsAdvertised(uint64_t number) const;
   void GiveUp(uint64_t number, Outcome outcome, Actions& actions);

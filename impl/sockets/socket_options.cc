@@ -208,6 +208,8 @@ absl::Status SocketState::SetOption(const Option& option) {
   if (!any_time && phase_ != Phase::kNew) {
     return MakeError(ErrorKind::kWrongState, "this option is fixed by Connect and Listen");
   }
+  coalesce_max_ = changed.coalesce_max;
+  deadline_policy_ = changed.deadline_policy;
   options_ = changed;
   return absl::OkStatus();
 }

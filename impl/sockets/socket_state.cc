@@ -21,6 +21,8 @@ SocketState::SocketState(std::shared_ptr<ContextState> context, Family family,
       own_threshold_(options.zcopy_send_min.has_value()),
       adaptive_threshold_(
           options.adaptive_threshold.value_or(context_->options().adaptive_threshold)),
+      coalesce_max_(options.coalesce_max),
+      deadline_policy_(options.deadline_policy),
       options_(options),
       local_(Address::Any(family, 0)),
       peer_(Address::Any(family, 0)) {

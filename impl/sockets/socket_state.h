@@ -120,8 +120,9 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   bool AtEndOfStream(bool is_send) const;
   absl::Status EndedStatus() const;
   absl::StatusOr<Operation*> NewTransfer(EventType type, const Wishes& wishes, const OpArgs& args);
-  // A small send with nothing in its way: kNone, where it has to go the common way.
+  // Whether a transfer of so many bytes is to try whether it can be over within its call.
   bool TriesAtOnce(const Wishes& wishes, uint64_t bytes);
+  // It was, and has had its event; kNone where it has to go the common way.
   OpId TrySend(EventType type, std::span<const std::byte> bytes, const OpArgs& args);
   // Its bytes, where the processor reaches them and the slice is in order; else nothing.
   std::span<const std::byte> BytesOf(const Slice& slice) const;
@@ -153,6 +154,8 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   std::atomic<uint64_t> zcopy_recv_min_;
   std::atomic<bool> own_threshold_;  // zcopy_send_min was told for this socket
   std::atomic<bool> adaptive_threshold_;
+  std::atomic<uint32_t> coalesce_max_;
+  std::atomic<DeadlinePolicy> deadline_policy_;
   // Of the sends to come, those that need not try to be over at once: one has just failed to.
   std::atomic<uint8_t> untried_sends_{0};
   // Copies between the application's memory and the bounce pool.

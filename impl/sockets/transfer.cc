@@ -42,9 +42,8 @@ absl::Status Check(const Wishes& wishes, const OpArgs& args) {
   return absl::OkStatus();
 }
 
-// Of a send that tries to be over at once. Sends that follow each other closely share messages: of
-// them only the first has nothing before it, so after one that failed some do not try.
-constexpr uint64_t kTriedBytes = 2048;
+// Sends that follow each other closely share messages: of them only the first has nothing before
+// it, so after one that failed to be over at once so many do not try.
 constexpr uint8_t kUntriedSends = 15;
 
 absl::Status NoUrgentByte() {
@@ -102,9 +101,10 @@ absl::StatusOr<Operation*> SocketState::NewTransfer(EventType type, const Wishes
   operation.urgent = wishes.urgent;
   operation.path = static_cast<provider::Path>(args.path);
   operation.complete_at = static_cast<provider::CompleteAt>(args.complete_at);
-  operation.at_deadline = options_.deadline_policy == DeadlinePolicy::kAbortConnection
-                              ? provider::CancelMode::kAbortConnection
-                              : provider::CancelMode::kIfNotStarted;
+  operation.at_deadline =
+      deadline_policy_.load(std::memory_order_relaxed) == DeadlinePolicy::kAbortConnection
+          ? provider::CancelMode::kAbortConnection
+          : provider::CancelMode::kIfNotStarted;
   operation.zcopy_min =
       (is_send ? zcopy_send_min_ : zcopy_recv_min_).load(std::memory_order_relaxed);
   operation.adaptive = is_send && adaptive_threshold_.load(std::memory_order_relaxed) &&
@@ -217,9 +217,9 @@ OpId SocketState::TrySend(EventType type, std::span<const std::byte> bytes, cons
   return OpId::kNone;
 }
 
-// Whether this one is to try.
 bool SocketState::TriesAtOnce(const Wishes& wishes, uint64_t bytes) {
-  if (!wishes.is_send || wishes.urgent || wishes.unknown != 0 || bytes > kTriedBytes) return false;
+  if (!wishes.is_send || wishes.urgent || wishes.unknown != 0) return false;
+  if (bytes > coalesce_max_.load(std::memory_order_relaxed)) return false;
   const uint8_t untried = untried_sends_.load(std::memory_order_relaxed);
   if (untried > 0) untried_sends_.store(untried - 1, std::memory_order_relaxed);
   return untried == 0;

@@ -106,6 +106,7 @@ std::optional<Recorder::Finished> Recorder::Find(const Transfer& transfer) const
 void Recorder::Forget() {
   const Lock lock(mutex_);
   finished_.clear();
+  sent_.clear();
 }
 
 // --- ShardPair -----------------------------------------------------------------------------------

@@ -69,6 +69,68 @@ TEST_F(TakenAtOnceTest, AReceiveThatWaitsForAllTakesEachMessageBehindTheLast) {
   EXPECT_EQ(solo_.Result(receive)->bytes, 300u);
 }
 
+TEST_F(TakenAtOnceTest, EachReceiveEndsWithItsOwnDataAndTheNextTakesWhatFollows) {
+  const OperationId first = solo_.Receive(100);
+  const OperationId second = solo_.Receive(100);
+  solo_.Arrive(wire::Data{}, 100);
+  EXPECT_EQ(solo_.Last<FinishOperation>().size(), 1u);
+  EXPECT_EQ(solo_.Result(first)->bytes, 100u);
+  EXPECT_FALSE(solo_.Result(second));
+  solo_.Arrive(wire::Data{}, 40);
+  EXPECT_EQ(solo_.Last<FinishOperation>().size(), 1u);
+  EXPECT_EQ(solo_.Result(second)->bytes, 40u) << "a plain receive takes what comes";
+  EXPECT_EQ(solo_.Result(second)->stream_offset, 100u);
+  EXPECT_EQ(solo_.core().counters().receives_copied, 2u);
+
+  solo_.Arrive(wire::Data{}, 10);
+  EXPECT_EQ(solo_.Last<CopyIn>().size(), 0u) << "nothing is left of the second one's place";
+  EXPECT_EQ(solo_.Result(solo_.Receive(100))->stream_offset, 140u);
+}
+
+TEST_F(TakenAtOnceTest, AReceiveOfTwoPiecesDoesNotEndWithTheFirst) {
+  for (const bool wait_all : {true, false}) {
+    AskReceive ask;
+    ask.wait_all = wait_all;
+    ask.piece = {OperationId{wait_all ? 1000u : 1001u}, 50, 0};
+    ask.more = true;
+    solo_.Step(ask);
+    ask.piece = {ask.piece.operation, 50, 50};
+    ask.more = false;
+    solo_.Step(ask);
+
+    solo_.Arrive(wire::Data{}, 50);
+    EXPECT_EQ(solo_.Result(ask.piece.operation).has_value(), !wait_all);
+    solo_.Arrive(wire::Data{}, 50);
+    if (wait_all) {
+      EXPECT_EQ(solo_.Result(ask.piece.operation)->bytes, 100u);
+    }
+  }
+}
+
+TEST_F(TakenAtOnceTest, OneWhosePiecesAreNotAllThereYetDoesNotEnd) {
+  AskReceive ask;
+  ask.piece = {OperationId{1000}, 50, 0};
+  ask.more = true;
+  solo_.Step(ask);
+  solo_.Arrive(wire::Data{}, 50);
+  EXPECT_FALSE(solo_.Result(ask.piece.operation)) << "its memory is still being told";
+}
+
+// What is left of an advert that was refused comes by itself.
+TEST_F(TakenAtOnceTest, AReceiveWaitsForTheRestOfARemainderThoughItHasEnoughToEnd) {
+  const OperationId first = solo_.Receive(1);
+  const OperationId second = solo_.Receive(3000);
+  solo_.Arrive(wire::SrcAvail{2001, 0x77, 0x4000}, 1);
+  ASSERT_EQ(solo_.Sent<wire::SendSm>().size(), 1u);
+  ASSERT_EQ(solo_.Result(first)->bytes, 1u) << "the inline byte";
+
+  solo_.Arrive(wire::Data{}, 1000);
+  EXPECT_EQ(solo_.Last<CopyIn>().size(), 1u);
+  EXPECT_FALSE(solo_.Result(second));
+  solo_.Arrive(wire::Data{}, 1000);
+  EXPECT_EQ(solo_.Result(second)->bytes, 2000u);
+}
+
 TEST_F(TakenAtOnceTest, NewDataComesBehindOlderBytesThatWereUnread) {
   solo_.Arrive(wire::Data{}, 300);
   const OperationId first = solo_.Receive(100);
@@ -117,6 +179,24 @@ TEST(MayCopyAtOnceTest, NothingMayIntoMemoryThatThePeerMayWriteTo) {
   ASSERT_TRUE(half.NextToAdvertise());
   half.OnAdvertised();
   EXPECT_FALSE(half.MayCopyAtOnce(1));
+}
+
+// [es-api D.2, 11]
+TEST(CopyAtOnceTest, AReceiveThatThePeerStillHasAKeyToDoesNotEndWithItsBytes) {
+  ReceiveHalf half;
+  Actions actions;
+  Counters counters;
+  half.Ask(Place(100));
+  const uint64_t number = half.NextToAdvertise()->operation_number;
+  half.OnAdvertised();
+  half.OnAdvertsDropped(actions);
+  ASSERT_TRUE(half.MayCopyAtOnce(100));
+  half.CopyAtOnce(ReceiveBuffer{0}, 16, 100, /*decides=*/true, actions, counters);
+  EXPECT_TRUE(Solo::Of<FinishOperation>(actions).empty());
+
+  half.OnWithdrawn(number, actions);
+  half.FinishReady(/*more_comes=*/false, /*end_of_stream=*/false, counters, actions);
+  EXPECT_EQ(Solo::Of<FinishOperation>(actions).size(), 1u);
 }
 
 }  // namespace

@@ -68,6 +68,12 @@ std::vector<World> WorldsInRealTime() {
   return {World::kQpipThread, World::kQpipManual};
 }
 
+std::vector<World> WorldsByHand() {
+  std::vector<World> worlds = Worlds();
+  std::erase_if(worlds, HasThread);
+  return worlds;
+}
+
 std::vector<World> WorldsWithThread() {
   return {Device().name.empty() ? World::kQpipThread : World::kVerbsThread};
 }
@@ -258,6 +264,10 @@ void PairTest::ConnectTo(const Address& address, const SocketOptions& options) {
       client_.context.CreateSocket(Family::kIpv4, SocketType::kStream, options);
   ASSERT_TRUE(created.ok()) << created.status();
   client_.socket = *std::move(created);
+  Join(address);
+}
+
+void PairTest::Join(const Address& address) {
   const OpId accept = server_.Accepted(listener_.Accept(1, server_.Args()));
   const OpId connect = client_.Accepted(client_.socket.Connect(address, client_.Args()));
   const Event accepted = End(server_, accept);

@@ -30,6 +30,7 @@ inline void PrintTo(World world, std::ostream* out) { *out << NameOf(world); }
 std::vector<World> Worlds();
 std::vector<World> WorldsInRealTime();  // all but the simulator
 std::vector<World> WorldsWithThread();
+std::vector<World> WorldsByHand();  // where nothing moves but in the calls of the test
 inline bool HasThread(World world) {
   return world == World::kQpipThread || world == World::kVerbsThread;
 }
@@ -113,6 +114,7 @@ class PairTest : public ::testing::TestWithParam<World> {
   // The parts of it.
   Address Listen(const SocketOptions& options = {}, int backlog = 16);
   void ConnectTo(const Address& address, const SocketOptions& options = {});
+  void Join(const Address& address);  // by the client's socket, which the test has made
   Memory& Make(Side& side, size_t size, const RegisterOptions& options = {});
 
   // Moves both sides until `done`, which is asked often; false when the bound has passed.
@@ -153,6 +155,8 @@ inline std::string ParamName(const ::testing::TestParamInfo<World>& info) {
 // Where time is the clock's, threads are threads and peers are processes.
 #define ESDP_ON_REAL_WORLDS(Suite) \
   INSTANTIATE_TEST_SUITE_P(On, Suite, ::testing::ValuesIn(WorldsInRealTime()), ParamName)
+#define ESDP_ON_WORLDS_BY_HAND(Suite) \
+  INSTANTIATE_TEST_SUITE_P(On, Suite, ::testing::ValuesIn(WorldsByHand()), ParamName)
 #define ESDP_ON_SIM(Suite) \
   INSTANTIATE_TEST_SUITE_P(On, Suite, ::testing::Values(World::kSim), ParamName)
 

@@ -239,18 +239,5 @@ TEST_P(PathsTest, EveryCopyOfUnregisteredBytesIsCounted) {
   EXPECT_EQ(server_.socket.Stats().payload_copy_bytes, 200u);
 }
 
-TEST_P(PathsTest, ASmallSendCopyWithNothingBeforeItIsCopiedOnce) {
-  if (HasThread(world())) GTEST_SKIP() << "a thread of the library may be at work just then";
-  ASSERT_NO_FATAL_FAILURE(Connect());
-  Settle();
-  std::array<std::byte, 100> bytes{};
-  const OpId send =
-      client_.Accepted(client_.socket.SendCopy(bytes, SendFlags::kNone, client_.Args()));
-  EndWell(client_, send, 100);
-
-  EXPECT_EQ(client_.socket.Stats().payload_copies, 1u) << "straight into a send buffer";
-  EXPECT_EQ(client_.socket.Stats().payload_copy_bytes, 100u);
-}
-
 }  // namespace
 }  // namespace esdp::contract

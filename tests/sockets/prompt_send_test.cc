@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "esdp/context.h"
 #include "gtest/gtest.h"
 #include "tests/sockets/harness.h"
@@ -28,10 +29,43 @@ class PromptSendTest : public PairTest {
     ASSERT_NO_FATAL_FAILURE(Connect(options));
     Settle();
   }
-  // Where no thread can have taken the event, or come in between.
-  bool ByHand() const { return !HasThread(world()); }
 };
 ESDP_ON_EVERY_WORLD(PromptSendTest);
+
+// Where no thread of the library may be at work just then.
+class PromptSendByHandTest : public PromptSendTest {
+ protected:
+  // The send has had its event, and has named nothing since.
+  void ExpectOver(uint64_t bytes) {
+    EXPECT_EQ(client_.queue.Stats().waiting, 1u) << bytes;
+    EXPECT_EQ(client_.queue.Stats().reserved, 0u) << bytes;
+  }
+};
+ESDP_ON_WORLDS_BY_HAND(PromptSendByHandTest);
+
+// Where what is not over within its call is still to be seen after it.
+class PromptSendInTurnsTest : public PromptSendByHandTest {
+ protected:
+  // So many bytes are copied straight into a send buffer; one more go through the bounce pool, and
+  // are gathered from there.
+  void ExpectLongest(uint64_t bytes) {
+    const std::vector<std::byte> from(bytes + 1);
+    const auto send_copy = [&](uint64_t length) {
+      return client_.Accepted(client_.socket.SendCopy(absl::MakeConstSpan(from).first(length),
+                                                      SendFlags::kNone, client_.Args()));
+    };
+    const OpId longer = send_copy(bytes + 1);
+    EXPECT_GT(client_.context.Stats().bounce_bytes, 0u);
+    EndWell(client_, longer, bytes + 1);
+    EXPECT_EQ(client_.socket.Stats().payload_copies, 1u);
+    Settle();
+    const OpId longest = send_copy(bytes);
+    ExpectOver(bytes);
+    EndWell(client_, longest, bytes);
+    EXPECT_EQ(client_.socket.Stats().payload_copies, 2u);
+  }
+};
+ESDP_ON_SIM(PromptSendInTurnsTest);
 
 // Real threads.
 class PromptSendThreadsTest : public PromptSendTest {};
@@ -70,14 +104,12 @@ TEST_P(PromptSendTest, ItsEventSaysWhatThatOfAnySendSays) {
   EXPECT_EQ(client_.socket.Stats().bytes_sent_copied, 100u);
 }
 
-TEST_P(PromptSendTest, WhereNoThreadIsInTheWayItIsOverWhenItsCallReturns) {
-  if (!ByHand()) GTEST_SKIP() << "a thread of the library may be at work just then";
+TEST_P(PromptSendByHandTest, ItIsOverWhenItsCallReturns) {
   ASSERT_NO_FATAL_FAILURE(Open());
   Memory& from = Make(client_, 2048);
   for (const uint64_t bytes : {1u, 100u, 2048u}) {
     const OpId send = client_.Send(from.At(0, bytes));
-    EXPECT_EQ(client_.queue.Stats().waiting, 1u) << bytes;
-    EXPECT_EQ(client_.queue.Stats().reserved, 0u) << bytes;
+    ExpectOver(bytes);
     EXPECT_EQ(from.region.info().operations, 0u) << bytes;
     EXPECT_TRUE(Refuses(client_.socket.Cancel(send), ErrorKind::kBadHandle, StatusCode::kNotFound))
         << "it has ended";
@@ -86,6 +118,32 @@ TEST_P(PromptSendTest, WhereNoThreadIsInTheWayItIsOverWhenItsCallReturns) {
     Settle();
   }
   EXPECT_TRUE(from.region.Close().ok());
+}
+
+TEST_P(PromptSendInTurnsTest, HowLongItMayBeIsTheSocketsCoalesceMax) {
+  ASSERT_NO_FATAL_FAILURE(Open({.coalesce_max = 3000}));
+  ExpectLongest(3000);
+}
+
+TEST_P(PromptSendInTurnsTest, ItsLengthFollowsAnOptionThatIsSetBeforeTheConnection) {
+  const Address address = Listen();
+  client_.socket = *client_.context.CreateSocket(Family::kIpv4, SocketType::kStream, {});
+  ASSERT_TRUE(client_.socket.SetOption({OptionName::kCoalesceMax, uint64_t{4000}}).ok());
+  ASSERT_NO_FATAL_FAILURE(Join(address));
+  Settle();
+  ExpectLongest(4000);
+}
+
+TEST_P(PromptSendByHandTest, OfUnregisteredBytesItIsCopiedOnce) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  std::array<std::byte, 100> bytes{};
+  const OpId send =
+      client_.Accepted(client_.socket.SendCopy(bytes, SendFlags::kNone, client_.Args()));
+  ExpectOver(100);
+  EXPECT_EQ(client_.context.Stats().bounce_bytes, 0u);
+  EndWell(client_, send, 100);
+  EXPECT_EQ(client_.socket.Stats().payload_copies, 1u) << "straight into a send buffer";
+  EXPECT_EQ(client_.socket.Stats().payload_copy_bytes, 100u);
 }
 
 // Rule 8.
@@ -135,7 +193,7 @@ TEST_P(PromptSendTest, AThousandHaveNamesOfTheirOwnAndNoneIsThatOfAReceive) {
   EXPECT_TRUE(SameBytes(from.bytes, to.bytes));
   EXPECT_EQ(client_.context.Stats().operations_posted - before, kCount + kReceives);
   EXPECT_EQ(client_.context.Stats().operations, kReceives);
-  if (ByHand()) {
+  if (!HasThread(world())) {
     EXPECT_GT(at_once, 0u) << "none was over within its call: the test tells nothing";
   }
   for (const OpId op : receives) EXPECT_EQ(client_.Find(op), nullptr);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "esdp/context.h"
@@ -94,6 +95,35 @@ TEST_P(ThreadsTest, SendsOfTwoThreadsOnOneSocketStayWhole) {
   }
   EXPECT_EQ(count[1], kEach);
   EXPECT_EQ(count[2], kEach);
+}
+
+TEST_P(ThreadsTest, OptionsMayBeSetWhileAnotherThreadPosts) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  constexpr size_t kSends = 300;
+  Memory& from = Make(client_, 3000);
+  Memory& to = Make(server_, kSends * from.size());
+  ASSERT_TRUE(server_.socket.Recv(to.All(), RecvFlags::kWaitAll, server_.Args()).ok());
+  std::atomic<bool> received{false};
+  std::thread posts([&] {
+    for (size_t i = 0; i < kSends; ++i) {
+      PostInTurn([&] { return client_.socket.Send(from.All(), SendFlags::kNone, client_.Args()); });
+    }
+  });
+  std::thread sets([&] {
+    for (uint64_t least = 0; !received; least = 5000 - least) {
+      EXPECT_TRUE(client_.socket.SetOption({OptionName::kZcopySendMin, least}).ok());
+      EXPECT_EQ(std::get<uint64_t>(client_.socket.GetOption(OptionName::kZcopySendMin)->value),
+                least);
+      std::this_thread::yield();
+    }
+  });
+  std::thread receives([&] {
+    EXPECT_TRUE(Take(server_, 1, [](const Event&) {}));
+    received = true;
+  });
+  EXPECT_TRUE(Take(client_, kSends, [](const Event&) {}));
+  Serve(client_, [&] { return received.load(); });
+  for (std::thread* each : {&posts, &sets, &receives}) each->join();
 }
 
 TEST_P(ThreadsTest, EachEventGoesToOneOfSeveralConsumers) {
