@@ -70,8 +70,8 @@ struct ContextOptions {
   // the peer said to have read when it had not, bytes written there later may still arrive. For
   // peers that are trusted.
   bool lend_pages = false;
-  // Where lines about lost peers and refused connections go. Called on the thread that moves the
-  // protocol; must not block nor call the library. Empty: nowhere.
+  // Where lines about lost peers, refused connections and those that cannot be taken go. Called on
+  // the thread that moves the protocol; must not block nor call the library. Empty: nowhere.
   std::function<void(std::string_view)> log = {};
   // "sim": joins the simulated world of another Context, which must outlive this one.
   Context* world_of = nullptr;

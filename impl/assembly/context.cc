@@ -47,6 +47,7 @@ absl::StatusOr<std::unique_ptr<fabric::Fabric>> MakeQpip(const ContextOptions& o
   qpip.congestion_control = options.congestion_control;
   qpip.checksum = options.checksum;
   qpip.lend_pages = options.lend_pages;
+  qpip.log = options.log;
   return fabric::qpip::MakeQpipFabric(qpip);
 }
 

@@ -2,6 +2,7 @@
 #define ESDP_IMPL_FABRIC_QPIP_OPTIONS_H_
 
 #include <chrono>
+#include <functional>
 #include <string>
 
 #include "impl/base/clock.h"
@@ -26,6 +27,8 @@ struct QpipOptions {
   Duration startup_timeout = std::chrono::seconds(10);
   // How long an orderly Disconnect waits for the peer to take what was sent and to close as well.
   Duration close_timeout = std::chrono::seconds(3);
+  // Told what the system withholds and no call could answer. May be empty.
+  std::function<void(const std::string&)> log{};
   // Outlives the fabric. Null: the system's clock.
   const Clock* clock = nullptr;
 };

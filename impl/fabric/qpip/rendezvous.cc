@@ -2,6 +2,8 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstring>
+#include <string>
 #include <utility>
 
 namespace esdp::fabric::qpip {
@@ -110,16 +112,26 @@ bool Rendezvous::OnListenerReady(uint64_t owner) {
         Drop(silent_requests_.front());
         continue;
       }
-      // Those that wait keep the listener readable: look away for a while instead of spinning.
-      commons_.poller.Change(listener->watch, false, false);
-      commons_.poller.SetDeadline(listener->watch,
-                                  AddSaturating(commons_.clock->Now(), kRestAfterFailure));
+      OnAcceptFailed(*listener, error);
       break;
     }
     moved = true;
+    listener->starved = false;
     AddRequest(ListenerId{owner}, std::move(stream));
   }
   return moved;
+}
+
+// Those that wait keep the listener readable: look away for a while instead of spinning.
+void Rendezvous::OnAcceptFailed(Listener& listener, int error) {
+  commons_.poller.Change(listener.watch, false, false);
+  commons_.poller.SetDeadline(listener.watch,
+                              AddSaturating(commons_.clock->Now(), kRestAfterFailure));
+  if (std::exchange(listener.starved, true) || !commons_.options.log) return;
+  const absl::StatusOr<Address> address = listener.socket.LocalAddress();
+  commons_.options.log("connections wait at " + (address.ok() ? ToString(*address) : "a listener") +
+                       ": " + strerror(error) +
+                       "; they are taken when the system allows it (ulimit -n: descriptors)");
 }
 
 void Rendezvous::OnListenerDeadline(uint64_t owner) {

@@ -67,6 +67,7 @@ class Rendezvous {
   struct Listener {
     TcpStream socket;
     WatchId watch = WatchId::kNone;
+    bool starved = false;  // the last attempt to take a connection has failed
   };
 
   // An incoming connection, up to its answer.
@@ -89,6 +90,7 @@ class Rendezvous {
   };
 
   Offer OfferOf(const QueuePairOptions& options) const;
+  void OnAcceptFailed(Listener& listener, int error);
   void AddRequest(ListenerId listener, TcpStream stream);
   void Present(uint64_t owner, Request& request);
   void RejectStream(Request& request, ConstBytes private_data);
