@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Awaitable, Callable, Optional, Tuple, Type, Union
 
 from esdp import _core, aio
-from esdp._errors import Error
+from esdp._errors import BusyError, Error
 
 ZERO_COPY_MIN = 256 * 1024
 _ROOM = 64 * 1024  # registered for each direction of a connection
@@ -63,9 +63,9 @@ class Transport(asyncio.Transport):
 
     def _on_received(self, future: asyncio.Future[int]) -> None:
         self._receiving = None
+        error = _error_of(future)
         if self._closing or future.cancelled():
             return
-        error = future.exception()
         if error is not None:
             self._lose(error)
             return
@@ -138,9 +138,9 @@ class Transport(asyncio.Transport):
         if self._lent is not None:
             self._lent.close()
             self._lent = None
+        error = _error_of(future)
         if self._lost or future.cancelled():
             return
-        error = future.exception()
         if error is not None:
             self._lose(error)
             return
@@ -157,7 +157,7 @@ class Transport(asyncio.Transport):
         elif self._eof_asked and not self._eof_sent:
             self._eof_sent = True
             try:
-                self._socket.shutdown().add_done_callback(_ignore_outcome)
+                self._socket.shutdown().add_done_callback(_error_of)  # the receiving direction sees it
             except Error as error:
                 self._lose(error)
 
@@ -215,19 +215,28 @@ class Transport(asyncio.Transport):
             waiting = [future for future in (self._receiving, self._sending) if future is not None]
             if waiting and not self._context.closed:
                 await asyncio.wait(waiting)
+        except Error as late:
+            error = error or late
         finally:
             self._protocol.connection_lost(error if isinstance(error, Exception) else None)
             if self._owns_context:
                 self._context.close()
             elif not self._context.closed:
-                self._incoming.close()
-                self._outgoing.close()
+                _let_go(self._incoming)
+                _let_go(self._outgoing)
 
 
-def _ignore_outcome(future: asyncio.Future[None]) -> None:
-    """An end that could not be told is seen by the receiving direction."""
-    if not future.cancelled():
-        future.exception()
+def _error_of(future: asyncio.Future[Any]) -> Optional[BaseException]:
+    """To be asked in any case: asyncio complains of an error that nobody wanted to know."""
+    return None if future.cancelled() else future.exception()
+
+
+def _let_go(region: _core.Region) -> None:
+    """One that is still in use, because the program ended before the transfer did, ends with its Context."""
+    try:
+        region.close()
+    except BusyError:
+        pass
 
 
 async def open_connection(

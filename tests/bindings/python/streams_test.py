@@ -8,7 +8,8 @@ import esdp.aio
 import esdp.streams
 import pytest
 from conftest import FABRICS
-from aio_test import run
+from aio_test import connected, run
+from closing_test import run_python
 
 
 def with_server(serve, body):
@@ -139,5 +140,58 @@ def test_a_connection_that_breaks_is_told_to_both():
             await writer.drain()
             writer.transport.abort()
             assert isinstance(await broken, ConnectionResetError)
+
+    run(main())
+
+
+@pytest.mark.parametrize("last", [
+    "writer.close()",
+    "writer.close(); await writer.wait_closed()",
+    "writer.write(bytes(100_000)); writer.close()",
+    "writer.transport.abort()",
+    "reading = asyncio.ensure_future(reader.read()); await asyncio.sleep(0); writer.close()",
+    "answering.set(); await asyncio.gather(reader.read(), return_exceptions=True); writer.close()",
+    "pass",
+])
+def test_a_program_that_just_ends_is_told_of_no_error_that_it_did_not_ask_for(last):
+    code, output = run_python(f"""
+import asyncio, esdp.streams
+async def main():
+    answering = asyncio.Event()
+    async def serve(reader, writer):
+        await answering.wait()
+        writer.transport.abort()
+    server = await esdp.streams.start_server(serve, "127.0.0.1:0", fabric="qpip")
+    reader, writer = await esdp.streams.open_connection(server.address, fabric="qpip")
+    {last}
+asyncio.run(main())
+""")
+    assert code == 0, output
+    assert "never retrieved" not in output and "Traceback" not in output, output
+
+
+class Unended(esdp.aio.Socket):
+    """Its operations go on, as while the library's thread has not come to the end that it was asked for."""
+
+    async def close(self, mode="graceful", *, timeout=None):
+        pass
+
+
+def test_an_end_that_the_loop_does_not_wait_for_leaves_memory_in_use_to_the_context():
+    async def main():
+        async with esdp.aio.Context(fabric="qpip") as context:
+            socket, peer = await connected(context)
+            transport = esdp.streams.Transport(context, Unended(context, socket.core), asyncio.Protocol(), False)
+            await asyncio.sleep(0)
+            before = asyncio.all_tasks()
+            transport.abort()
+            await asyncio.sleep(0)
+            ending, = asyncio.all_tasks() - before
+            await asyncio.sleep(0)
+            assert context.core.stats().operations == 1, "it receives"
+            ending.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await ending
+            await peer.close("abort")
 
     run(main())
