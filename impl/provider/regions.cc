@@ -92,8 +92,8 @@ absl::Status MemoryRegion::RegisterChunks(fabric::Fabric& fabric) {
 
 absl::Status MemoryRegion::Deregister(const Fabrics& fabrics) {
   if (const uint32_t users = operations(); users != 0) {
-    return absl::FailedPreconditionError("the region is in use by " + std::to_string(users) +
-                                         " operations: wait for their events or cancel them");
+    return absl::FailedPreconditionError("the region is in use, by operations: " +
+                                         std::to_string(users));
   }
   while (!chunks_.empty()) {
     fabric::Fabric* const last = fabrics[(chunks_.size() - 1) / chunk_count_];

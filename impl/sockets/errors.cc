@@ -37,7 +37,7 @@ constexpr Row kRows[] = {
     {ErrorKind::kShutDown, StatusCode::kFailedPrecondition, EPIPE, "shut down",
      "open a new socket to go on"},
     {ErrorKind::kBusy, StatusCode::kFailedPrecondition, EBUSY, "busy",
-     "wait for the events of the operations that use it"},
+     "wait for the events of the operations that use it, or cancel them"},
     {ErrorKind::kAfterFork, StatusCode::kFailedPrecondition, EPERM, "used after fork",
      "open a Context in the child"},
     {ErrorKind::kUnsupported, StatusCode::kUnimplemented, EOPNOTSUPP, "unsupported", ""},
