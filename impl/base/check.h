@@ -21,7 +21,7 @@ using CheckHook = void (*)(const CheckFailure&);
 CheckHook SetCheckHook(CheckHook hook);
 
 // Reports a failure to the hook and returns false.
-bool ReportCheckFailure(const char* expression, const char* file, int line);
+[[gnu::cold]] bool ReportCheckFailure(const char* expression, const char* file, int line);
 
 }  // namespace esdp
 

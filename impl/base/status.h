@@ -22,7 +22,7 @@ inline std::string_view FromAbsl(absl::string_view text) {
 }
 
 // `text` says what happened and what the caller can do about it.
-inline absl::Status MakeStatus(absl::StatusCode code, std::string_view text) {
+[[gnu::cold]] inline absl::Status MakeStatus(absl::StatusCode code, std::string_view text) {
   return absl::Status(code, ToAbsl(text));
 }
 

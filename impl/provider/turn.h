@@ -1,7 +1,7 @@
 #ifndef ESDP_IMPL_PROVIDER_TURN_H_
 #define ESDP_IMPL_PROVIDER_TURN_H_
 
-#include <atomic>
+#include "impl/base/mutex.h"
 
 namespace esdp::provider {
 
@@ -15,25 +15,13 @@ namespace esdp::provider {
 //   Errors:   taking it twice on one thread with Take waits for ever; TryTake answers false.
 class Turn {
  public:
-  bool TryTake() {
-    int free = kFree;
-    return state_.compare_exchange_strong(free, kTaken);
-  }
-
-  void Take() {
-    if (TryTake()) return;
-    while (state_.exchange(kAwaited) != kFree) state_.wait(kAwaited);
-  }
-
-  // Sequentially consistent, like TryTake: what was left for the holder before a failed TryTake is
-  // seen after Release.
-  void Release() {
-    if (state_.exchange(kFree) == kAwaited) state_.notify_one();
-  }
+  bool TryTake() { return mutex_.try_lock(); }
+  void Take() { mutex_.lock(); }
+  // What was left for the holder before a failed TryTake is seen after this.
+  void Release() { mutex_.unlock(); }
 
  private:
-  enum : int { kFree, kTaken, kAwaited };
-  std::atomic<int> state_{kFree};
+  FastMutex mutex_;
 };
 
 }  // namespace esdp::provider

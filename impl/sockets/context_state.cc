@@ -45,7 +45,7 @@ absl::StatusOr<std::shared_ptr<ContextState>> ContextState::Open(const ContextOp
 
 ContextState::ContextState(const ContextOptions& options)
     : options_(options),
-      fork_epoch_(ForkEpoch()),
+      fork_epoch_(WatchForks()),
       operations_(options.operations_max),
       bounce_pool_(options.bounce_pool_bytes) {}
 

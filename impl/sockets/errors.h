@@ -13,7 +13,7 @@
 namespace esdp::sockets {
 
 // A status of this kind. `text` says what happened; what to do is added from the table.
-absl::Status MakeError(ErrorKind kind, const std::string& text);
+[[gnu::cold]] absl::Status MakeError(ErrorKind kind, const std::string& text);
 // What happened, of a status of MakeError: the text without what to do.
 std::string CauseOf(const absl::Status& status);
 absl::StatusCode CodeOf(ErrorKind kind);

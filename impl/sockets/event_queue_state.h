@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "esdp/event.h"
 #include "esdp/event_queue.h"
 #include "esdp/options.h"
+#include "impl/base/mutex.h"
 #include "impl/base/time.h"
 #include "impl/provider/crowding.h"
 
@@ -93,7 +93,7 @@ class QueueState {
   const std::shared_ptr<ContextState> context_;
   const QueueOptions options_;
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::vector<Event> ring_;
   size_t head_ = 0;
   uint32_t waiting_ = 0;

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <chrono>
 #include <ctime>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>

@@ -2,20 +2,15 @@
 
 #include <pthread.h>
 
-#include <atomic>
-
 namespace esdp::sockets {
-namespace {
 
-std::atomic<uint32_t> epoch{1};
+std::atomic<uint32_t> fork_epoch{1};
 
-}  // namespace
-
-uint32_t ForkEpoch() {
+uint32_t WatchForks() {
   static const int watched =
-      pthread_atfork(nullptr, nullptr, [] { epoch.fetch_add(1, std::memory_order_relaxed); });
+      pthread_atfork(nullptr, nullptr, [] { fork_epoch.fetch_add(1, std::memory_order_relaxed); });
   (void)watched;
-  return epoch.load(std::memory_order_relaxed);
+  return ForkEpoch();
 }
 
 }  // namespace esdp::sockets

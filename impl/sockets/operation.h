@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "esdp/event.h"
+#include "impl/base/mutex.h"
 #include "impl/provider/types.h"
 #include "impl/sockets/receive_ranges.h"
 
@@ -124,7 +125,7 @@ class OperationTable {
 
   const uint32_t max_;
   ReceiveRanges ranges_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::vector<std::unique_ptr<Slot[]>> blocks_;
   uint32_t first_free_ = kNoSlot;
   uint32_t live_ = 0;

@@ -18,44 +18,6 @@ TEST(TurnTest, OneHolderAtATime) {
   EXPECT_TRUE(turn.TryTake());
 }
 
-TEST(TurnTest, TakeWaitsForTheHolder) {
-  Turn turn;
-  int guarded = 0;  // a data race if two had the turn
-  turn.Take();
-  std::thread waiter([&] {
-    turn.Take();
-    ++guarded;
-    turn.Release();
-  });
-  ++guarded;
-  turn.Release();
-  waiter.join();
-  EXPECT_EQ(guarded, 2);
-}
-
-TEST(TurnTest, ManyThreadsCountWithoutLosingAStep) {
-  constexpr int kThreads = 4;
-  constexpr int kSteps = 20'000;
-  Turn turn;
-  int counter = 0;
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&, i] {
-      for (int step = 0; step < kSteps; ++step) {
-        if (i % 2 == 0) {
-          turn.Take();
-        } else {
-          while (!turn.TryTake()) std::this_thread::yield();
-        }
-        ++counter;
-        turn.Release();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(counter, kThreads * kSteps);
-}
-
 TEST(SubmissionsTest, KeepsTheOrderOfOneThread) {
   Submissions<int> submissions;
   for (int i = 0; i < 100; ++i) submissions.Push(i);
