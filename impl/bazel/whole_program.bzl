@@ -15,10 +15,21 @@ _PIC = "//command_line_option:force_pic"
 # function that leaves the kind of its message alone, and the first HelloAck ended the program.
 _TRUSTED = ["-fno-ipa-modref"]
 
+# A call costs more than what most functions on the way of a small message do.
+_INLINED = [
+    "-finline-functions",
+    "-fno-plt",
+    "--param=max-inline-insns-auto=200",
+    "--param=inline-min-speedup=1",
+    "--param=inline-unit-growth=300",
+    "--param=large-function-growth=1000",
+    "--param=large-function-insns=20000",
+]
+
 def _as_one_impl(settings, attr):
     wanted = str(settings[_MODE]) == "opt" and attr.compiler_can
     return {
-        _COMPILE: settings[_COMPILE] + (["-flto"] + _TRUSTED if wanted else []),
+        _COMPILE: settings[_COMPILE] + (["-flto"] + _TRUSTED + _INLINED if wanted else []),
         _LINK: settings[_LINK] + (["-flto=auto"] + _TRUSTED if wanted else []),
         # So that programs and shared libraries share what is compiled; the link takes back what it costs a program.
         _PIC: wanted or settings[_PIC],
