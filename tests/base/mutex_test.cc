@@ -37,6 +37,7 @@ TEST(FastMutexTest, ManyThreadsCountWithoutLosingAStep) {
   FastMutex mutex;
   int counter = 0;
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {
       for (int step = 0; step < kSteps; ++step) {
