@@ -11,7 +11,8 @@ namespace esdp {
 //
 //   Owns:     nothing.
 //   Threads:  any; unlock only by the thread that has it. Sequentially consistent: what was done
-//             before a try_lock that failed is seen by the holder after its unlock.
+//             before a try_lock that failed is seen by the holder after its unlock. It must live
+//             until unlock has returned, though another thread may have it before.
 //   Blocks:   try_lock never; lock until it is free.
 //   Units:    –
 //   Errors:   locking it twice on one thread waits for ever; try_lock answers false.
