@@ -1,5 +1,7 @@
 #include "impl/base/mutex.h"
 
+#include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -18,17 +20,20 @@ TEST(FastMutexTest, OneHolderAtATime) {
 
 TEST(FastMutexTest, LockWaitsForTheHolder) {
   FastMutex mutex;
-  int guarded = 0;  // a data race if two had it
+  std::atomic<bool> asks{false};
+  bool let_go = false;
   mutex.lock();
   std::thread waiter([&] {
+    asks = true;
     mutex.lock();
-    ++guarded;
+    EXPECT_TRUE(let_go);
     mutex.unlock();
   });
-  ++guarded;
+  while (!asks) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // asleep by now
+  let_go = true;
   mutex.unlock();
   waiter.join();
-  EXPECT_EQ(guarded, 2);
 }
 
 TEST(FastMutexTest, ManyThreadsCountWithoutLosingAStep) {

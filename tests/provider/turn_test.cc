@@ -1,6 +1,5 @@
 #include "impl/provider/turn.h"
 
-#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -9,14 +8,6 @@
 
 namespace esdp::provider {
 namespace {
-
-TEST(TurnTest, OneHolderAtATime) {
-  Turn turn;
-  EXPECT_TRUE(turn.TryTake());
-  EXPECT_FALSE(turn.TryTake());
-  turn.Release();
-  EXPECT_TRUE(turn.TryTake());
-}
 
 TEST(SubmissionsTest, KeepsTheOrderOfOneThread) {
   Submissions<int> submissions;
