@@ -50,6 +50,7 @@ TEST(SubmissionsTest, NoRequestIsStrandedBetweenTryTakeAndRelease) {
     } while (!submissions.empty() && turn.TryTake());
   };
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
       for (int request = 0; request < kRequests; ++request) {
