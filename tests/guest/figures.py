@@ -79,6 +79,10 @@ class Programs:
         # As long as ours: what an emulated processor does for the first time takes it twice as long.
         return float(self.perftest("ib_send_lat", 64, "-n", "50000")[0][4])
 
+    def stream_latency(self):
+        common = ["rstream", "-S", "64", "-C", "1", "-I", "50000", "-T", "a"]
+        return float(run(common, common + ["-s", self.address])[0].strip().splitlines()[-1].split()[-1])
+
     def esdp_latency(self):
         result = self.esdp("--mode", "latency", "--size", "64", "--seconds", "2", "--progress", "manual")[0]
         return result["latency_us"]["p50"] / 2
@@ -113,6 +117,7 @@ def rows(of):
            lambda: of.stream_mbytes("riostream", 65536, 256))
     yield "B5 zcopy 1 MiB, written / riostream, MB/s", large, lambda: of.stream_mbytes("riostream", MIB, 32)
     yield "B6 64 bytes one way / ib_send_lat, us (less is better)", of.esdp_latency, of.send_latency
+    yield "B6 64 bytes one way / rstream -T a, us (less is better)", of.esdp_latency, of.stream_latency
     yield "B7 zcopy 64 KiB, read, 8 outstanding / 1, MB/s", lambda: small("8"), lambda: small("1")
     yield ("B8 processor per MB, bcopy 64 KiB, sleeping / ib_send_bw -e, ms (less is better)",
            lambda: of.esdp(*copy)[1] * 1e3 / 33.6,
