@@ -10,6 +10,7 @@ _COMPILE = "//command_line_option:copt"
 _LINK = "//command_line_option:linkopt"
 _MODE = "//command_line_option:compilation_mode"
 _PIC = "//command_line_option:force_pic"
+_CPU = "//command_line_option:cpu"
 
 # What g++ 12 sums up of the memory a function touches it gets wrong across files: with -O3 it took sdp::wire::Decode for a
 # function that leaves the kind of its message alone, and the first HelloAck ended the program.
@@ -28,24 +29,24 @@ _INLINED = [
     "--param=hot-bb-frequency-fraction=1000000",
 ]
 
-# What is cleared on that way has some hundred bytes at most: `rep stos`, which g++ takes for them, is slow to begin.
-_CLEARED = ["-mmemset-strategy=unrolled_loop:1024:noalign,libcall:-1:noalign"]
-
-# The link needs them too: not all of them are kept with what was compiled.
-_FAST = _TRUSTED + _INLINED + _CLEARED
+# What is cleared on that way has some hundred bytes at most: `rep stos`, which g++ takes for them on x86, is slow to begin.
+_CLEARED = {"k8": ["-mmemset-strategy=unrolled_loop:1024:noalign,libcall:-1:noalign"]}
 
 def _as_one_impl(settings, attr):
     wanted = str(settings[_MODE]) == "opt" and attr.compiler_can
+
+    # The link needs all of them too: some are not kept with what was compiled.
+    fast = _TRUSTED + _INLINED + _CLEARED.get(settings[_CPU], [])
     return {
-        _COMPILE: settings[_COMPILE] + (["-flto"] + _FAST if wanted else []),
-        _LINK: settings[_LINK] + (["-flto=auto"] + _FAST if wanted else []),
+        _COMPILE: settings[_COMPILE] + (["-flto"] + fast if wanted else []),
+        _LINK: settings[_LINK] + (["-flto=auto"] + fast if wanted else []),
         # So that programs and shared libraries share what is compiled; the link takes back what it costs a program.
         _PIC: wanted or settings[_PIC],
     }
 
 _as_one = transition(
     implementation = _as_one_impl,
-    inputs = [_COMPILE, _LINK, _MODE, _PIC],
+    inputs = [_COMPILE, _LINK, _MODE, _PIC, _CPU],
     outputs = [_COMPILE, _LINK, _PIC],
 )
 
