@@ -69,10 +69,13 @@ class Programs:
     def perftest_mbytes(self, tool, size, count, *options):
         return float(self.perftest(tool, size, "-n", str(count), *options)[0][3]) * MIB / 1e6
 
-    def stream_mbytes(self, tool, size, count, *options):
-        common = [tool, "-S", str(size), "-C", str(count), "-I", "1", *options]
+    def stream(self, tool, size, count, rounds, *options):
+        common = [tool, "-S", str(size), "-C", str(count), "-I", str(rounds), *options]
         text, _ = run(common, common + ["-s", self.address])
-        row = text.strip().splitlines()[-1].split()
+        return text.strip().splitlines()[-1].split()
+
+    def stream_mbytes(self, tool, size, count, *options):
+        row = self.stream(tool, size, count, 1, *options)
         return float(row[-2].rstrip("Gb")) * 1e9 / 8 / 1e6 if row[-2] else 0.0
 
     def send_latency(self):
@@ -80,8 +83,7 @@ class Programs:
         return float(self.perftest("ib_send_lat", 64, "-n", "50000")[0][4])
 
     def stream_latency(self):
-        common = ["rstream", "-S", "64", "-C", "1", "-I", "50000", "-T", "a"]
-        return float(run(common, common + ["-s", self.address])[0].strip().splitlines()[-1].split()[-1])
+        return float(self.stream("rstream", 64, 1, 50000, "-T", "a")[-1])
 
     def esdp_latency(self):
         result = self.esdp("--mode", "latency", "--size", "64", "--seconds", "2", "--progress", "manual")[0]
