@@ -63,15 +63,21 @@ link_the_far_end() { # also after a link was down, which takes routes and neighb
   ip neigh replace 10.77.0.1 lladdr "$(cat /sys/class/net/vrxe/address)" dev wrxe nud permanent
 }
 
-# Runs a GoogleTest program over the device; its cases become lines.
+# Runs a GoogleTest program over the device; its cases become lines, of one that fails with what it said.
 cases() { # DEVICE LOG SECONDS PROGRAM [OPTION...]
   local device="$1" log="$shared/$1_$2.log" what="$2" seconds="$3" code
   shift 3
   ESDP_VERBS_HOSTS="${name[$device]}=${address[$device]}" timeout "$seconds" "$@" --gtest_color=no >"$log" 2>&1
   code=$?
-  sed -n -E "s#^\[       OK \] (On/)?([A-Za-z]+[.][A-Za-z]+)(/[A-Za-z_0-9]+)?.*#PASS guest.$device.$what.\2\3#p;
-    s#^\[  SKIPPED \] (On/)?([A-Za-z]+[.][A-Za-z]+)(/[A-Za-z_0-9]+)?.*ms\)#SKIP guest.$device.$what.\2\3#p;
-    s#^\[  FAILED  \] (On/)?([A-Za-z]+[.][A-Za-z]+)(/[A-Za-z_0-9]+)?.*ms\)#FAIL guest.$device.$what.\2\3#p" "$log"
+  awk -v name="guest.$device.$what." '
+    / ms\)$/ && $2 ~ /^(OK|SKIPPED|FAILED)$/ {
+      sub("^On/", "", $4)
+      sub(",$", "", $4)
+      print ($2 == "OK" ? "PASS" : $2 == "SKIPPED" ? "SKIP" : "FAIL") " " name $4
+      for (i = 1; $2 == "FAILED" && i <= lines && i <= 20; i++) print "| " why[i]
+    }
+    $2 == "RUN" { lines = 0; next }
+    { why[++lines] = $0 }' "$log"
   verdict "$device.${what}_ran_to_its_end" $code
 }
 
@@ -117,11 +123,11 @@ both() { # NAME SERVER -- CLIENT
   shift
   "${server[@]}" >"$shared/$what.server.log" 2>&1 &
   local far=$!
-  for _ in {1..20}; do # what has no server yet is refused
+  for _ in {1..20}; do # what has no server yet is refused; rping gets ports that TCP may have in use
     sleep 1
     timeout 30 "$@" >"$shared/$what.log" 2>&1
     code=$?
-    [ $code -ne 0 ] && grep -qiE "refused|rejected" "$shared/$what.log" || break
+    [ $code -ne 0 ] && grep -qiE "refused|rejected|already in use" "$shared/$what.log" || break
   done
   kill $far 2>/dev/null
   wait $far

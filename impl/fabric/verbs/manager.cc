@@ -9,6 +9,7 @@
 
 #include "impl/base/status.h"
 #include "impl/fabric/socket_address.h"
+#include "impl/fabric/verbs/held_port.h"
 #include "impl/fabric/verbs/manager_error.h"
 
 namespace esdp::fabric::verbs {
@@ -63,6 +64,18 @@ absl::StatusOr<rdma_cm_id*> Manager::Listen(ManagerClient& client, rdma_port_spa
     clients.push_back(&client);
     return shared->id;
   }
+  HeldPort held;
+  ESDP_ASSIGN_OR_RETURN(
+      rdma_cm_id* const id,
+      BindToFreePort(address, *client.device()->device, held,
+                     [&](const Address& at) { return ListenAt(client, port_space, at, backlog); }));
+  listeners_.push_back({id, port_space, FromSystem(rdma_get_local_addr(id)), {&client}});
+  return id;
+}
+
+absl::StatusOr<rdma_cm_id*> Manager::ListenAt(const ManagerClient& client,
+                                              rdma_port_space port_space, const Address& address,
+                                              int backlog) {
   ESDP_ASSIGN_OR_RETURN(rdma_cm_id* const id, Create(nullptr, port_space));
   SocketAddress system = ToSystem(address);
   absl::Status status;
@@ -75,12 +88,9 @@ absl::StatusOr<rdma_cm_id*> Manager::Listen(ManagerClient& client, rdma_port_spa
   } else if (calls_.listen(id, backlog) != 0) {
     status = ManagerError("cannot listen on " + ToString(address));
   }
-  if (!status.ok()) {
-    calls_.destroy_id(id);
-    return status;
-  }
-  listeners_.push_back({id, port_space, FromSystem(rdma_get_local_addr(id)), {&client}});
-  return id;
+  if (status.ok()) return id;
+  calls_.destroy_id(id);
+  return status;
 }
 
 void Manager::StopListening(ManagerClient& client, rdma_cm_id* id) {

@@ -80,6 +80,8 @@ class Manager {
   };
 
   absl::StatusOr<rdma_cm_id*> Create(ManagerClient* client, rdma_port_space port_space);
+  absl::StatusOr<rdma_cm_id*> ListenAt(const ManagerClient& client, rdma_port_space port_space,
+                                       const Address& address, int backlog);
   std::optional<Told> Next();
   ManagerClient* ListenerFor(const Told& request);
   Listener* FindShared(rdma_port_space port_space, const Address& address);

@@ -29,7 +29,7 @@ Cause CauseOfRejection(int status, bool iwarp) {
 Rendezvous::~Rendezvous() {
   listeners_.ForEach([&](uint64_t, Listener& each) { manager_->StopListening(*this, each.id); });
   requests_.ForEach([&](uint64_t, Request& each) { commons_.calls().destroy_id(each.id); });
-  for (const auto& [queue_pair, id] : reserved_) commons_.calls().destroy_id(id);
+  for (const auto& [queue_pair, each] : reserved_) commons_.calls().destroy_id(each.id);
   for (const auto& [queue_pair, attempt] : attempts_) {
     if (!attempt.adopted) commons_.calls().destroy_id(attempt.id);
   }
@@ -145,7 +145,7 @@ absl::Status Rendezvous::Accept(RequestId id, QueuePairId queue_pair, ConstBytes
   parameters.responder_resources = static_cast<uint8_t>(attempt.responder_resources);
   parameters.rnr_retry_count = 7;
   rdma_cm_id* const cm_id = attempt.id;
-  Add(queue_pair, attempt);
+  Add(queue_pair, std::move(attempt));
   if (commons_.calls().accept(cm_id, &parameters) != 0) {
     Fail(queue_pair, Cause::kPeerReset, std::string("cannot accept: ") + strerror(errno), {});
   }

@@ -14,6 +14,7 @@
 #include "impl/base/time.h"
 #include "impl/fabric/types.h"
 #include "impl/fabric/verbs/commons.h"
+#include "impl/fabric/verbs/held_port.h"
 #include "impl/fabric/verbs/manager.h"
 #include "impl/fabric/verbs/profile.h"
 #include "impl/fabric/verbs/queue_pair.h"
@@ -82,6 +83,11 @@ class Rendezvous final : private ManagerClient {
   struct Listener {
     rdma_cm_id* id = nullptr;
   };
+  // Bound, for a Connect to come.
+  struct Reserved {
+    rdma_cm_id* id = nullptr;
+    HeldPort port;
+  };
   struct Request {
     ListenerId listener = ListenerId::kNone;
     rdma_cm_id* id = nullptr;
@@ -91,6 +97,7 @@ class Rendezvous final : private ManagerClient {
   // A connection attempt of ours, or an accepted one that is not established yet.
   struct Attempt {
     rdma_cm_id* id = nullptr;
+    HeldPort port;
     bool adopted = false;
     bool accepts = false;
     bool asked = false;  // the peer's answer is on its way
@@ -125,7 +132,8 @@ class Rendezvous final : private ManagerClient {
   void Discard(rdma_cm_id* id);
   void DiscardKept(rdma_cm_id* id);
   int Milliseconds(Time deadline) const;
-  void Add(QueuePairId id, const Attempt& attempt);
+  void Add(QueuePairId id, Attempt attempt);
+  absl::StatusOr<rdma_cm_id*> Bind(const Address& address);
 
   Commons& commons_;
   QueuePairs& queue_pairs_;
@@ -134,7 +142,7 @@ class Rendezvous final : private ManagerClient {
   const rdma_port_space port_space_;
   HandleTable<Listener> listeners_;
   HandleTable<Request> requests_;
-  absl::flat_hash_map<QueuePairId, rdma_cm_id*> reserved_;  // bound, for a Connect to come
+  absl::flat_hash_map<QueuePairId, Reserved> reserved_;
   absl::flat_hash_map<QueuePairId, Attempt> attempts_;
   absl::flat_hash_map<rdma_cm_id*, QueuePair::Left> kept_;
   Time next_deadline_ = kTimeInfinite;

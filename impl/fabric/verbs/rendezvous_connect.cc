@@ -14,11 +14,6 @@
 namespace esdp::fabric::verbs {
 namespace {
 
-bool IsAny(const Address& address) {
-  return address.port == 0 && std::all_of(address.bytes.begin(), address.bytes.end(),
-                                          [](uint8_t byte) { return byte == 0; });
-}
-
 // siw opens its TCP connection within the call.
 Cause CauseOfConnect(int error) {
   if (error == ECONNREFUSED || error == ECONNRESET) return Cause::kRefused;
@@ -28,6 +23,15 @@ Cause CauseOfConnect(int error) {
 }  // namespace
 
 // --- connecting ---
+
+absl::StatusOr<rdma_cm_id*> Rendezvous::Bind(const Address& address) {
+  ESDP_ASSIGN_OR_RETURN(rdma_cm_id* const id, manager_->CreateId(*this, port_space_));
+  SocketAddress system = ToSystem(address);
+  if (commons_.calls().bind_address(id, system.pointer()) == 0) return id;
+  absl::Status status = ManagerError("cannot connect from " + ToString(address));
+  commons_.calls().destroy_id(id);
+  return status;
+}
 
 int Rendezvous::Milliseconds(Time deadline) const {
   constexpr int kLongest = 60'000;
@@ -47,22 +51,24 @@ absl::StatusOr<Address> Rendezvous::Reserve(QueuePairId id, const Address& local
     ESDP_ASSIGN_OR_RETURN(from, LocalTowards(peer));
     from.port = local.port;
   }
-  const Calls& calls = commons_.calls();
-  ESDP_ASSIGN_OR_RETURN(rdma_cm_id* const made, manager_->CreateId(*this, port_space_));
-  SocketAddress system = ToSystem(from);
-  if (calls.bind_address(made, system.pointer()) != 0) {
-    absl::Status status = ManagerError("cannot connect from " + ToString(from));
-    calls.destroy_id(made);
-    return status;
-  }
-  reserved_.emplace(id, made);
-  return FromSystem(rdma_get_local_addr(made));
+  Reserved reserved;
+  ESDP_ASSIGN_OR_RETURN(reserved.id,
+                        BindToFreePort(from, *device()->device, reserved.port,
+                                       [this](const Address& at) { return Bind(at); }));
+  rdma_cm_id* const bound = reserved.id;
+  reserved_.emplace(id, std::move(reserved));
+  return FromSystem(rdma_get_local_addr(bound));
 }
 
 absl::Status Rendezvous::Connect(QueuePairId id, const Address& local, const Address& peer,
                                  ConstBytes private_data, Time deadline) {
   if (private_data.size() > commons_.device->limits().private_data_max) {
     return absl::OutOfRangeError("more private data than limits().private_data_max");
+  }
+  if (!reserved_.contains(id)) {
+    Address from = local;
+    if (IsWildcard(from) && from.port == 0) from.family = peer.family;
+    ESDP_RETURN_IF_ERROR(Reserve(id, from, peer).status());
   }
   QueuePair& queue_pair = *queue_pairs_.Find(id);
   Attempt attempt;
@@ -71,25 +77,18 @@ absl::Status Rendezvous::Connect(QueuePairId id, const Address& local, const Add
   attempt.initiator_depth = queue_pair.options().initiator_depth;
   attempt.responder_resources = queue_pair.options().responder_resources;
   attempt.private_data.assign(private_data.begin(), private_data.end());
-  const auto reserved = reserved_.find(id);
-  const bool is_bound = reserved != reserved_.end();
-  const Calls& calls = commons_.calls();
-  if (is_bound) {
-    attempt.id = reserved->second;
-    reserved_.erase(reserved);
-  } else {
-    ESDP_ASSIGN_OR_RETURN(attempt.id, manager_->CreateId(*this, port_space_));
-  }
-  SocketAddress from = ToSystem(local);
+  Reserved reserved = std::move(reserved_.extract(id).mapped());
+  attempt.id = reserved.id;
+  attempt.port = std::move(reserved.port);
   SocketAddress to = ToSystem(peer);
-  sockaddr* const source = is_bound || IsAny(local) ? nullptr : from.pointer();
-  if (calls.resolve_address(attempt.id, source, to.pointer(), Milliseconds(deadline)) != 0) {
+  if (commons_.calls().resolve_address(attempt.id, nullptr, to.pointer(), Milliseconds(deadline)) !=
+      0) {
     absl::Status status = ManagerError("no way to " + ToString(peer));
-    calls.destroy_id(attempt.id);
+    commons_.calls().destroy_id(attempt.id);
     return status;
   }
   owners_[attempt.id] = Owner{Kind::kQueuePair, static_cast<uint64_t>(id)};
-  Add(id, attempt);
+  Add(id, std::move(attempt));
   queue_pair.BeginStartup();
   return absl::OkStatus();
 }
@@ -164,7 +163,7 @@ void Rendezvous::Fail(QueuePairId id, Cause cause, std::string detail, ConstByte
 
 void Rendezvous::GiveUp(QueuePairId id) {
   if (const auto found = reserved_.find(id); found != reserved_.end()) {
-    commons_.calls().destroy_id(found->second);
+    commons_.calls().destroy_id(found->second.id);
     reserved_.erase(found);
   }
   if (const auto found = attempts_.find(id); found != attempts_.end()) {
@@ -193,9 +192,9 @@ void Rendezvous::DiscardKept(rdma_cm_id* id) {
   Discard(id);
 }
 
-void Rendezvous::Add(QueuePairId id, const Attempt& attempt) {
+void Rendezvous::Add(QueuePairId id, Attempt attempt) {
   next_deadline_ = std::min(next_deadline(), attempt.deadline);
-  attempts_.emplace(id, attempt);
+  attempts_.emplace(id, std::move(attempt));
 }
 
 void Rendezvous::OnDeadlines(Time now) {

@@ -64,6 +64,7 @@ struct FakeSystem {
   std::vector<std::byte> private_data;                                  // of the last connect
   uint16_t free_port = 20'000;                                          // where any will do
   int bind_error = 0;
+  int bind_errors = 0;               // so many times the manager has the port in use
   ibv_context* bound_to = &context;  // whose the addresses are that are bound
   int listen_errors = 0;             // so many times the port is taken
   int regions = 0;
@@ -204,8 +205,11 @@ inline void AddManager(Calls& calls) {
     std::memcpy(&id->route.addr.src_storage, address, sizeof(sockaddr_in));
     if (id->route.addr.src_sin.sin_port == 0) id->route.addr.src_sin.sin_port = fake->free_port++;
     id->verbs = fake->bound_to;
-    errno = fake->bind_error;
-    return fake->bind_error == 0 ? 0 : -1;
+    (void)Note("bind");
+    const bool taken = fake->bind_errors > 0;
+    if (taken) --fake->bind_errors;
+    errno = taken ? EADDRINUSE : fake->bind_error;
+    return errno == 0 ? 0 : -1;
   };
   calls.listen = [](rdma_cm_id* id, int) {
     const bool taken = fake->listen_errors > 0;

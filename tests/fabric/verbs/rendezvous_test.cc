@@ -1,3 +1,7 @@
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include "gtest/gtest.h"
 #include "impl/fabric/port.h"
 #include "tests/fabric/verbs/fake_system.h"
@@ -5,8 +9,29 @@
 namespace esdp::fabric::verbs {
 namespace {
 
+Address Loopback(uint16_t port) {
+  Address address;
+  address.port = port;
+  address.bytes[12] = 127;
+  address.bytes[15] = 1;
+  return address;
+}
+
+// Whether TCP gives the port to a program that wants it for itself.
+bool IsFreeInTcp(uint16_t port) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool is_free = bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  close(fd);
+  return is_free;
+}
+
 class RendezvousTest : public FakeSystemTest {
  protected:
+  QueuePairId Create() { return *fabric_->CreateQueuePair({}); }
   // Once, and the application hears nothing more.
   void ExpectTakenAway() {
     EXPECT_EQ(system_.Count("destroy_qp"), 1u);
@@ -68,6 +93,42 @@ TEST_P(RendezvousTest, AnAddressOfAnotherDeviceIsNotListenedOn) {
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument) << refused.status();
   EXPECT_TRUE(system_.listens.empty());
   EXPECT_TRUE(fabric_->Listen({}, 1).ok());  // on all of them: each request tells its device
+}
+
+TEST_P(RendezvousTest, OnIwarpAPortIsKeptFromTcpUntilTheConnectionHasIt) {
+  const QueuePairId id = Create();
+  const auto local = fabric_->ReserveAddress(id, Loopback(0), Loopback(7));
+  ASSERT_TRUE(local.ok()) << local.status();
+  EXPECT_NE(local->port, 0);
+  EXPECT_EQ(IsFreeInTcp(local->port), !IsIwarp());
+  ASSERT_TRUE(fabric_->Connect(id, *local, Loopback(7), {}, kTimeInfinite).ok());
+  Tell(RDMA_CM_EVENT_ADDR_RESOLVED);
+  Tell(RDMA_CM_EVENT_ROUTE_RESOLVED);
+  EXPECT_EQ(IsFreeInTcp(local->port), !IsIwarp());
+  Tell(RDMA_CM_EVENT_ESTABLISHED);
+  EXPECT_TRUE(IsFreeInTcp(local->port));
+}
+
+TEST_P(RendezvousTest, OnIwarpAPortThatNobodyChoseIsOneOfTcpToo) {
+  ASSERT_TRUE(fabric_->Connect(Create(), {}, Loopback(7), {}, kTimeInfinite).ok());
+  const uint16_t port = ntohs(system_.ids.back()->route.addr.src_sin.sin_port);
+  EXPECT_EQ(IsFreeInTcp(port), !IsIwarp());
+  fabric_.reset();
+  EXPECT_TRUE(IsFreeInTcp(port));
+}
+
+TEST_P(RendezvousTest, AnotherPortIsTriedWhereTheManagerHasItInUseUnlessItWasAskedFor) {
+  system_.bind_errors = 3;
+  const auto any = fabric_->ReserveAddress(Create(), Loopback(0), Loopback(7));
+  EXPECT_EQ(any.ok(), IsIwarp()) << any.status();  // else no port of the manager's own is left
+  EXPECT_EQ(system_.Count("bind"), IsIwarp() ? 4u : 1u);
+  EXPECT_EQ(system_.Count("destroy_id"), IsIwarp() ? 3u : 1u);
+
+  system_.bind_errors = 1;
+  EXPECT_TRUE(absl::IsAlreadyExists(
+      fabric_->ReserveAddress(Create(), Loopback(4711), Loopback(7)).status()));
+  system_.bind_error = EADDRINUSE;
+  EXPECT_TRUE(absl::IsAlreadyExists(fabric_->Listen(Loopback(0), 1).status())) << "not for ever";
 }
 
 TEST_P(RendezvousTest, OnIwarpTheFirstQueueLiesOverTheKeyThatLibsiwRefuses) {
