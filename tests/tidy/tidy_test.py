@@ -171,6 +171,14 @@ class TidyTest(unittest.TestCase):
     def test_a_header_whose_guard_does_not_work_is_found(self):
         self.assertEqual(self.broken(compiled.headers_alone, {"impl/a.h": "struct A {};\n"}), [("impl/a.h", 1)])
 
+    def test_a_header_is_left_to_the_build_where_a_source_that_no_test_is_has_it_first(self):
+        broken = "#pragma once\nstd::size_t a();\n"
+        files = {"impl/a.h": broken, "impl/b.h": broken, "tests/c.h": broken, "api/d.h": broken}
+        files["impl/a.cc"] = '#include "impl/a.h"\n#include "impl/b.h"\n'
+        files["tests/c.cc"] = '#include "tests/c.h"\n'
+        files["impl/d.cc"] = '// Of d.\n#include "d.h"\n'
+        self.assertEqual(self.broken(compiled.headers_alone, files), [("impl/b.h", 1), ("tests/c.h", 1)])
+
     def test_an_unformatted_source_is_found_with_its_line(self):
         files = {"impl/a.cc": "int a;\nint  b;\n", "impl/b.cc": "int a;\n"}
         self.assertEqual(self.broken(compiled.formatted, files), [("impl/a.cc", 2)])
@@ -192,6 +200,13 @@ class TidyTest(unittest.TestCase):
         moved += "  std::string b = std::move(a);\n  return a + b;\n}\n"
         files = {"impl/a.cc": clash % 1, "impl/b.cc": clash % 2 + moved, "impl/c.cc": "int c;\n"}
         self.assertEqual(self.broken(compiled.linted, files), [("impl/b.cc", 7)])
+
+    def test_lint_looks_at_several_programs_at_once(self):
+        program = "int main() { return 0; }\n"
+        moved = "#include <string>\n#include <utility>\nint main() {\n  std::string a;\n"
+        moved += "  std::string b = std::move(a);\n  return static_cast<int>(a.size());\n}\n"
+        files = {"samples/a.cc": program, "samples/b.cc": moved}
+        self.assertEqual(self.broken(compiled.linted, files), [("samples/b.cc", 6)])
 
     def test_blanking_keeps_lines_and_include_names(self):
         text = '#include "a/b.h"  // why\n/* one\ntwo */ char c = \'"\'; int n = 1\'000; // "x\n"// text"\n'
