@@ -40,12 +40,19 @@ def esdp_cc_library(name, **kwargs):
 def esdp_cc_binary(name, **kwargs):
     native.cc_binary(name = name, **_with_flags(kwargs))
 
-def esdp_cc_test(name, size = "small", **kwargs):
-    """A GoogleTest program; its deps name @system//:gtest_main themselves."""
+def _with_test_flags(kwargs):
     shared = ["-include", "$(BINDIR)/tests/precompiled/headers/precompiled.h"]
     kwargs["copts"] = _UNOPTIMISED + shared + kwargs.pop("copts", [])
     kwargs["deps"] = kwargs.pop("deps", []) + ["//tests/precompiled:headers"]
-    native.cc_test(name = name, size = size, **_with_flags(kwargs))
+    return _with_flags(kwargs)
+
+def esdp_cc_test(name, size = "small", **kwargs):
+    """A GoogleTest program; its deps name @system//:gtest_main themselves."""
+    native.cc_test(name = name, size = size, **_with_test_flags(kwargs))
+
+def esdp_cc_test_library(name, **kwargs):
+    """What several test programs share, compiled like their own text."""
+    native.cc_library(name = name, testonly = True, **_with_test_flags(kwargs))
 
 def esdp_python_test(name, data = [], tags = [], size = "medium", **kwargs):
     """Tests in NAME.py for pytest; each case counts. The package esdp is there to import.
