@@ -104,6 +104,7 @@ TEST_P(ThreadsTest, OptionsMayBeSetWhileAnotherThreadPosts) {
   Memory& to = Make(server_, kSends * from.size());
   ASSERT_TRUE(server_.socket.Recv(to.All(), RecvFlags::kWaitAll, server_.Args()).ok());
   std::atomic<bool> received{false};
+  std::atomic<bool> sent{false};
   std::thread posts([&] {
     for (size_t i = 0; i < kSends; ++i) {
       PostInTurn([&] { return client_.socket.Send(from.All(), SendFlags::kNone, client_.Args()); });
@@ -120,8 +121,10 @@ TEST_P(ThreadsTest, OptionsMayBeSetWhileAnotherThreadPosts) {
   std::thread receives([&] {
     EXPECT_TRUE(Take(server_, 1, [](const Event&) {}));
     received = true;
+    Serve(server_, [&] { return sent.load(); });  // the last answers may wait for credits
   });
   EXPECT_TRUE(Take(client_, kSends, [](const Event&) {}));
+  sent = true;
   Serve(client_, [&] { return received.load(); });
   for (std::thread* each : {&posts, &sets, &receives}) each->join();
 }

@@ -80,13 +80,13 @@ def linted(tree):
 
 
 def _batches(paths):
-    """Neighbours, twenty at most: most of the time goes into the headers, which a batch has in common."""
+    """Neighbours in tens: most of the time goes into the headers, which a batch has in common."""
     folders = {}
     for path in paths:
         folders.setdefault(os.path.dirname(path), []).append(path)
     for members in folders.values():
-        for start in range(0, len(members), 20):
-            yield members[start : start + 20]
+        for start in range(0, len(members), 10):
+            yield members[start : start + 10]
 
 
 def _lint(tree, options, paths):
