@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "impl/fabric/qpip/qpip_fabric.h"
+#include "tests/fabric/loopback.h"
 
 namespace esdp::fabric {
 namespace {
@@ -139,14 +140,6 @@ class Side {
   bool established_ = false;
   bool requested_ = false;
 };
-
-Address Loopback(uint16_t port) {
-  Address address;
-  address.bytes[12] = 127;
-  address.bytes[15] = 1;
-  address.port = port;
-  return address;
-}
 
 // A stream of sends is acknowledged in halves of the receive queue: there is no waiting for a
 // receive in iWARP.

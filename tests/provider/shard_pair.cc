@@ -238,12 +238,4 @@ void Submit(Side& side, ConnectionId connection, Request::Kind kind) {
   side.shard->Submit(request);
 }
 
-Address Loopback(uint16_t port) {
-  Address address;
-  address.bytes[12] = 127;
-  address.bytes[15] = 1;
-  address.port = port;
-  return address;
-}
-
 }  // namespace esdp::provider

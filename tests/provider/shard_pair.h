@@ -12,12 +12,15 @@
 
 #include "impl/fabric/port.h"
 #include "impl/provider/shard.h"
+#include "tests/fabric/loopback.h"
 
 namespace esdp::fabric::sim {
 class World;
 }
 
 namespace esdp::provider {
+
+using fabric::Loopback;
 
 // What a front end would remember. Any thread may look while the shard runs.
 class Recorder final : public Observer {
@@ -151,7 +154,6 @@ struct Job {
 
 void Submit(Side& side, ConnectionId connection, Job& job);
 void Submit(Side& side, ConnectionId connection, Request::Kind kind);
-Address Loopback(uint16_t port);
 
 }  // namespace esdp::provider
 

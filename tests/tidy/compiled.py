@@ -30,7 +30,8 @@ def _python_headers():
 def headers_alone(tree):
     """Each header compiles alone: it needs no other, and its guard works. One compiler tells; the builds have both.
 
-    What a source has as its first include the builds compile alone already. Before that of a test comes a precompiled one.
+    What a source has as its first include the builds compile alone already, and include_guards looks at its guard. Before
+    that of a test comes a precompiled one.
     """
     seen = {_first_include(tree, path) for path in tree.select((".cc",), ("bindings", "impl", "samples"))}
     python = _python_headers()
@@ -91,7 +92,7 @@ def _batches(paths):
 
 def _lint(tree, options, paths):
     with tempfile.NamedTemporaryFile("w", suffix=".cc") as source:
-        for number, path in enumerate(paths):  # each may be a program of its own
+        for number, path in enumerate(paths):  # each may be a program of its own; .clang-tidy knows the names
             source.write(f'#define main main_{number}\n#include "{path}"\n#undef main\n')
         source.flush()
         command = ["clang-tidy-14", "--quiet", f"--config-file={tree.root}/.clang-tidy"]

@@ -6,6 +6,7 @@ import shutil
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -201,12 +202,13 @@ class TidyTest(unittest.TestCase):
         files = {"impl/a.cc": clash % 1, "impl/b.cc": clash % 2 + moved, "impl/c.cc": "int c;\n"}
         self.assertEqual(self.broken(compiled.linted, files), [("impl/b.cc", 7)])
 
-    def test_lint_looks_at_several_programs_at_once(self):
-        program = "int main() { return 0; }\n"
-        moved = "#include <string>\n#include <utility>\nint main() {\n  std::string a;\n"
-        moved += "  std::string b = std::move(a);\n  return static_cast<int>(a.size());\n}\n"
-        files = {"samples/a.cc": program, "samples/b.cc": moved}
-        self.assertEqual(self.broken(compiled.linted, files), [("samples/b.cc", 6)])
+    def test_lint_looks_at_several_programs_at_once_and_knows_each_main(self):
+        throws = "int main() { throw 1; }\n"
+        files = {f"samples/{name}.cc": throws for name in "abcdefghij"}
+        with mock.patch.object(compiled, "_run", wraps=compiled._run) as run:
+            self.assertEqual(self.broken(compiled.linted, files), [(path, 1) for path in files])
+        tools = [call.args[0][0] for call in run.call_args_list]
+        self.assertEqual(tools.count("clang-tidy-14"), 1)
 
     def test_blanking_keeps_lines_and_include_names(self):
         text = '#include "a/b.h"  // why\n/* one\ntwo */ char c = \'"\'; int n = 1\'000; // "x\n"// text"\n'

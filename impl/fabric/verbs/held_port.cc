@@ -19,10 +19,11 @@ HeldPort HeldPort::Take(Address& address) {
   if (address.family == Family::kIpv6) {
     setsockopt(held.descriptor_, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
   }
-  if (bind(held.descriptor_, system.pointer(), system.bytes) == 0 &&
-      getsockname(held.descriptor_, system.pointer(), &system.bytes) == 0) {
-    address.port = FromSystem(system.pointer()).port;
+  if (bind(held.descriptor_, system.pointer(), system.bytes) != 0 ||
+      getsockname(held.descriptor_, system.pointer(), &system.bytes) != 0) {
+    return {};
   }
+  address.port = FromSystem(system.pointer()).port;
   return held;
 }
 

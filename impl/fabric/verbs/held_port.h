@@ -37,8 +37,9 @@ class HeldPort {
   int descriptor_ = -1;
 };
 
-// Calls `bind` with the address, on iWARP with a free port that is held where any will do; and with
-// another one where it says AlreadyExists, because the connection manager has that in use.
+// What `bind` says of the address; on iWARP, where any port will do, of the address with a free
+// one, which is held. Where it says AlreadyExists, because the connection manager has that one in
+// use, others are tried: sixteen, then that is the answer.
 absl::StatusOr<rdma_cm_id*> BindToFreePort(
     const Address& address, const ibv_device& device, HeldPort& held,
     const std::function<absl::StatusOr<rdma_cm_id*>(const Address&)>& bind);

@@ -17,18 +17,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/fabric/loopback.h"
 
 namespace esdp::fabric::qpip {
 namespace {
-
-Address Loopback(uint16_t port) {
-  Address address;
-  address.family = Family::kIpv4;
-  address.bytes[12] = 127;
-  address.bytes[15] = 1;
-  address.port = port;
-  return address;
-}
 
 class LenderTest : public ::testing::Test {
  protected:

@@ -203,7 +203,8 @@ inline void AddManager(Calls& calls) {
   calls.destroy_id = [](rdma_cm_id*) { return Note("destroy_id"); };
   calls.bind_address = [](rdma_cm_id* id, sockaddr* address) {
     std::memcpy(&id->route.addr.src_storage, address, sizeof(sockaddr_in));
-    if (id->route.addr.src_sin.sin_port == 0) id->route.addr.src_sin.sin_port = fake->free_port++;
+    in_port_t& port = id->route.addr.src_sin.sin_port;
+    if (port == 0) port = htons(fake->free_port++);
     id->verbs = fake->bound_to;
     (void)Note("bind");
     const bool taken = fake->bind_errors > 0;

@@ -6,6 +6,7 @@
 
 #include "gtest/gtest.h"
 #include "impl/fabric/port.h"
+#include "tests/fabric/loopback.h"
 #include "tests/fabric/verbs/fake_system.h"
 
 // Connection profile A, towards SDP in a kernel. It was never run on InfiniBand.
@@ -15,14 +16,6 @@ namespace {
 
 constexpr uint16_t kPeerPort = 5001;
 constexpr uint16_t kPartition = 0xff7f;  // in the order of the network
-
-Address Loopback(uint16_t port) {
-  Address address;
-  address.port = port;
-  address.bytes[12] = 127;
-  address.bytes[15] = 1;
-  return address;
-}
 
 class NativeDeviceTest : public FakeSystemTest {
  protected:

@@ -4,27 +4,25 @@
 
 #include "gtest/gtest.h"
 #include "impl/fabric/port.h"
+#include "impl/fabric/socket_address.h"
+#include "tests/fabric/loopback.h"
 #include "tests/fabric/verbs/fake_system.h"
 
 namespace esdp::fabric::verbs {
 namespace {
 
-Address Loopback(uint16_t port) {
-  Address address;
-  address.port = port;
-  address.bytes[12] = 127;
-  address.bytes[15] = 1;
+// An address of this host that nobody else binds to.
+Address Here(uint16_t port) {
+  Address address = Loopback(port);
+  address.bytes[13] = 77;
   return address;
 }
 
 // Whether TCP gives the port to a program that wants it for itself.
 bool IsFreeInTcp(uint16_t port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const bool is_free = bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  SocketAddress system = ToSystem(Here(port));
+  const bool is_free = bind(fd, system.pointer(), system.bytes) == 0;
   close(fd);
   return is_free;
 }
@@ -96,39 +94,53 @@ TEST_P(RendezvousTest, AnAddressOfAnotherDeviceIsNotListenedOn) {
 }
 
 TEST_P(RendezvousTest, OnIwarpAPortIsKeptFromTcpUntilTheConnectionHasIt) {
+  const uint16_t managers = system_.free_port;
   const QueuePairId id = Create();
-  const auto local = fabric_->ReserveAddress(id, Loopback(0), Loopback(7));
+  const auto local = fabric_->ReserveAddress(id, Here(0), Loopback(7));
   ASSERT_TRUE(local.ok()) << local.status();
-  EXPECT_NE(local->port, 0);
-  EXPECT_EQ(IsFreeInTcp(local->port), !IsIwarp());
+  EXPECT_EQ(local->port == managers, !IsIwarp());
+  if (!IsIwarp()) return;
+  EXPECT_FALSE(IsFreeInTcp(local->port));
   ASSERT_TRUE(fabric_->Connect(id, *local, Loopback(7), {}, kTimeInfinite).ok());
   Tell(RDMA_CM_EVENT_ADDR_RESOLVED);
   Tell(RDMA_CM_EVENT_ROUTE_RESOLVED);
-  EXPECT_EQ(IsFreeInTcp(local->port), !IsIwarp());
+  EXPECT_FALSE(IsFreeInTcp(local->port));
   Tell(RDMA_CM_EVENT_ESTABLISHED);
   EXPECT_TRUE(IsFreeInTcp(local->port));
 }
 
 TEST_P(RendezvousTest, OnIwarpAPortThatNobodyChoseIsOneOfTcpToo) {
+  const uint16_t managers = system_.free_port;
   ASSERT_TRUE(fabric_->Connect(Create(), {}, Loopback(7), {}, kTimeInfinite).ok());
   const uint16_t port = ntohs(system_.ids.back()->route.addr.src_sin.sin_port);
-  EXPECT_EQ(IsFreeInTcp(port), !IsIwarp());
+  EXPECT_EQ(port == managers, !IsIwarp());
+  if (!IsIwarp()) return;
+  EXPECT_FALSE(IsFreeInTcp(port));
   fabric_.reset();
   EXPECT_TRUE(IsFreeInTcp(port));
 }
 
 TEST_P(RendezvousTest, AnotherPortIsTriedWhereTheManagerHasItInUseUnlessItWasAskedFor) {
   system_.bind_errors = 3;
-  const auto any = fabric_->ReserveAddress(Create(), Loopback(0), Loopback(7));
+  const auto any = fabric_->ReserveAddress(Create(), Here(0), Loopback(7));
   EXPECT_EQ(any.ok(), IsIwarp()) << any.status();  // else no port of the manager's own is left
   EXPECT_EQ(system_.Count("bind"), IsIwarp() ? 4u : 1u);
   EXPECT_EQ(system_.Count("destroy_id"), IsIwarp() ? 3u : 1u);
 
   system_.bind_errors = 1;
-  EXPECT_TRUE(absl::IsAlreadyExists(
-      fabric_->ReserveAddress(Create(), Loopback(4711), Loopback(7)).status()));
-  system_.bind_error = EADDRINUSE;
-  EXPECT_TRUE(absl::IsAlreadyExists(fabric_->Listen(Loopback(0), 1).status())) << "not for ever";
+  EXPECT_TRUE(
+      absl::IsAlreadyExists(fabric_->ReserveAddress(Create(), Here(4711), Loopback(7)).status()));
+}
+
+TEST_P(RendezvousTest, OnIwarpAListenerOnAnyPortTriesAnotherWhereTheDeviceCannotHaveIt) {
+  system_.listen_errors = 3;
+  EXPECT_EQ(fabric_->Listen(Here(0), 1).ok(), IsIwarp());
+  EXPECT_EQ(system_.listens.size(), IsIwarp() ? 4u : 1u);
+  EXPECT_EQ(system_.Count("destroy_id"), system_.listens.size() - (IsIwarp() ? 1 : 0));
+
+  system_.listen_errors = 1000;
+  EXPECT_TRUE(absl::IsAlreadyExists(fabric_->Listen(Here(0), 1).status())) << "not for ever";
+  EXPECT_TRUE(absl::IsAlreadyExists(fabric_->Listen(Here(4711), 1).status()));
 }
 
 TEST_P(RendezvousTest, OnIwarpTheFirstQueueLiesOverTheKeyThatLibsiwRefuses) {
