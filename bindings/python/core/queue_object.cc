@@ -48,7 +48,7 @@ void SetFuture(const Record& record, EventObject ended) {
   } else if (ended.event.ok()) {
     record.sink.attr("set_result")(ResultOf(ended));
   } else {
-    record.sink.attr("set_exception")(ExceptionOf(ended.event.status()));
+    record.sink.attr("_end_failed")(py::cast(std::move(ended)));
   }
 }
 

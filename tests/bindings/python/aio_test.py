@@ -107,24 +107,6 @@ async def test_a_cancelled_await_ends_after_the_terminal_event(context, left, ri
 
 
 @on_a_pair
-async def test_a_cancel_that_comes_too_late_tells_what_moved(context, left, right):
-    target = bytearray(10)
-    receiving = right.recv(target)
-    sending = left.send(b"12345")
-    while context.core.stats().operations > 0:
-        context.core.progress(0.01) if context.core.virtual_time else await_nothing()
-    receiving.cancel()
-    with pytest.raises(asyncio.CancelledError) as raised:
-        await receiving
-    assert raised.value.args[0].bytes == 5 and target[:5] == b"12345"
-    assert await sending == 5
-
-
-def await_nothing():
-    """The Context's own thread moves; the loop does not hear of it."""
-
-
-@on_a_pair
 async def test_a_timeout_of_asyncio_leaves_nothing_behind(context, left, right):
     target = bytearray(10)
     with pytest.raises(asyncio.TimeoutError):
