@@ -39,10 +39,14 @@ esdp_test_packages=(
   man-db
   mypy
   pkg-config
+  python3-aiohttp
   python3-hypothesis
   python3-matplotlib
   python3-numpy
   python3-pytest
+  python3-redis
+  python3-websockets
+  redis-server
   universal-ctags
   valgrind
 )

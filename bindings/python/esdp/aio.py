@@ -85,9 +85,13 @@ class Context:
     async def connect(self, address: Address, *, timeout: Optional[float] = None, **options: Any) -> Socket:
         """A connection. A host that is a name is looked up, and each address tried in turn. The options are those of
         esdp.Context.socket. Cancelled, it ends at once."""
+        return await self.connect_any(await addresses_of(address), timeout, **options)
+
+    async def connect_any(self, addresses: Sequence[Address], timeout: Optional[float], **options: Any) -> Socket:
+        """`connect` to the first address that answers; the error is that of the first one."""
         end = None if timeout is None else self._loop.time() + timeout
         failed: Optional[Error] = None
-        for one in await addresses_of(address):
+        for one in addresses:
             try:
                 return await self._connect(one, None if end is None else max(0.0, end - self._loop.time()), options)
             except Error as error:
@@ -450,10 +454,10 @@ async def addresses_of(address: Address, flags: int = 0, family: int = 0) -> Seq
         ipaddress.ip_address(host.strip("[]"))
         return [address]
     except ValueError:
-        if host == "" or not port.isdigit():
+        if not port.isdigit() or (host == "" and isinstance(address, str)):
             return [address]  # what is wrong with it is said where it is used
     found = await asyncio.get_running_loop().getaddrinfo(
-        host, int(port), family=family, type=_socket.SOCK_STREAM, flags=flags
+        host or None, int(port), family=family, type=_socket.SOCK_STREAM, flags=flags
     )
     return list(dict.fromkeys((str(one[4][0]), int(one[4][1])) for one in found))
 

@@ -40,6 +40,7 @@ async def with_a_stopped_peer():
                 socket = await context.connect(("127.0.0.1", port))
                 assert peer.stdout.readline() == "accepted\n"
                 os.kill(peer.pid, signal.SIGSTOP)
+                os.waitpid(peer.pid, os.WUNTRACED)  # all its threads stand still
                 yield context, socket
         finally:
             peer.kill()
