@@ -310,7 +310,13 @@ def test_a_server_serves_when_it_is_told_to(kind):
         async with esdp.aio.Context(fabric="qpip") as context:
             options = {"context": context} if kind == "esdp" else {}
             over = esdp.streams if kind == "esdp" else loop
-            server = await over.create_server(Recorder, "localhost", 0, start_serving=False, **options)
+            taken = []
+
+            def serve():
+                taken.append(Recorder())
+                return taken[-1]
+
+            server = await over.create_server(serve, "localhost", 0, start_serving=False, **options)
             assert not server.is_serving() and server.get_loop() is loop
             await server.start_serving()
             assert server.is_serving() and server.sockets[0].getsockname()[0] in ("127.0.0.1", "::1")
@@ -320,6 +326,8 @@ def test_a_server_serves_when_it_is_told_to(kind):
                 await server.serve_forever()
             port = server.sockets[0].getsockname()[1]
             transport, protocol = await over.create_connection(Recorder, "localhost", port, **options)
+            while not taken:  # one that waits in the backlog ends with the server
+                await asyncio.sleep(0.001)
             server.close()
             assert not server.is_serving() and server.sockets == ()
             with pytest.raises(asyncio.CancelledError):
