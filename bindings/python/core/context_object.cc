@@ -68,6 +68,10 @@ ContextObject::~ContextObject() {
 template <typename T>
 std::shared_ptr<T> ContextObject::Remember(std::vector<std::weak_ptr<T>>& children,
                                            std::shared_ptr<T> child) {
+  if (ended_) {
+    child->OnContextClosed();
+    return child;
+  }
   if (children.size() == children.capacity()) ForgetTheGone(children);
   children.push_back(child);
   return child;
@@ -169,13 +173,15 @@ absl::Status ContextObject::End(double timeout) {
     const Unlocked unlocked;
     done = context_.Close(deadline);
   }
-  log_->HandOver();
-  for (const auto& queue : queues_) {
+  // What another thread makes from here on ends at once (Remember).
+  ended_ = true;
+  for (const auto& queue : std::exchange(queues_, {})) {
     if (const auto alive = queue.lock()) alive->OnContextClosed();
   }
-  for (const auto& region : regions_) {
+  for (const auto& region : std::exchange(regions_, {})) {
     if (const auto alive = region.lock()) alive->OnContextClosed();
   }
+  log_->HandOver();
   return done;
 }
 
@@ -185,7 +191,7 @@ void ContextObject::Close(double timeout) {
 }
 
 void ContextObject::CloseAll() noexcept {
-  for (const auto& context : python::Open()) {
+  for (const auto& context : std::vector(python::Open())) {
     const auto alive = context.lock();
     if (alive == nullptr || std::exchange(alive->closed_, true)) continue;
     Quietly([&alive] { (void)alive->End(0); });

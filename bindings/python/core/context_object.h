@@ -71,6 +71,7 @@ class ContextObject : public std::enable_shared_from_this<ContextObject> {
   std::vector<std::weak_ptr<QueueObject>> queues_;
   std::vector<std::weak_ptr<RegionObject>> regions_;
   bool closed_ = true;  // until it is open
+  bool ended_ = false;  // closed, and everything with it
 };
 
 void DefineContext(pybind11::module_& module);

@@ -1,6 +1,7 @@
 #include "bindings/python/core/queue_object.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <string>
 #include <utility>
 
@@ -58,9 +59,11 @@ QueueObject::QueueObject(std::shared_ptr<ContextObject> context, EventQueue queu
     : context_(std::move(context)), queue_(std::move(queue)) {}
 
 QueueObject::~QueueObject() {
-  if (closed_ || context_->closed()) return;
+  if (closed_) return;
   Quietly([this] {
-    WarnUnclosed("EventQueue with " + std::to_string(outstanding()) + " operations outstanding");
+    if (!context_->closed()) {
+      WarnUnclosed("EventQueue with " + std::to_string(outstanding()) + " operations outstanding");
+    }
     const absl::Time begun = absl::Now();
     {
       const Unlocked unlocked;
@@ -128,6 +131,7 @@ absl::StatusOr<size_t> QueueObject::WaitFor(std::vector<Event>& events, size_t m
     }
     HandleSignals();
     if (taken.ok()) return taken;
+    CheckOpen();
     const ErrorKind kind = KindOf(taken.status());
     const bool goes_on =
         kind == ErrorKind::kSignal || (kind == ErrorKind::kDeadlineExceeded && next < deadline);
@@ -137,6 +141,8 @@ absl::StatusOr<size_t> QueueObject::WaitFor(std::vector<Event>& events, size_t m
 
 py::list QueueObject::Get(size_t min, std::optional<double> timeout, size_t max) {
   if (min == 0) return GetNow(max);
+  const Use use(*this);
+  CheckOpen();
   std::vector<Event> events(std::max(min, max));
   const absl::Time deadline = DeadlineAfter(context_->handle().Now(), timeout);
   const size_t count = Value(WaitFor(events, min, deadline));
@@ -144,6 +150,8 @@ py::list QueueObject::Get(size_t min, std::optional<double> timeout, size_t max)
 }
 
 py::list QueueObject::GetNow(size_t max) {
+  const Use use(*this);
+  CheckOpen();
   std::vector<Event> events(max);
   const size_t count = Value(queue_.TryDequeue(absl::MakeSpan(events)));
   return ToList(events, count);
@@ -176,6 +184,8 @@ void QueueObject::BindToLoop(py::object loop, py::object make_future) {
 }
 
 size_t QueueObject::Deliver(size_t max) {
+  const Use use(*this);
+  CheckOpen();
   std::vector<Event> events(max);
   const size_t count = Value(queue_.TryDequeue(absl::MakeSpan(events)));
   if (count == 0) return 0;
@@ -199,6 +209,7 @@ void QueueObject::Resolve(const Event& event, bool loop_closed) {
 }
 
 bool QueueObject::CancelFuture(py::handle future) {
+  const Use use(*this);
   const auto found = std::ranges::find_if(
       records_, [&](const Record& record) { return record.sink.ptr() == future.ptr(); });
   if (!make_future_ || found == records_.end()) return false;
@@ -213,26 +224,46 @@ void QueueObject::Wake() { queue_.Wake(); }
 
 void QueueObject::Resize(size_t depth) { Check(queue_.Resize(depth)); }
 
+void QueueObject::CheckOpen() const {
+  if (closed_) RaiseKind(ErrorKind::kBadHandle, EBADF, "the event queue has been closed");
+}
+
+// Nothing is posted while the interpreter lock is held, so that a queue which no operation names
+// stays so. Threads that wait in it still use the handle.
 void QueueObject::Close() {
   if (closed_) return;
-  Check(queue_.Close());
+  const Use use(*this);
+  if (const uint32_t reserved = queue_.Stats().reserved; reserved > 0) {
+    RaiseKind(ErrorKind::kBusy, EBUSY,
+              std::to_string(reserved) + " operations name the event queue");
+  }
   closed_ = true;
+  for (int waiting = uses_; waiting > 0; --waiting) queue_.Wake();
 }
 
 void QueueObject::OnContextClosed() {
   if (closed_) return;
-  for (;;) {
-    std::vector<Event> events(64);
-    const auto taken = queue_.TryDequeue(absl::MakeSpan(events));
-    if (!taken.ok() || *taken == 0) break;
-    const bool loop_closed = !loop_ || loop_.attr("is_closed")().cast<bool>();
-    for (size_t i = 0; i < *taken; ++i) Resolve(events[i], loop_closed);
-  }
-  (void)queue_.Close();
+  const Use use(*this);
   closed_ = true;
-  loop_ = make_future_ = py::object();
-  records_.clear();
+}
+
+// No call is inside, and none gets past CheckOpen any more.
+void QueueObject::LetGo() noexcept {
+  if (std::exchange(let_go_, true)) return;
+  Quietly([this] {
+    std::vector<Event> events(64);
+    for (;;) {
+      const auto taken = queue_.TryDequeue(absl::MakeSpan(events));
+      if (!taken.ok() || *taken == 0) break;
+      const bool loop_closed = !loop_ || loop_.attr("is_closed")().cast<bool>();
+      for (size_t i = 0; i < *taken; ++i) Resolve(events[i], loop_closed);
+    }
+  });
+  (void)queue_.Close();
   free_.clear();
+  loop_ = make_future_ = py::object();
+  // Their ends run Python code, which finds them gone.
+  const std::vector<Record> ended = std::exchange(records_, {});
 }
 
 }  // namespace esdp::python

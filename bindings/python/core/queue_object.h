@@ -44,6 +44,10 @@ struct PostArguments {
 // Bound to a loop (BindToLoop) a post makes a future instead of an OpId, and Deliver sets what has
 // ended; nothing is made for an operation but that future.
 //
+// A call may let the interpreter lock go, to wait or because it runs Python code, and another
+// thread may close the queue or its Context meanwhile. Each call is counted (Use), and what it uses
+// goes with the last one. From the close on nothing can be posted.
+//
 //   Owns:     the queue and the records.
 //   Threads:  with the interpreter lock held.
 //   Blocks:   Get, without the lock; the destructor, at most a second, when operations are left.
@@ -77,12 +81,28 @@ class QueueObject : public std::enable_shared_from_this<QueueObject> {
   bool closed() const { return closed_; }
   void Wake();
   void Resize(size_t depth);
-  // BusyError while operations name it.
+  // BusyError while operations name it. Ends every get.
   void Close();
   // Every operation has had its end: lets go of what they kept.
   void OnContextClosed();
 
  private:
+  // One call that runs. The last one to leave a queue that is closed lets go of everything.
+  class Use {
+   public:
+    explicit Use(QueueObject& queue) : queue_(queue) { ++queue_.uses_; }
+    ~Use() {
+      if (--queue_.uses_ == 0 && queue_.closed_) queue_.LetGo();
+    }
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+   private:
+    QueueObject& queue_;
+  };
+
+  void CheckOpen() const;
+  void LetGo() noexcept;
   uint64_t Keep(Record record);
   Record Release(uint64_t cookie);
   OpArgs ArgumentsFor(const PostArguments& arguments);
@@ -98,15 +118,20 @@ class QueueObject : public std::enable_shared_from_this<QueueObject> {
   std::vector<Record> records_;
   std::vector<uint32_t> free_;
   pybind11::object loop_, make_future_;
+  int uses_ = 0;
   bool closed_ = false;
+  bool let_go_ = false;
 };
 
 template <typename Call>
 pybind11::object QueueObject::Post(const std::shared_ptr<SocketObject>& socket,
                                    const PostArguments& arguments, pybind11::object memory,
                                    const Call& call) {
+  const Use use(*this);
   OpArgs args = ArgumentsFor(arguments);
-  args.cookie = Keep({SinkFor(arguments), std::move(memory), socket, OpId::kNone, false});
+  pybind11::object sink = SinkFor(arguments);
+  CheckOpen();  // from here until it is posted no other thread comes in between
+  args.cookie = Keep({std::move(sink), std::move(memory), socket, OpId::kNone, false});
   absl::StatusOr<OpId> op = call(args);
   while (!op.ok() && Grow(op.status())) op = call(args);
   if (!op.ok()) {
