@@ -94,7 +94,8 @@ class Fabric {
   virtual absl::Status Reject(RequestId request, ConstBytes private_data);
   // Leaves the ready state: what is posted is flushed, then kDisconnected is polled. `orderly` lets
   // sends that are posted reach the wire first and tells the peer kPeerDisconnect; otherwise the
-  // peer sees kPeerReset.
+  // peer sees kPeerReset. One that is not orderly waits for nobody and may cut an orderly one
+  // short.
   virtual absl::Status Disconnect(QueuePairId queue_pair, bool orderly);
 
   // --- progress

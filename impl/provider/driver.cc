@@ -155,8 +155,9 @@ void Driver::Break(Endpoint& endpoint, const absl::Status& why) {
     endpoint.evidence.NoteRefusal(why);
     return;
   }
-  // A refusal to disconnect means that the end has begun: its kDisconnected brings the cause, and
-  // `why` is but a sequel.
+  // Once the end has begun its kDisconnected brings the cause, and `why` is but a sequel. What
+  // still leaves before an orderly end is not cut short for it.
+  if (endpoint.disconnecting) return;
   if (endpoint.fabric->Disconnect(endpoint.queue_pair, false).ok())
     endpoint.evidence.NoteRefusal(why);
 }

@@ -9,21 +9,35 @@ namespace esdp::sdp {
 
 void Connection::On(const AskCancel& ask, Actions& actions) {
   using Answer = SendHalf::CancelAnswer;
-  const bool abort = ask.mode == CancelMode::kAbortConnection;
+  const bool asks_back = ask.mode == CancelMode::kIfNotStarted;
+  if (!asks_back) must_end_ = ask;
   if (urgent_in_.Cancel(ask.operation, ask.outcome, actions)) return;
   // [10] Behind its OOB_PEND an urgent byte has to come.
   const bool promised = urgent_out_.noticed() && send_.CarriesNextUrgent(ask.operation);
   const Answer sending = promised ? Answer::kBegun : send_.Cancel(ask, actions);
-  if (sending == Answer::kAdvertised || sending == Answer::kPartlyRead) source_.AskCancel();
-  if ((sending == Answer::kBegun || sending == Answer::kPartlyRead) && abort) {
-    Fail(Outcome::kLocalAbort, "a send that had begun was cancelled", actions);
-  }
+  const bool shown = sending == Answer::kAdvertised || sending == Answer::kPartlyRead;
+  if (shown && asks_back) source_.AskCancel();
   if (sending != Answer::kUnknown) return;
   if (suspend_.Cancel(ask.operation, ask.outcome, actions)) return;
   const auto receiving = receive_.Cancel(ask.operation, ask.outcome, actions);
-  if (receiving == ReceiveHalf::CancelAnswer::kAdvertised) sink_.AskCancel();
-  if (receiving == ReceiveHalf::CancelAnswer::kFull && abort) {
-    Fail(Outcome::kLocalAbort, "a receive that had begun was cancelled", actions);
+  if (receiving == ReceiveHalf::CancelAnswer::kAdvertised && asks_back) sink_.AskCancel();
+}
+
+void Connection::EndOrAbort(Actions& actions) {
+  const AskCancel ask = *must_end_;
+  must_end_.reset();
+  const bool late = ask.outcome == Outcome::kDeadlineExceeded;
+  if (send_.Has(ask.operation)) {
+    Fail(Outcome::kLocalAbort,
+         late ? "a send had begun when its deadline passed" : "a send that had begun was cancelled",
+         actions);
+  } else if (receive_.Has(ask.operation)) {
+    Fail(Outcome::kLocalAbort,
+         late ? "a receive had begun when its deadline passed"
+              : "a receive that had begun was cancelled",
+         actions);
+  } else if (suspend_.Has(ask.operation)) {
+    Fail(Outcome::kLocalAbort, "a move that had begun was cancelled", actions);
   }
 }
 

@@ -66,6 +66,8 @@ class Connection : private ConnectionState {
   void On(const AskSend& ask, Actions& actions);
   void On(const AskReceive& ask, Actions& actions);
   void On(const AskCancel& ask, Actions& actions);
+  // What was cancelled to end now, and has not, takes the connection with it.
+  void EndOrAbort(Actions& actions);
   void On(const AskMode& ask, Actions& actions);
   void On(const AskShutdown& ask, Actions& actions);
   void On(const AskClose& ask, Actions& actions);
@@ -84,7 +86,6 @@ class Connection : private ConnectionState {
   void OnModeChange(const wire::ModeChange& change, Actions& actions);
   // [8.3, 5] A live SinkAvail wins: what is advertised goes back to the queue.
   void OverrideSourceAdverts(Actions& actions);
-  void RequeueAdverts(Actions& actions);
   // Adverts of either kind that we may still have outstanding at the peer [5].
   size_t AdvertRoom() const;
   bool MayAdvertise() const;  // the front piece may go that way, perhaps later

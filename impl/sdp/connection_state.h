@@ -162,6 +162,7 @@ class ConnectionState {
   // each input but those that Take lists, and what these lead to that is rare.
   bool calm_ = false;
   bool acknowledgement_due_ = false;
+  std::optional<AskCancel> must_end_;  // with this step: it was cancelled to abort otherwise
   bool disconnect_asked_ = false;
   bool reported_closed_ = false;
   std::optional<Time> acknowledge_at_;  // for payload that no message of ours has acknowledged

@@ -114,25 +114,17 @@ void Connection::OnSendSm(const MessageArrived& arrived, Actions& actions) {
       source_.OnSendSm(arrived.message.base.acknowledged, actions);
   if (progress.revoked) {
     send_.OnAdvertsCancelled();
-    RequeueAdverts(actions);
+    send_.OnAdvertsRevoked(actions);
   }
   if (!progress.refused) return;
   mode_policy_.OnRefused();
-  if (!send_.OnAdvertRefused()) {
-    Fail(Outcome::kLocalAbort, "a send that had begun was cancelled", actions);
-  }
+  send_.OnAdvertRefused();
 }
 
 void Connection::OverrideSourceAdverts(Actions& actions) {
   counters_.source_adverts_lost += source_.count();
   source_.Override(actions);
-  RequeueAdverts(actions);
-}
-
-void Connection::RequeueAdverts(Actions& actions) {
-  if (!send_.OnAdvertsRevoked(actions)) {
-    Fail(Outcome::kLocalAbort, "a send that had begun was cancelled", actions);
-  }
+  send_.OnAdvertsRevoked(actions);
 }
 
 void Connection::SendSourceCancel(Actions& actions) {

@@ -93,7 +93,8 @@ struct AskReceive {
 };
 
 // `outcome` is kCancelled or kDeadlineExceeded. Unknown operations are ignored: they have ended
-// already.
+// already. kIfNotStarted asks the peer for what it was shown; with kAbortConnection the operation
+// has ended when the step has, or the connection ends, whatever the peer does.
 struct AskCancel {
   OperationId operation{};
   CancelMode mode = CancelMode::kIfNotStarted;

@@ -66,6 +66,13 @@ ReceiveHalf::CancelAnswer ReceiveHalf::Cancel(OperationId id, Outcome outcome, A
   return CancelAnswer::kCancelled;
 }
 
+bool ReceiveHalf::Has(OperationId operation) const {
+  for (const Operation& it : operations_) {
+    if (it.id == operation && !it.finished) return true;
+  }
+  return false;
+}
+
 // It takes no more bytes and ends with `outcome`: at once, if it may overtake those before it.
 void ReceiveHalf::GiveUp(uint64_t number, Outcome outcome, Actions& actions) {
   DropPieces(number);

@@ -28,6 +28,7 @@ class ReceiveHalf {
   // kFull: all its bytes are on their way into its memory; it ends as usual. kAdvertised: the peer
   // may write to it; it ends once the advert does.
   CancelAnswer Cancel(OperationId operation, Outcome outcome, Actions& actions);
+  bool Has(OperationId operation) const;  // its event is not out
 
   // --- bytes that arrived ---
   void OnPayload(ReceiveBuffer buffer, uint32_t offset, uint32_t length) {

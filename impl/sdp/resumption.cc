@@ -147,7 +147,7 @@ void Connection::ForgetQueuePair(Actions& actions) {
   send_.OnQueuePairLeft();
   const bool advertised = source_.outstanding();
   while (const auto number = source_.OnQueuePairLeft()) send_.OnWithdrawn(*number);
-  if (advertised) RequeueAdverts(actions);
+  if (advertised) send_.OnAdvertsRevoked(actions);
   reader_ = AdvertReader{};
   modes_ = Modes{};
   sink_.OnQueuePairLeft();

@@ -73,10 +73,8 @@ void SendHalf::OnAdvertComplete() {
   advertised_.PopFront();
 }
 
-bool SendHalf::OnAdvertRefused() {  // [R7.2.2, R7.2.3]
-  const Piece rest = advertised_.TakeFront().piece;
-  remainders_.PushBack(rest);
-  return !At(rest.number).abort_if_begun;
+void SendHalf::OnAdvertRefused() {  // [R7.2.2, R7.2.3]
+  remainders_.PushBack(advertised_.TakeFront().piece);
 }
 
 void SendHalf::OnWithdrawn(uint64_t operation_number) {
@@ -91,7 +89,7 @@ void SendHalf::OnAdvertsCancelled() {
   for (Advertised& advertised : advertised_) advertised.piece.RefuseExposure();
 }
 
-bool SendHalf::OnAdvertsRevoked(Actions& actions) {  // [R7.4.7, R8.3.2]
+void SendHalf::OnAdvertsRevoked(Actions& actions) {  // [R7.4.7, R8.3.2]
   while (!advertised_.empty()) {
     Piece piece = advertised_.TakeBack().piece;
     taken_ -= piece.range.length;
@@ -102,11 +100,9 @@ bool SendHalf::OnAdvertsRevoked(Actions& actions) {  // [R7.4.7, R8.3.2]
   for (Operation& operation : operations_) {
     operation.uncopied_end = std::min(operation.uncopied_end, taken_);
   }
-  bool kept = true;
   for (size_t i = 0; i < operations_.size(); ++i) {
-    if (operations_[i].cancel != Outcome::kDone) kept = ResolveCancel(i, actions) && kept;
+    if (operations_[i].cancel != Outcome::kDone) ResolveCancel(i, actions);
   }
-  return kept;
 }
 
 // --- cancel [es-api D.2, 8] ---
@@ -128,8 +124,14 @@ SendHalf::CancelAnswer SendHalf::Cancel(const AskCancel& ask, Actions& actions) 
   // [R10.1] By the time its adverts have come back its urgent byte may have been announced.
   if (HasUrgent(operation.id)) return CancelAnswer::kBegun;
   operation.cancel = ask.outcome;
-  operation.abort_if_begun = ask.mode == CancelMode::kAbortConnection;
   return emitted_ > operation.begin ? CancelAnswer::kPartlyRead : CancelAnswer::kAdvertised;
+}
+
+bool SendHalf::Has(OperationId operation) const {
+  for (const Operation& it : operations_) {
+    if (it.id == operation && !it.finished) return true;
+  }
+  return false;
 }
 
 bool SendHalf::IsAdvertised(uint64_t number) const {
@@ -175,20 +177,16 @@ void SendHalf::FinishDropped(Actions& actions) {
   }
 }
 
-// Its adverts have come back. False: it must abort the connection, for some of it has gone.
-bool SendHalf::ResolveCancel(size_t index, Actions& actions) {
+// Its adverts have come back.
+void SendHalf::ResolveCancel(size_t index, Actions& actions) {
   Operation& operation = operations_[index];
   const Outcome outcome = operation.cancel;
   operation.cancel = Outcome::kDone;
-  if (taken_ <= operation.begin) {
-    Drop(index, outcome, actions);
-    return true;
-  }
+  if (taken_ <= operation.begin) return Drop(index, outcome, actions);
   // The rest leaves on the way that needs nothing of the peer but buffers.
   for (Piece& piece : pieces_) {
     if (piece.number == first_number_ + index) piece.RefuseExposure();
   }
-  return !operation.abort_if_begun;
 }
 
 }  // namespace esdp::sdp

@@ -237,7 +237,7 @@ void SendHalf::AddTo(Digest& digest) const {
   digest.Add(asked_).Add(taken_).Add(emitted_).Add(first_number_).Add(buffers_used_);
   for (const Operation& operation : operations_) {
     digest.Add(static_cast<uint32_t>(operation.id)).Add(operation.open).Add(operation.finished);
-    digest.Add(operation.dropped).Add(operation.abort_if_begun).Add(operation.exposures);
+    digest.Add(operation.dropped).Add(operation.exposures);
     digest.Add(static_cast<uint8_t>(operation.cancel));
     digest.Add(static_cast<uint8_t>(operation.complete_at));
     digest.Add(static_cast<uint8_t>(operation.outcome)).Add(operation.begin).Add(operation.end);

@@ -41,6 +41,7 @@ class SendHalf : private SendHalfState {
   // that the rest goes as Data; it is too late for more.
   enum class CancelAnswer : uint8_t { kUnknown, kCancelled, kBegun, kAdvertised, kPartlyRead };
   CancelAnswer Cancel(const AskCancel& ask, Actions& actions);
+  bool Has(OperationId operation) const;  // its event is not out
 
   // A whole operation that is copied and leaves in a message of its own, with nothing before it:
   // what Ask, CopyWaiting, TakeCopied and FinishReady make of it, without a queue in between. The
@@ -86,11 +87,11 @@ class SendHalf : private SendHalfState {
   // sent.
   void OnAdvertRead(uint32_t bytes, Counters& counters);
   void OnAdvertComplete();
-  [[nodiscard]] bool OnAdvertRefused();  // false: a cancel was to abort the connection now
+  void OnAdvertRefused();
   void OnAdvertsCancelled();  // what the next call brings back leaves as Data [15, rule 2]
   // No advert is outstanding any more: what was not read waits again, in order. Operations whose
-  // cancel was asked end with it, if no byte has moved; else false: one was to abort now.
-  [[nodiscard]] bool OnAdvertsRevoked(Actions& actions);
+  // cancel was asked end with it, if no byte has moved.
+  void OnAdvertsRevoked(Actions& actions);
   void OnWithdrawn(uint64_t operation_number);  // one advert of it is out of the peer's reach
 
   // --- RDMA Write into memory that the peer has advertised (send_half_writes.cc) ---
@@ -153,7 +154,7 @@ class SendHalf : private SendHalfState {
   bool HasUrgent(OperationId operation) const;
   void DropPieces(uint64_t number);
   void Drop(size_t index, Outcome outcome, Actions& actions);
-  bool ResolveCancel(size_t index, Actions& actions);
+  void ResolveCancel(size_t index, Actions& actions);
   void FinishDropped(Actions& actions);
   void FinishOldest(Counters& counters, Actions& actions);
 };

@@ -31,7 +31,6 @@ class SendHalfState {
     bool open = false;      // more pieces follow
     bool finished = false;  // cancelled: its event is out, only the place is left
     bool dropped = false;   // cancelled: its event waits for its adverts to be withdrawn
-    bool abort_if_begun = false;
     CompleteAt complete_at = CompleteAt::kReusable;
     Outcome outcome = Outcome::kDone;
     Outcome cancel = Outcome::kDone;  // what it ends with, if its adverts come back whole

@@ -228,6 +228,7 @@ void Connection::Step(const Input& input, Time now, Actions& actions) {
     AdvanceCalmly(actions);
   } else {
     Advance(actions);
+    if (must_end_) EndOrAbort(actions);
   }
   if (!ESDP_CHECK(Holds())) Fail(Outcome::kInternal, "an invariant does not hold", actions);
   if (!(calm_ ? AcknowledgeTimerStands() : TimersStand())) ArmTimers(actions);

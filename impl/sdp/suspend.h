@@ -26,6 +26,7 @@ class Suspend {
   // False: it is not this operation, or it can no longer be taken back.
   bool Cancel(OperationId operation, Outcome outcome, Actions& actions);
   bool pending() const { return wish_.has_value(); }
+  bool Has(OperationId operation) const { return wish_ && wish_->operation == operation; }
 
   // Nothing new is to be begun: no payload, no advert, no read.
   bool freezes() const { return wish_.has_value() || role_ != Role::kNone; }

@@ -125,6 +125,36 @@ TEST_P(DisconnectContract, DisconnectNeedsAConnection) {
   EXPECT_CODE((*two_)->Disconnect(link.two, true), kFailedPrecondition);
 }
 
+TEST_P(DisconnectContract, AnAbruptEndWaitsForNobody) {
+  constexpr size_t kSize = 4 << 20;
+  constexpr uint64_t kMessages = 6;  // more than lies on a path
+  for (const bool orderly_first : {false, true}) {
+    const Link link = Connect();
+    Memory memory(*one_, kSize);
+    for (uint64_t i = 0; i < kMessages; ++i) {
+      ASSERT_POSTED(one_->Send(link.one, i, {memory.All()}));
+    }
+    if (orderly_first) ASSERT_POSTED((*one_)->Disconnect(link.one, true));
+    ASSERT_POSTED((*one_)->Disconnect(link.one, false));
+
+    // Side two is not polled: seen from side one it stands still.
+    const auto ended = [&] { return CountEvents(*one_, RendezvousType::kDisconnected) > 0; };
+    for (int i = 0; i < 500 && !ended(); ++i) {
+      LetTimePass();
+      one_->Collect();
+    }
+    EXPECT_TRUE(ended()) << (orderly_first ? "behind an orderly one" : "from the ready state");
+    EXPECT_EQ(one_->completions.size(), kMessages);
+    EXPECT_NE(one_->completions.back().status, WorkStatus::kSuccess);
+
+    EXPECT_TRUE(Pump([&] { return CountEvents(*two_, RendezvousType::kDisconnected) > 0; }));
+    for (Endpoint* endpoint : {one_.get(), two_.get()}) {
+      endpoint->events.clear();
+      endpoint->completions.clear();
+    }
+  }
+}
+
 TEST_P(DisconnectContract, BothSidesMayDisconnectAtOnce) {
   const Link link = Connect();
 

@@ -196,14 +196,62 @@ TEST_F(DeliveryTest, InCombinedTheInlineByteHasGoneSoACancelOnlyHurriesTheRest) 
   EXPECT_EQ(AllSent<wire::SrcAvail>().size(), 1u);
 }
 
-TEST_F(DeliveryTest, ACancelThatMayAbortDoesSoOnlyOnceBytesHaveGone) {
+TEST_F(DeliveryTest, ACancelThatMayAbortAsksThePeerForNothing) {
   Establish();
   Want(ModeWish::kPipelined);
   const OperationId first = Advertise();
   Cancel(first, CancelMode::kAbortConnection);
-  EXPECT_EQ(EndedWith(), Outcome::kDone);
-  solo_.Arrive(wire::RdmaRdCompl{1});
+
+  EXPECT_EQ(EndedWith(), Outcome::kLocalAbort);
+  EXPECT_EQ(AllSent<wire::SrcAvailCancel>().size(), 0u);
+  ASSERT_EQ(solo_.Last<Disconnect>().size(), 1u);
+  EXPECT_FALSE(solo_.Last<Disconnect>()[0].orderly);
+}
+
+TEST_F(DeliveryTest, ACancelThatMayAbortDoesSoAlsoBehindOneThatThePeerHasNotAnswered) {
+  Establish();
+  Want(ModeWish::kPipelined);
+  const OperationId first = Advertise();
+  Cancel(first);
+  Cancel(first, CancelMode::kAbortConnection);
+
+  EXPECT_EQ(EndedWith(), Outcome::kLocalAbort);
+}
+
+TEST_F(DeliveryTest, ACancelThatMayAbortDoesSoWhileTheKeyOfACancelledSendLives) {
+  Establish();
+  Want(ModeWish::kPipelined);
+  const OperationId first = Advertise();
+  Cancel(first);
   solo_.Arrive(wire::SendSm{});
+  EXPECT_FALSE(solo_.Result(first)) << "its key still lives";
+  Cancel(first, CancelMode::kAbortConnection);
+
+  EXPECT_EQ(EndedWith(), Outcome::kLocalAbort);
+}
+
+TEST_F(DeliveryTest, ACancelThatMayAbortLeavesTheConnectionWhereTheSendHasNotBegun) {
+  Establish(1);
+  Advertise();
+  const OperationId behind = Advertise();
+  Cancel(behind, CancelMode::kAbortConnection);
+
+  EXPECT_EQ(solo_.Result(behind)->outcome, Outcome::kCancelled);
+  Cancel(OperationId{77}, CancelMode::kAbortConnection);
+  EXPECT_EQ(EndedWith(), Outcome::kDone);
+}
+
+TEST_F(DeliveryTest, ACancelThatMayAbortDoesSoWhileAReadForTheReceiveRuns) {
+  Establish();
+  AskReceive all;
+  all.placeable = all.wait_all = true;
+  all.zcopy_min = 1;
+  const OperationId receive = solo_.Receive(2 * kLarge, all);
+  solo_.Arrive(wire::SrcAvail{kLarge, 7, 0});
+  ASSERT_EQ(Solo::Of<Read>(solo_.all()).size(), 1u);
+  Cancel(receive);
+  EXPECT_FALSE(solo_.Result(receive)) << "the read may still write to it";
+  Cancel(receive, CancelMode::kAbortConnection);
 
   EXPECT_EQ(EndedWith(), Outcome::kLocalAbort);
 }

@@ -38,7 +38,7 @@ void QueuePair::FailStartup(Cause cause, std::string detail, ConstBytes private_
 }
 
 absl::Status QueuePair::Disconnect(bool orderly) {
-  if (phase_ != Phase::kReady) {
+  if (phase_ != Phase::kReady && (orderly || phase_ != Phase::kClosing)) {
     return absl::FailedPreconditionError("the queue pair is not connected");
   }
   if (orderly) {

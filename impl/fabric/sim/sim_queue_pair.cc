@@ -194,7 +194,7 @@ void SimQueuePair::OnWithdrawn() {
 }
 
 absl::Status SimQueuePair::Disconnect(bool orderly) {
-  if (state_ != State::kReady) {
+  if (state_ != State::kReady && (orderly || state_ != State::kClosing)) {
     return absl::FailedPreconditionError("the queue pair is not connected");
   }
   if (!orderly) {

@@ -264,7 +264,7 @@ void QueuePair::OnAsynchronous(ibv_event_type type) {
 // --- the end ---
 
 absl::Status QueuePair::Disconnect(bool orderly) {
-  if (phase_ != Phase::kReady) {
+  if (phase_ != Phase::kReady && (orderly || phase_ != Phase::kClosing)) {
     return absl::FailedPreconditionError("the queue pair is not connected");
   }
   phase_ = Phase::kClosing;
