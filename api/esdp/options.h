@@ -58,6 +58,7 @@ struct ContextOptions {
   DeliveryMode send_mode = DeliveryMode::kAutomatic;
   DeliveryMode receive_mode = DeliveryMode::kAutomatic;
   bool as_deployed = false;
+  absl::Duration cancel_grace = absl::Seconds(5);
   size_t bounce_pool_bytes = 1 << 20;  // for SendCopy and RecvCopy; mapped on first use
   uint32_t operations_max = 1 << 16;   // outstanding in the whole Context
   // qpip: TCP's congestion control by name; empty leaves the system's. Checksum: CRC32C on every
@@ -107,10 +108,11 @@ struct QueueOptions {
   bool restart_on_signal = false;  // true: a signal does not end a wait
 };
 
-// What a passed deadline does to a send that has partly gone.
+// What a passed deadline does to what has begun: a send of which bytes have gone or are shown to
+// the peer, a receive that the peer is shown or that is being filled.
 enum class DeadlinePolicy : uint8_t {
-  kFinish,           // it goes on to its end
-  kAbortConnection,  // the connection is aborted: a stream cannot lose bytes in the middle
+  kFinish,           // as CancelMode::kIfNotStarted
+  kAbortConnection,  // the connection is aborted at once: a stream cannot lose bytes in the middle
 };
 
 // Of one socket. What is absent is the Context's.
@@ -140,6 +142,9 @@ struct SocketOptions {
   // A send up to this long is copied and may share a message; at most 16 KiB.
   uint32_t coalesce_max = 2048;
   absl::Duration linger = absl::Seconds(60);  // bound of a graceful close
+  // What a cancel or a passed deadline takes back, and the peer does not let go of in this time,
+  // aborts the connection. InfiniteDuration: it is waited for as long as the connection lives.
+  std::optional<absl::Duration> cancel_grace = {};
   // A silent dead peer is found within four times this: whole seconds, rounded up, at most 32,767.
   absl::Duration keep_alive_idle = absl::Seconds(15);
   DeadlinePolicy deadline_policy = DeadlinePolicy::kFinish;
@@ -161,6 +166,7 @@ enum class OptionName : uint8_t {
   kSendBuffers,
   kCoalesceMax,
   kLinger,          // absl::Duration
+  kCancelGrace,     // absl::Duration
   kKeepAliveIdle,   // absl::Duration
   kDeadlinePolicy,  // uint64_t: a DeadlinePolicy
   kAsDeployed,      // uint64_t: 0 or 1

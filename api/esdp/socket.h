@@ -53,7 +53,10 @@ enum class CompleteAt : uint8_t {
   kDelivered,  // the peer's provider has the bytes
 };
 enum class Path : uint8_t { kByThreshold, kCopy, kZeroCopy };
-enum class CancelMode : uint8_t { kIfNotStarted, kAbortConnection };
+enum class CancelMode : uint8_t {
+  kIfNotStarted,     // what has partly gone finishes; what the peer is shown is asked back
+  kAbortConnection,  // what has begun ends at once, with the connection
+};
 enum class CloseMode : uint8_t { kGraceful, kAbort };
 enum class Direction : uint8_t { kSend, kReceive, kBoth };
 // Its last byte is urgent: the peer hears of it ahead of what waits before it in the stream.
@@ -147,8 +150,11 @@ class Socket {
   // option, then it aborts; receives end with kShutDown. kAbort: everything ends with kLocalAbort.
   absl::StatusOr<OpId> Close(CloseMode mode, const OpArgs& args);
 
-  // Asks an operation to end. NotFound when it is unknown or has ended. kIfNotStarted lets what has
-  // partly gone finish; kAbortConnection resets the connection then.
+  // Asks an operation to end. NotFound when it is unknown or has ended. What has not begun ends
+  // with Cancelled. kIfNotStarted lets what has partly gone finish, and asks the peer for memory
+  // that it is shown: see SocketOptions::cancel_grace. kAbortConnection asks the peer for nothing:
+  // what has begun or is shown takes the connection down at once, whatever the peer does, and every
+  // pending operation ends with kLocalAbort.
   absl::Status Cancel(OpId op, CancelMode mode = CancelMode::kIfNotStarted);
   // Asks every operation of a direction; returns how many were asked.
   absl::StatusOr<int> CancelAll(Direction direction);

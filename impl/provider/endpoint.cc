@@ -79,6 +79,7 @@ Plan MakePlan(const ConnectionOptions& options, const fabric::Limits& limits, bo
   PlanBuffers(options, limits, core);
   PlanWork(limits, plan.queue_pair, core);
   core.linger = options.linger;
+  core.cancel_grace = options.cancel_grace;
   core.ip_version = static_cast<uint8_t>(peer.family);
   core.local_port = local.port;
   core.local_address = local.bytes;

@@ -121,6 +121,7 @@ struct ConnectionOptions {
   bool checksum = false;
   Duration keep_alive_idle{};  // 0: the fabric's default
   Duration linger = std::chrono::seconds(60);
+  Duration cancel_grace = std::chrono::seconds(5);  // see sdp::Config
 };
 
 struct ConnectionCounters {

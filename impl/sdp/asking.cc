@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "impl/base/check.h"
 #include "impl/sdp/connection.h"
 
@@ -11,16 +13,23 @@ void Connection::On(const AskCancel& ask, Actions& actions) {
   using Answer = SendHalf::CancelAnswer;
   const bool asks_back = ask.mode == CancelMode::kIfNotStarted;
   if (!asks_back) must_end_ = ask;
+  const Time end_by = AddSaturating(now_, config_.cancel_grace);
   if (urgent_in_.Cancel(ask.operation, ask.outcome, actions)) return;
   // [10] Behind its OOB_PEND an urgent byte has to come.
   const bool promised = urgent_out_.noticed() && send_.CarriesNextUrgent(ask.operation);
   const Answer sending = promised ? Answer::kBegun : send_.Cancel(ask, actions);
   const bool shown = sending == Answer::kAdvertised || sending == Answer::kPartlyRead;
   if (shown && asks_back) source_.AskCancel();
-  if (sending != Answer::kUnknown) return;
+  if (sending != Answer::kUnknown) {
+    send_.Bound(ask.operation, end_by);
+    cancel_due_ = std::min(cancel_due_, send_.NextEndBy());
+    return;
+  }
   if (suspend_.Cancel(ask.operation, ask.outcome, actions)) return;
   const auto receiving = receive_.Cancel(ask.operation, ask.outcome, actions);
   if (receiving == ReceiveHalf::CancelAnswer::kAdvertised && asks_back) sink_.AskCancel();
+  receive_.Bound(ask.operation, end_by);
+  cancel_due_ = std::min(cancel_due_, receive_.NextEndBy());
 }
 
 void Connection::EndOrAbort(Actions& actions) {
@@ -39,6 +48,16 @@ void Connection::EndOrAbort(Actions& actions) {
   } else if (suspend_.Has(ask.operation)) {
     Fail(Outcome::kLocalAbort, "a move that had begun was cancelled", actions);
   }
+}
+
+// Set lazily: most of what is cancelled has ended long since.
+void Connection::OnCancelTimer(Actions& actions) {
+  cancel_armed_ = kTimeInfinite;
+  cancel_due_ = std::min(send_.NextEndBy(), receive_.NextEndBy());
+  if (cancel_due_ > now_) return;
+  cancel_due_ = kTimeInfinite;
+  Fail(Outcome::kLocalAbort, "the peer did not give back within cancel_grace what was cancelled",
+       actions);
 }
 
 // A queue pair, the first or a later one, starts with what was wanted last.
@@ -86,6 +105,7 @@ void Connection::On(const TimerFired& fired, Actions& actions) {
     return;
   }
   if (fired.timer == Timer::kSuspend) return OnSuspendTimer(actions);
+  if (fired.timer == Timer::kCancel) return OnCancelTimer(actions);
   close_armed_ = kTimeInfinite;
   if (teardown_.LingerEnded(now_)) {  // [R13.2.10]
     Fail(Outcome::kLocalAbort, "the time to close in order ran out", actions);

@@ -57,6 +57,10 @@ struct Config {
   Duration linger =
       std::chrono::seconds(60);  // graceful close: how long for our data and the peer's DisConn
 
+  // How long what is taken back, by a cancel that must not abort, may stay with the peer before the
+  // connection is aborted.
+  Duration cancel_grace = std::chrono::seconds(5);
+
   Duration suspend_wait =
       std::chrono::seconds(30);  // suspended: how long at most until it is resumed
 

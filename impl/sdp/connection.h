@@ -68,6 +68,7 @@ class Connection : private ConnectionState {
   void On(const AskCancel& ask, Actions& actions);
   // What was cancelled to end now, and has not, takes the connection with it.
   void EndOrAbort(Actions& actions);
+  void OnCancelTimer(Actions& actions);
   void On(const AskMode& ask, Actions& actions);
   void On(const AskShutdown& ask, Actions& actions);
   void On(const AskClose& ask, Actions& actions);
@@ -184,6 +185,7 @@ class Connection : private ConnectionState {
   void SendDisConn(Actions& actions);
   void SendUpdate(Actions& actions);
   void ArmTimers(Actions& actions);
+  static void Arm(Timer timer, Time deadline, Time& armed, Actions& actions);
   template <typename Body>
   Send& NewSend(const Body& body, Actions& actions) {
     Send& send = Append<Send>(actions);

@@ -105,7 +105,8 @@ class ConnectionState {
   // Open, and no timer has to be set anew.
   bool TimersStand() const {
     return IsOpen(phase_) && teardown_.NextDeadline() == close_armed_ &&
-           suspend_.NextDeadline() == suspend_armed_ && AcknowledgeTimerStands();
+           suspend_.NextDeadline() == suspend_armed_ && cancel_due_ == cancel_armed_ &&
+           AcknowledgeTimerStands();
   }
   bool AcknowledgeTimerStands() const {
     return !acknowledge_at_ || acknowledge_armed_ || acknowledgement_due_;
@@ -169,6 +170,9 @@ class ConnectionState {
   bool acknowledge_armed_ = false;
   Time close_armed_ = kTimeInfinite;
   Time suspend_armed_ = kTimeInfinite;
+  // Not after the first time at which something taken back is overdue.
+  Time cancel_due_ = kTimeInfinite;
+  Time cancel_armed_ = kTimeInfinite;
   Counters counters_;
 };
 

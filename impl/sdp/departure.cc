@@ -147,6 +147,8 @@ void Connection::SendUpdate(Actions& actions) {
 void Connection::ArmTimers(Actions& actions) {
   const bool over = phase_ == Phase::kClosed || phase_ == Phase::kAborting;
   ArmSuspendTimer(actions);
+  if (over) cancel_due_ = kTimeInfinite;
+  Arm(Timer::kCancel, cancel_due_, cancel_armed_, actions);
   // Set lazily: a deadline that has moved away is looked at again when the earlier one fires.
   if (!over && acknowledge_at_ && !acknowledge_armed_ && !acknowledgement_due_) {
     acknowledge_armed_ = true;
@@ -155,13 +157,16 @@ void Connection::ArmTimers(Actions& actions) {
     acknowledge_armed_ = false;
     actions.emplace_back(ClearTimer{Timer::kAcknowledge});
   }
-  const Time deadline = over ? kTimeInfinite : teardown_.NextDeadline();
-  if (deadline == close_armed_) return;
-  close_armed_ = deadline;
+  Arm(Timer::kClose, over ? kTimeInfinite : teardown_.NextDeadline(), close_armed_, actions);
+}
+
+void Connection::Arm(Timer timer, Time deadline, Time& armed, Actions& actions) {
+  if (deadline == armed) return;
+  armed = deadline;
   if (deadline == kTimeInfinite) {
-    actions.emplace_back(ClearTimer{Timer::kClose});
+    actions.emplace_back(ClearTimer{timer});
   } else {
-    actions.emplace_back(SetTimer{Timer::kClose, deadline});
+    actions.emplace_back(SetTimer{timer, deadline});
   }
 }
 

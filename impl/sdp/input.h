@@ -93,8 +93,9 @@ struct AskReceive {
 };
 
 // `outcome` is kCancelled or kDeadlineExceeded. Unknown operations are ignored: they have ended
-// already. kIfNotStarted asks the peer for what it was shown; with kAbortConnection the operation
-// has ended when the step has, or the connection ends, whatever the peer does.
+// already. kIfNotStarted asks the peer for what it was shown, and aborts when cancel_grace has
+// passed without an end; with kAbortConnection the operation has ended when the step has, or the
+// connection ends, whatever the peer does.
 struct AskCancel {
   OperationId operation{};
   CancelMode mode = CancelMode::kIfNotStarted;

@@ -73,6 +73,21 @@ bool ReceiveHalf::Has(OperationId operation) const {
   return false;
 }
 
+void ReceiveHalf::Bound(OperationId operation, Time end_by) {
+  for (Operation& it : operations_) {
+    const bool taken_back = it.cancel_as != Outcome::kDone || it.outcome != Outcome::kDone;
+    if (it.id == operation && taken_back) it.end_by = std::min(it.end_by, end_by);
+  }
+}
+
+Time ReceiveHalf::NextEndBy() const {
+  Time next = kTimeInfinite;
+  for (const Operation& it : operations_) {
+    if (!it.finished) next = std::min(next, it.end_by);
+  }
+  return next;
+}
+
 // It takes no more bytes and ends with `outcome`: at once, if it may overtake those before it.
 void ReceiveHalf::GiveUp(uint64_t number, Outcome outcome, Actions& actions) {
   DropPieces(number);
@@ -249,6 +264,7 @@ void ReceiveHalf::AddTo(Digest& digest) const {
     digest.Add(operation.assigned).Add(operation.in_flight).Add(operation.zero_copy);
     digest.Add(operation.begin).Add(operation.exposed).Add(operation.urgent);
     digest.Add(static_cast<uint8_t>(operation.cancel_as));
+    digest.Add(static_cast<uint64_t>(operation.end_by.time_since_epoch().count()));
   }
   for (const Piece& piece : pieces_) {
     digest.Add(static_cast<uint32_t>(piece.range.operation)).Add(piece.range.offset);

@@ -6,6 +6,7 @@
 
 #include "impl/base/digest.h"
 #include "impl/base/ring.h"
+#include "impl/base/time.h"
 #include "impl/sdp/action.h"
 #include "impl/sdp/counters.h"
 #include "impl/sdp/ids.h"
@@ -28,6 +29,9 @@ class ReceiveHalf {
   // kFull: all its bytes are on their way into its memory; it ends as usual. kAdvertised: the peer
   // may write to it; it ends once the advert does.
   CancelAnswer Cancel(OperationId operation, Outcome outcome, Actions& actions);
+  // What is taken back and has not ended by `end_by` is overdue; so is the earliest of them.
+  void Bound(OperationId operation, Time end_by);
+  Time NextEndBy() const;
   bool Has(OperationId operation) const;  // its event is not out
 
   // --- bytes that arrived ---
@@ -131,6 +135,7 @@ class ReceiveHalf {
     uint64_t begin = 0;                  // stream position of its first byte
     uint32_t exposed = 0;                // keys to its memory that are not dead
     Outcome cancel_as = Outcome::kDone;  // asked for while it was shown to the peer
+    Time end_by = kTimeInfinite;         // where it was cancelled
   };
   struct Piece {
     OperationRange range;

@@ -258,14 +258,7 @@ void Connection::OnSuspendTimer(Actions& actions) {
 
 void Connection::ArmSuspendTimer(Actions& actions) {
   const bool over = !IsAlive(phase_);
-  const Time deadline = over ? kTimeInfinite : suspend_.NextDeadline();
-  if (deadline == suspend_armed_) return;
-  suspend_armed_ = deadline;
-  if (deadline == kTimeInfinite) {
-    actions.emplace_back(ClearTimer{Timer::kSuspend});
-  } else {
-    actions.emplace_back(SetTimer{Timer::kSuspend, deadline});
-  }
+  Arm(Timer::kSuspend, over ? kTimeInfinite : suspend_.NextDeadline(), suspend_armed_, actions);
 }
 
 }  // namespace esdp::sdp

@@ -134,6 +134,21 @@ bool SendHalf::Has(OperationId operation) const {
   return false;
 }
 
+void SendHalf::Bound(OperationId operation, Time end_by) {
+  for (Operation& it : operations_) {
+    const bool taken_back = it.cancel != Outcome::kDone || it.dropped;
+    if (it.id == operation && taken_back) it.end_by = std::min(it.end_by, end_by);
+  }
+}
+
+Time SendHalf::NextEndBy() const {
+  Time next = kTimeInfinite;
+  for (const Operation& it : operations_) {
+    if (!it.finished) next = std::min(next, it.end_by);
+  }
+  return next;
+}
+
 bool SendHalf::IsAdvertised(uint64_t number) const {
   for (const Advertised& advertised : advertised_) {
     if (advertised.piece.number == number) return true;
@@ -183,6 +198,7 @@ void SendHalf::ResolveCancel(size_t index, Actions& actions) {
   const Outcome outcome = operation.cancel;
   operation.cancel = Outcome::kDone;
   if (taken_ <= operation.begin) return Drop(index, outcome, actions);
+  operation.end_by = kTimeInfinite;
   // The rest leaves on the way that needs nothing of the peer but buffers.
   for (Piece& piece : pieces_) {
     if (piece.number == first_number_ + index) piece.RefuseExposure();

@@ -238,6 +238,7 @@ void SendHalf::AddTo(Digest& digest) const {
   for (const Operation& operation : operations_) {
     digest.Add(static_cast<uint32_t>(operation.id)).Add(operation.open).Add(operation.finished);
     digest.Add(operation.dropped).Add(operation.exposures);
+    digest.Add(static_cast<uint64_t>(operation.end_by.time_since_epoch().count()));
     digest.Add(static_cast<uint8_t>(operation.cancel));
     digest.Add(static_cast<uint8_t>(operation.complete_at));
     digest.Add(static_cast<uint8_t>(operation.outcome)).Add(operation.begin).Add(operation.end);

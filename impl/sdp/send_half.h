@@ -41,6 +41,9 @@ class SendHalf : private SendHalfState {
   // that the rest goes as Data; it is too late for more.
   enum class CancelAnswer : uint8_t { kUnknown, kCancelled, kBegun, kAdvertised, kPartlyRead };
   CancelAnswer Cancel(const AskCancel& ask, Actions& actions);
+  // What is taken back and has not ended by `end_by` is overdue; so is the earliest of them.
+  void Bound(OperationId operation, Time end_by);
+  Time NextEndBy() const;
   bool Has(OperationId operation) const;  // its event is not out
 
   // A whole operation that is copied and leaves in a message of its own, with nothing before it:

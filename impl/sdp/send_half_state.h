@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "impl/base/ring.h"
+#include "impl/base/time.h"
 #include "impl/sdp/action.h"
 #include "impl/sdp/ids.h"
 #include "impl/sdp/input.h"
@@ -34,6 +35,7 @@ class SendHalfState {
     CompleteAt complete_at = CompleteAt::kReusable;
     Outcome outcome = Outcome::kDone;
     Outcome cancel = Outcome::kDone;  // what it ends with, if its adverts come back whole
+    Time end_by = kTimeInfinite;      // of that
     uint32_t exposures = 0;           // adverts that the peer may reach it by
     uint64_t begin = 0, end = 0;      // stream positions
     uint64_t uncopied_end = 0;        // end of its last byte that left from its own memory

@@ -27,6 +27,9 @@ absl::StatusOr<std::shared_ptr<ContextState>> ContextState::Open(const ContextOp
       !status.ok()) {
     return status;
   }
+  if (absl::Status status = SocketState::CheckCancelGrace(options.cancel_grace); !status.ok()) {
+    return status;
+  }
   std::shared_ptr<ContextState> state(new ContextState(options));
   state->transports_ = std::move(transports);
   provider::ShardOptions wanted;

@@ -76,7 +76,8 @@ static_assert(static_cast<int>(provider::ModeWish::kPipelined) ==
               static_cast<int>(DeliveryMode::kPipelined));
 
 bool IsDuration(OptionName name) {
-  return name == OptionName::kLinger || name == OptionName::kKeepAliveIdle;
+  return name == OptionName::kLinger || name == OptionName::kCancelGrace ||
+         name == OptionName::kKeepAliveIdle;
 }
 
 // Writes a value whose type fits the name into a set of options.
@@ -119,6 +120,9 @@ absl::Status Apply(const Option& option, SocketOptions& options) {
     case OptionName::kLinger:
       options.linger = duration();
       return CheckDuration("linger", duration());
+    case OptionName::kCancelGrace:
+      options.cancel_grace = duration();
+      return CheckDuration("cancel_grace", duration());
     case OptionName::kKeepAliveIdle:
       options.keep_alive_idle = SocketState::WholeSeconds(duration());
       return CheckDuration("keep_alive_idle", duration());
@@ -152,7 +156,16 @@ absl::Status SocketState::CheckOptions(const SocketOptions& options) {
     return status;
   }
   if (absl::Status status = CheckDuration("linger", options.linger); !status.ok()) return status;
+  if (absl::Status status =
+          CheckCancelGrace(options.cancel_grace.value_or(absl::InfiniteDuration()));
+      !status.ok()) {
+    return status;
+  }
   return CheckDuration("keep_alive_idle", options.keep_alive_idle);
+}
+
+absl::Status SocketState::CheckCancelGrace(absl::Duration grace) {
+  return CheckDuration("cancel_grace", grace);
 }
 
 absl::Duration SocketState::WholeSeconds(absl::Duration idle) {
@@ -243,6 +256,8 @@ absl::StatusOr<Option> SocketState::GetOption(OptionName name) const {
       return Option{name, uint64_t{options_.coalesce_max}};
     case OptionName::kLinger:
       return Option{name, options_.linger};
+    case OptionName::kCancelGrace:
+      return Option{name, *options_.cancel_grace};
     case OptionName::kKeepAliveIdle:
       return Option{name, options_.keep_alive_idle};
     case OptionName::kDeadlinePolicy:
@@ -277,6 +292,7 @@ provider::ConnectionOptions SocketState::ToConnectionOptions() const {
   options.checksum = context_->options().checksum;
   options.keep_alive_idle = ToDuration(options_.keep_alive_idle);
   options.linger = ToDuration(options_.linger);
+  options.cancel_grace = ToDuration(*options_.cancel_grace);
   return options;
 }
 

@@ -30,6 +30,7 @@ SocketState::SocketState(std::shared_ptr<ContextState> context, Family family,
   options_.send_mode = options.send_mode.value_or(defaults.send_mode);
   options_.receive_mode = options.receive_mode.value_or(defaults.receive_mode);
   options_.as_deployed = options.as_deployed.value_or(defaults.as_deployed);
+  options_.cancel_grace = options.cancel_grace.value_or(defaults.cancel_grace);
   options_.keep_alive_idle = WholeSeconds(options.keep_alive_idle);
 }
 

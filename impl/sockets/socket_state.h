@@ -45,6 +45,7 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   SocketState(std::shared_ptr<ContextState> context, Family family, const SocketOptions& options);
   static absl::Status CheckOptions(const SocketOptions& options);
   static absl::Status CheckModes(DeliveryMode send, DeliveryMode receive);
+  static absl::Status CheckCancelGrace(absl::Duration grace);
   // A keep-alive time as it can be had: rounded up, and at most nine hours.
   static absl::Duration WholeSeconds(absl::Duration idle);
 

@@ -302,6 +302,7 @@ TEST_P(BadInputTest, OptionsOutsideTheirRangeAreRefusedWithTheRange) {
                                                  {.send_buffers = 0},
                                                  {.send_buffers = 65},
                                                  {.linger = -absl::Seconds(1)},
+                                                 {.cancel_grace = absl::ZeroDuration()},
                                                  {.receive_buffer_bytes = (1 << 20) + 1},
                                                  {.peer_receive_buffer_bytes = 1023},
                                                  {.coalesce_max = 16 * 1024 + 1}};

@@ -161,6 +161,7 @@ TEST_P(InheritedTest, AnAcceptedSocketReadsBackTheOptionsOfItsListener) {
                                        .receive_buffers = 32,
                                        .coalesce_max = 1000,
                                        .linger = absl::Seconds(7),
+                                       .cancel_grace = absl::InfiniteDuration(),
                                        .deadline_policy = DeadlinePolicy::kAbortConnection}));
   const auto number = [&](OptionName name) {
     return std::get<uint64_t>(server_.socket.GetOption(name)->value);
@@ -173,6 +174,8 @@ TEST_P(InheritedTest, AnAcceptedSocketReadsBackTheOptionsOfItsListener) {
             static_cast<uint64_t>(DeadlinePolicy::kAbortConnection));
   EXPECT_EQ(std::get<absl::Duration>(server_.socket.GetOption(OptionName::kLinger)->value),
             absl::Seconds(7));
+  EXPECT_EQ(std::get<absl::Duration>(server_.socket.GetOption(OptionName::kCancelGrace)->value),
+            absl::InfiniteDuration());
 }
 
 }  // namespace

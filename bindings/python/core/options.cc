@@ -28,6 +28,9 @@ class Members {
   void Take(const char* name, absl::Duration& member) {
     if (const py::object value = Pop(name)) member = DurationFrom(Cast<double>(value, name));
   }
+  void Take(const char* name, std::optional<absl::Duration>& member) {
+    if (const py::object value = Pop(name)) member = DurationFrom(Cast<double>(value, name));
+  }
   // A member that is written as a word.
   template <typename T, typename FromWord>
   void TakeWord(const char* name, T& member, FromWord from) {
@@ -71,6 +74,7 @@ constexpr std::array kOptions = {
     OptionInPython{"send_buffers", OptionName::kSendBuffers, Form::kNumber},
     OptionInPython{"coalesce_max", OptionName::kCoalesceMax, Form::kNumber},
     OptionInPython{"linger", OptionName::kLinger, Form::kSeconds},
+    OptionInPython{"cancel_grace", OptionName::kCancelGrace, Form::kSeconds},
     OptionInPython{"keep_alive_idle", OptionName::kKeepAliveIdle, Form::kSeconds},
     OptionInPython{"deadline_policy", OptionName::kDeadlinePolicy, Form::kPolicy},
     OptionInPython{"as_deployed", OptionName::kAsDeployed, Form::kFlag},
@@ -85,13 +89,14 @@ const OptionInPython& Find(std::string_view name) {
 
 // What a Context says for the sockets that say nothing.
 template <typename Options>
-void TakePathWishes(Members& members, Options& options) {
+void TakeShared(Members& members, Options& options) {
   members.Take("zcopy_send_min", options.zcopy_send_min);
   members.Take("zcopy_recv_min", options.zcopy_recv_min);
   members.Take("adaptive_threshold", options.adaptive_threshold);
   members.TakeWord("send_mode", options.send_mode, DeliveryModeFrom);
   members.TakeWord("receive_mode", options.receive_mode, DeliveryModeFrom);
   members.Take("as_deployed", options.as_deployed);
+  members.Take("cancel_grace", options.cancel_grace);
 }
 
 Form FormOf(OptionName option) {
@@ -110,7 +115,7 @@ ContextOptions ContextOptionsFrom(const py::dict& arguments) {
   members.TakeWord("progress", options.progress, ProgressFrom);
   members.Take("progress_cpu", options.progress_cpu);
   members.Take("progress_spin", options.progress_spin);
-  TakePathWishes(members, options);
+  TakeShared(members, options);
   members.Take("bounce_pool_bytes", options.bounce_pool_bytes);
   members.Take("operations_max", options.operations_max);
   members.Take("congestion_control", options.congestion_control);
@@ -123,7 +128,7 @@ ContextOptions ContextOptionsFrom(const py::dict& arguments) {
 SocketOptions SocketOptionsFrom(const py::dict& arguments) {
   SocketOptions options;
   Members members(arguments);
-  TakePathWishes(members, options);
+  TakeShared(members, options);
   members.Take("receive_buffers", options.receive_buffers);
   members.Take("receive_buffer_bytes", options.receive_buffer_bytes);
   members.Take("receive_buffer_bytes_max", options.receive_buffer_bytes_max);

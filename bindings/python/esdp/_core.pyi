@@ -23,6 +23,7 @@ _OptionName: TypeAlias = Literal[
     "send_buffers",
     "coalesce_max",
     "linger",
+    "cancel_grace",
     "keep_alive_idle",
     "deadline_policy",
     "as_deployed",
@@ -242,6 +243,7 @@ class Context:
         send_mode: _Mode = "automatic",
         receive_mode: _Mode = "automatic",
         as_deployed: bool = False,
+        cancel_grace: float = 5,
         bounce_pool_bytes: int = 1048576,
         operations_max: int = 65536,
         congestion_control: str = "",
@@ -276,6 +278,7 @@ class Context:
         send_buffers: int = 8,
         coalesce_max: int = 2048,
         linger: float = 60,
+        cancel_grace: float = ...,
         keep_alive_idle: float = 15,
         deadline_policy: Literal["finish", "abort_connection"] = "finish",
     ) -> Socket: ...
