@@ -144,10 +144,13 @@ class Socket {
   absl::StatusOr<OpId> Suspend(const OpArgs& args);
 
   // Ends the sending direction after all that was posted. Event kShutdown when the peer has been
-  // told.
+  // told, or DeadlineExceeded: what was posted goes on then, unless the DeadlinePolicy aborts.
+  // Cancel does nothing, or aborts the connection.
   absl::StatusOr<OpId> Shutdown(const OpArgs& args);
   // Event kClose, the last of this socket. kGraceful: sends drain until args.deadline or the linger
-  // option, then it aborts; receives end with kShutDown. kAbort: everything ends with kLocalAbort.
+  // option, then it aborts; receives end with kShutDown. kAbort: everything ends with kLocalAbort,
+  // also a graceful Close that was called before, whose event then comes first. Cancel does
+  // nothing, or makes it abort.
   absl::StatusOr<OpId> Close(CloseMode mode, const OpArgs& args);
 
   // Asks an operation to end. NotFound when it is unknown or has ended. What has not begun ends

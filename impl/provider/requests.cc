@@ -65,7 +65,7 @@ void Requests::Execute(const Request& request) {
     case Request::Kind::kSuspend:
       return Suspend(*endpoint, request);
     case Request::Kind::kCancelSuspend:
-      return CancelSuspend(*endpoint, request.tag);
+      return CancelSuspend(*endpoint, request);
     case Request::Kind::kClose:
       return Close(*endpoint, false);
     case Request::Kind::kAbort:
@@ -208,9 +208,9 @@ void Requests::Suspend(Endpoint& endpoint, const Request& request) {
   observer_.OnResumed(endpoint.id, {Ending::kInternal, "too many operations at once"});
 }
 
-void Requests::CancelSuspend(Endpoint& endpoint, uint64_t tag) {
-  if (!endpoint.move || endpoint.move->tag != tag) return;
-  driver_.Feed(endpoint, sdp::AskCancel{endpoint.move->operation, sdp::CancelMode::kIfNotStarted,
+void Requests::CancelSuspend(Endpoint& endpoint, const Request& request) {
+  if (!endpoint.move || endpoint.move->tag != request.tag) return;
+  driver_.Feed(endpoint, sdp::AskCancel{endpoint.move->operation, ToCore(request.cancel_mode),
                                         sdp::Outcome::kCancelled});
 }
 

@@ -36,7 +36,7 @@ class Requests {
   void Cancel(const Request& request, Endpoint& endpoint);
   void Shutdown(Endpoint& endpoint);
   void Suspend(Endpoint& endpoint, const Request& request);
-  void CancelSuspend(Endpoint& endpoint, uint64_t tag);
+  void CancelSuspend(Endpoint& endpoint, const Request& request);
   void Refuse(ConnectionId connection, Transfer& transfer, const Failure& failure);
 
   Driver& driver_;

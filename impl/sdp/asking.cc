@@ -80,9 +80,15 @@ void Connection::On(const AskClose& ask, Actions& actions) {
     FinishNow(ask.operation, ask.abort ? Outcome::kDone : cause_, actions);
     return;
   }
+  const bool escalates = ask.abort && teardown_.close_pending();
   teardown_.OnAskClose(ask, AddSaturating(now_, config_.linger));
   if (phase_ == Phase::kClosed) {
     MaybeReportClosed(actions);
+  } else if (escalates) {
+    Fail(Outcome::kLocalAbort,
+         WaitsForPeerAlone() ? "everything had been sent, and the peer had not closed its side"
+                             : "closed before everything had been sent",
+         actions);
   } else if (ask.abort) {
     Fail(Outcome::kLocalAbort, "the application aborted the connection", actions);
   } else if (phase_ < Phase::kEstablished) {
@@ -108,7 +114,12 @@ void Connection::On(const TimerFired& fired, Actions& actions) {
   if (fired.timer == Timer::kCancel) return OnCancelTimer(actions);
   close_armed_ = kTimeInfinite;
   if (teardown_.LingerEnded(now_)) {  // [R13.2.10]
-    Fail(Outcome::kLocalAbort, "the time to close in order ran out", actions);
+    Fail(Outcome::kLocalAbort,
+         WaitsForPeerAlone()
+             ? "the linger time ran out: everything had been sent, and the peer had not closed its "
+               "side"
+             : "the linger time ran out before everything had been sent",
+         actions);
     teardown_.StopWaiting();
   } else if (phase_ == Phase::kLastAck && teardown_.WaitEnded(now_)) {
     Move(PhaseCue::kWaitEnded);

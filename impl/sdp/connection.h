@@ -185,7 +185,6 @@ class Connection : private ConnectionState {
   void SendDisConn(Actions& actions);
   void SendUpdate(Actions& actions);
   void ArmTimers(Actions& actions);
-  static void Arm(Timer timer, Time deadline, Time& armed, Actions& actions);
   template <typename Body>
   Send& NewSend(const Body& body, Actions& actions) {
     Send& send = Append<Send>(actions);

@@ -111,6 +111,17 @@ class ConnectionState {
   bool AcknowledgeTimerStands() const {
     return !acknowledge_at_ || acknowledge_armed_ || acknowledgement_due_;
   }
+  static void Arm(Timer timer, Time deadline, Time& armed, Actions& actions) {
+    if (deadline == armed) return;
+    armed = deadline;
+    if (deadline == kTimeInfinite) {
+      actions.emplace_back(ClearTimer{timer});
+    } else {
+      actions.emplace_back(SetTimer{timer, deadline});
+    }
+  }
+  // What is left of a close in order is not ours.
+  bool WaitsForPeerAlone() const { return teardown_.disconn_left() && send_.empty(); }
   // The streams run, and nothing else is going on: nothing is to be said but payload, adverts of
   // ours, answers to the peer's and news of credits, and no timer but theirs is set.
   bool FindCalm() const {

@@ -160,14 +160,4 @@ void Connection::ArmTimers(Actions& actions) {
   Arm(Timer::kClose, over ? kTimeInfinite : teardown_.NextDeadline(), close_armed_, actions);
 }
 
-void Connection::Arm(Timer timer, Time deadline, Time& armed, Actions& actions) {
-  if (deadline == armed) return;
-  armed = deadline;
-  if (deadline == kTimeInfinite) {
-    actions.emplace_back(ClearTimer{timer});
-  } else {
-    actions.emplace_back(SetTimer{timer, deadline});
-  }
-}
-
 }  // namespace esdp::sdp

@@ -23,11 +23,10 @@ constexpr auto kPause = std::chrono::milliseconds(1);
 absl::StatusOr<std::shared_ptr<ContextState>> ContextState::Open(const ContextOptions& options,
                                                                  std::vector<Transport> transports,
                                                                  const MakeShard& make_shard) {
-  if (absl::Status status = SocketState::CheckModes(options.send_mode, options.receive_mode);
+  if (absl::Status status = SocketState::CheckOptions({.send_mode = options.send_mode,
+                                                       .receive_mode = options.receive_mode,
+                                                       .cancel_grace = options.cancel_grace});
       !status.ok()) {
-    return status;
-  }
-  if (absl::Status status = SocketState::CheckCancelGrace(options.cancel_grace); !status.ok()) {
     return status;
   }
   std::shared_ptr<ContextState> state(new ContextState(options));
@@ -169,12 +168,12 @@ void ContextState::Finish(Operation& operation, const absl::Status& status) {
   Finish(operation, event);
 }
 
-void ContextState::SetAlarm(Operation& operation, absl::Time deadline) {
+// It may be over by now, so it has been marked with has_alarm while it was the caller's.
+void ContextState::SetAlarm(OpId op, absl::Time deadline) {
   if (deadline == absl::InfiniteFuture()) return;
-  operation.has_alarm = true;
   provider::Request request;
   request.kind = provider::Request::Kind::kAlarm;
-  request.tag = static_cast<uint64_t>(operation.id);
+  request.tag = static_cast<uint64_t>(op);
   request.at = ToShardTime(deadline);
   shard_->Submit(request);
 }

@@ -73,7 +73,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   // Ends an operation with its terminal event, to which it adds what the operation knows itself.
   void Finish(Operation& operation, Event& event);
   void Finish(Operation& operation, const absl::Status& status);
-  void SetAlarm(Operation& operation, absl::Time deadline);
+  void SetAlarm(OpId op, absl::Time deadline);
 
   // Sockets. A connection's socket is found by the shard's name for it, too.
   SocketId Add(const std::shared_ptr<SocketState>& socket);

@@ -17,6 +17,11 @@ using Kind = provider::Request::Kind;
 
 constexpr absl::Duration kConnectWait = absl::Seconds(30);
 
+provider::CancelMode ToProvider(CancelMode mode) {
+  return mode == CancelMode::kAbortConnection ? provider::CancelMode::kAbortConnection
+                                              : provider::CancelMode::kIfNotStarted;
+}
+
 absl::Status ClosedHandle() {
   return MakeError(ErrorKind::kShutDown, "Close was called on this socket");
 }
@@ -142,18 +147,18 @@ absl::StatusOr<OpId> SocketState::Accept(int count, const OpArgs& args) {
   if (!operation.ok()) return operation.status();
   const OpId op = (*operation)->id;
   (*operation)->accepts_left = count;
-  context_->SetAlarm(**operation, args.deadline);
+  (*operation)->has_alarm = args.deadline != absl::InfiniteFuture();
   {
     std::unique_lock lock(mutex_);
     if (closing_) {
       lock.unlock();
-      context_->SetAlarm(**operation, absl::InfiniteFuture());
       context_->Discard(**operation);
       return ClosedHandle();
     }
     if (count != 1) (*operation)->queue->AddOpenEnded(1);
     accepts_.push_back(*operation);
   }
+  context_->SetAlarm(op, args.deadline);
   Match();
   return op;
 }
@@ -165,6 +170,7 @@ absl::StatusOr<OpId> SocketState::Shutdown(const OpArgs& args) {
   absl::StatusOr<Operation*> operation = context_->NewOperation(EventType::kShutdown, id_, args);
   if (!operation.ok()) return operation.status();
   const OpId op = (*operation)->id;
+  (*operation)->has_alarm = args.deadline != absl::InfiniteFuture();
   {
     std::unique_lock lock(mutex_);
     if (write_shut_ || phase_ != Phase::kConnected) {
@@ -175,6 +181,7 @@ absl::StatusOr<OpId> SocketState::Shutdown(const OpArgs& args) {
     write_shut_ = true;
     shutdowns_.push_back(*operation);
   }
+  context_->SetAlarm(op, args.deadline);
   SubmitToConnection({.kind = Kind::kShutdown});
   return op;
 }
@@ -185,11 +192,19 @@ absl::StatusOr<OpId> SocketState::Close(CloseMode mode, const OpArgs& args) {
   absl::StatusOr<Operation*> operation = context_->NewOperation(EventType::kClose, id_, args);
   if (!operation.ok()) return operation.status();
   const OpId op = (*operation)->id;
+  (*operation)->has_alarm = args.deadline != absl::InfiniteFuture();
   Phase phase;
   {
     std::unique_lock lock(mutex_);
     if (closing_.exchange(true)) {
+      const bool escalates = mode == CloseMode::kAbort && close_ != nullptr &&
+                             close_mode_ == CloseMode::kGraceful && closing_abort_ == nullptr;
+      if (escalates) closing_abort_ = *operation;
       lock.unlock();
+      if (escalates) {
+        SubmitToConnection({.kind = Kind::kAbort});
+        return op;
+      }
       context_->Discard(**operation);
       return ClosedHandle();
     }
@@ -210,7 +225,7 @@ absl::StatusOr<OpId> SocketState::Close(CloseMode mode, const OpArgs& args) {
   if (close_mode_ == CloseMode::kAbort) {
     SubmitToConnection({.kind = Kind::kAbort});
   } else {
-    context_->SetAlarm(**operation, args.deadline);
+    context_->SetAlarm(op, args.deadline);
     SubmitToConnection({.kind = Kind::kClose});
   }
   return op;
@@ -315,16 +330,18 @@ absl::Status SocketState::Cancel(OpId op, CancelMode mode) {
       return absl::OkStatus();
     case EventType::kShutdown:
     case EventType::kClose:
-      return absl::OkStatus();  // has been told to the peer: it ends as it would
+      // The peer may have been told: it ends as it would, or with the connection.
+      if (mode == CancelMode::kAbortConnection) SubmitToConnection({.kind = Kind::kAbort});
+      return absl::OkStatus();
     case EventType::kSuspend:
-      CancelSuspend(op);
+      SubmitToConnection({.kind = Kind::kCancelSuspend,
+                          .cancel_mode = ToProvider(mode),
+                          .tag = static_cast<uint64_t>(op)});
       return absl::OkStatus();
     default:
       SubmitToConnection({.kind = Kind::kCancel,
                           .transfer = operation,
-                          .cancel_mode = mode == CancelMode::kAbortConnection
-                                             ? provider::CancelMode::kAbortConnection
-                                             : provider::CancelMode::kIfNotStarted,
+                          .cancel_mode = ToProvider(mode),
                           .tag = static_cast<uint64_t>(op)});
       return absl::OkStatus();
   }

@@ -150,31 +150,22 @@ absl::Status SocketState::CheckOptions(const SocketOptions& options) {
       !status.ok()) {
     return status;
   }
-  if (absl::Status status = CheckModes(options.send_mode.value_or(DeliveryMode::kAutomatic),
-                                       options.receive_mode.value_or(DeliveryMode::kAutomatic));
-      !status.ok()) {
+  const auto send_mode = options.send_mode.value_or(DeliveryMode::kAutomatic);
+  if (absl::Status status = CheckSendMode(static_cast<uint64_t>(send_mode)); !status.ok()) {
+    return status;
+  }
+  const auto receive_mode = options.receive_mode.value_or(DeliveryMode::kAutomatic);
+  if (absl::Status status = CheckReceiveMode(static_cast<uint64_t>(receive_mode)); !status.ok()) {
     return status;
   }
   if (absl::Status status = CheckDuration("linger", options.linger); !status.ok()) return status;
-  if (absl::Status status =
-          CheckCancelGrace(options.cancel_grace.value_or(absl::InfiniteDuration()));
-      !status.ok()) {
-    return status;
-  }
+  const absl::Duration grace = options.cancel_grace.value_or(absl::InfiniteDuration());
+  if (absl::Status status = CheckDuration("cancel_grace", grace); !status.ok()) return status;
   return CheckDuration("keep_alive_idle", options.keep_alive_idle);
-}
-
-absl::Status SocketState::CheckCancelGrace(absl::Duration grace) {
-  return CheckDuration("cancel_grace", grace);
 }
 
 absl::Duration SocketState::WholeSeconds(absl::Duration idle) {
   return std::min(absl::Ceil(idle, absl::Seconds(1)), kKeepAliveIdleMax);
-}
-
-absl::Status SocketState::CheckModes(DeliveryMode send, DeliveryMode receive) {
-  if (absl::Status status = CheckSendMode(static_cast<uint64_t>(send)); !status.ok()) return status;
-  return CheckReceiveMode(static_cast<uint64_t>(receive));
 }
 
 absl::Status SocketState::SetMode(const Option& option) {

@@ -123,7 +123,7 @@ absl::Status SocketState::CloseStatus(const provider::Failure& cause) const {
   }
   if (close_late_) {
     return MakeError(ErrorKind::kDeadlineExceeded,
-                     "the deadline of Close came before everything had been sent");
+                     "the deadline of Close has passed: " + cause.text);
   }
   return StatusOf(cause);
 }
@@ -163,20 +163,47 @@ void SocketState::OnTransferGone() {
 void SocketState::MaybeFinishClose() {
   if (transfers_ > 0) return;
   Operation* closing = nullptr;
+  Operation* aborting = nullptr;
   absl::Status status;
   {
     const std::lock_guard lock(mutex_);
     closing = std::exchange(close_, nullptr);
+    aborting = std::exchange(closing_abort_, nullptr);
     status = close_status_;
   }
   if (closing != nullptr) context_->Finish(*closing, status);
+  if (aborting != nullptr) context_->Finish(*aborting, absl::OkStatus());
   context_->Remove(id_);
 }
 
+namespace {
+
+absl::Status Late(const char* what) { return MakeError(ErrorKind::kDeadlineExceeded, what); }
+
+}  // namespace
+
+// What was posted before goes on, unless the policy ends it too.
+void SocketState::OnShutdownLate(OpId op) {
+  Operation* late = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found =
+        std::ranges::find_if(shutdowns_, [&](Operation* shutdown) { return shutdown->id == op; });
+    if (found == shutdowns_.end()) return;
+    late = *found;
+    shutdowns_.erase(found);
+  }
+  context_->Finish(*late, Late("what was posted before Shutdown had not left at its deadline"));
+  if (deadline_policy_ == DeadlinePolicy::kAbortConnection) {
+    SubmitToConnection({.kind = provider::Request::Kind::kAbort});
+  }
+}
+
 void SocketState::OnDeadline(OpId op, EventType type) {
-  const auto late = [](const char* what) { return MakeError(ErrorKind::kDeadlineExceeded, what); };
   if (type == EventType::kAccept) {
-    FinishAccept(op, late("no connection came before the deadline"));
+    FinishAccept(op, Late("no connection came before the deadline"));
+  } else if (type == EventType::kShutdown) {
+    OnShutdownLate(op);
   } else if (type == EventType::kClose) {
     {
       const std::lock_guard lock(mutex_);

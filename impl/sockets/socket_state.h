@@ -44,8 +44,6 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
  public:
   SocketState(std::shared_ptr<ContextState> context, Family family, const SocketOptions& options);
   static absl::Status CheckOptions(const SocketOptions& options);
-  static absl::Status CheckModes(DeliveryMode send, DeliveryMode receive);
-  static absl::Status CheckCancelGrace(absl::Duration grace);
   // A keep-alive time as it can be had: rounded up, and at most nine hours.
   static absl::Duration WholeSeconds(absl::Duration idle);
 
@@ -117,7 +115,6 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   provider::ConnectionOptions ToConnectionOptions() const;
   absl::Status CanTransfer(bool is_send) const;
   absl::Status CanSuspend() const;
-  void CancelSuspend(OpId op);
   bool AtEndOfStream(bool is_send) const;
   absl::Status EndedStatus() const;
   absl::StatusOr<Operation*> NewTransfer(EventType type, const Wishes& wishes, const OpArgs& args);
@@ -136,6 +133,7 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   void SubmitToConnection(provider::Request request);
   void StopListening();
   bool FinishAccept(OpId op, const absl::Status& status);
+  void OnShutdownLate(OpId op);
   // The event of Close, once the connection and every transfer has ended.
   void MaybeFinishClose();
   absl::Status CloseStatus(const provider::Failure& cause) const;
@@ -179,6 +177,7 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   bool close_late_ = false;
   Operation* connect_ = nullptr;
   Operation* close_ = nullptr;
+  Operation* closing_abort_ = nullptr;  // a later Close, which made that one an abort
   Operation* suspend_ = nullptr;
   absl::Status close_status_;
   std::vector<Operation*> shutdowns_;

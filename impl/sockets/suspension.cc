@@ -50,10 +50,6 @@ absl::StatusOr<OpId> SocketState::Suspend(const OpArgs& args) {
   return op;
 }
 
-void SocketState::CancelSuspend(OpId op) {
-  SubmitToConnection({.kind = Kind::kCancelSuspend, .tag = static_cast<uint64_t>(op)});
-}
-
 void SocketState::OnResumed(const provider::Failure& failure) {
   Operation* operation = nullptr;
   {

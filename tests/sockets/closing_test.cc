@@ -121,7 +121,7 @@ TEST_P(ClosingTest, AGracefulCloseStopsPostsAndCancelsReceives) {
   const OpId close = client_.Close();
   EXPECT_FALSE(client_.socket.Send(memory.All(), SendFlags::kNone, client_.Args()).ok());
   EXPECT_FALSE(client_.socket.Recv(memory.All(), RecvFlags::kNone, client_.Args()).ok());
-  EXPECT_FALSE(client_.socket.Close(CloseMode::kAbort, client_.Args()).ok());
+  EXPECT_FALSE(client_.socket.Close(CloseMode::kGraceful, client_.Args()).ok());
   for (const OpId op : {small, large}) {
     const Event event = End(client_, op);
     EXPECT_TRUE(
@@ -166,6 +166,88 @@ TEST_P(ClosingTest, ACloseThatCannotDrainAbortsAtItsDeadline) {
   const Event closed = End(client_, close);
   EXPECT_EQ(closed.kind, ErrorKind::kDeadlineExceeded) << closed.status();
   EXPECT_LT(client_.context.Now(), args.deadline + absl::Seconds(5));
+}
+
+// Rule 10.
+TEST_P(ClosingTest, ALateCloseSaysWhetherBytesWereLeftOrOnlyThePeersCloseWasMissing) {
+  for (const bool bytes_left : {true, false}) {
+    ASSERT_NO_FATAL_FAILURE(Connect());
+    if (bytes_left) (void)FillUp(client_, Make(client_, 256 * 1024), 20, Path::kCopy);
+    OpArgs args = client_.Args();
+    args.deadline = client_.context.Now() + absl::Milliseconds(300);
+    const Event closed =
+        End(client_, client_.Accepted(client_.socket.Close(CloseMode::kGraceful, args)));
+    EXPECT_EQ(closed.kind, ErrorKind::kDeadlineExceeded) << closed.status();
+    const std::string text(closed.status().message());
+    EXPECT_EQ(text.find("before everything had been sent") != text.npos, bytes_left) << text;
+    EXPECT_EQ(text.find("the peer had not closed its side") != text.npos, !bytes_left) << text;
+  }
+}
+
+// Rule 10.
+TEST_P(ClosingTest, AnAbortBehindAGracefulCloseEndsBoth) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  const std::vector<OpId> waiting = FillUp(client_, Make(client_, 256 * 1024), 20, Path::kCopy);
+  ASSERT_FALSE(waiting.empty());
+  const OpId graceful = client_.Close();
+  const OpId abort = client_.Close(CloseMode::kAbort);
+  EXPECT_TRUE(Refuses(client_.socket.Close(CloseMode::kAbort, client_.Args()), ErrorKind::kShutDown,
+                      absl::StatusCode::kFailedPrecondition));
+  EXPECT_TRUE(Pump([&] { return client_.Outstanding() == 0; }));
+  ASSERT_GE(client_.events.size(), 2u);
+  EXPECT_EQ(client_.events[client_.events.size() - 2].op, graceful) << "they come last, in order";
+  EXPECT_EQ(client_.events.back().op, abort);
+  EXPECT_TRUE(
+      Refuses(End(client_, graceful).status(), ErrorKind::kLocalAbort, absl::StatusCode::kAborted));
+  EXPECT_TRUE(End(client_, abort).ok());
+  for (const OpId op : waiting) EXPECT_EQ(End(client_, op).kind, ErrorKind::kLocalAbort);
+}
+
+// Rules 8 and 10.
+TEST_P(ClosingTest, ACancelThatMayAbortEndsACloseOrAShutdownThatWaits) {
+  for (const bool closes : {true, false}) {
+    ASSERT_NO_FATAL_FAILURE(Connect());
+    (void)FillUp(client_, Make(client_, 256 * 1024), 20, Path::kCopy);
+    const OpId waits =
+        closes ? client_.Close() : client_.Accepted(client_.socket.Shutdown(client_.Args()));
+    EXPECT_TRUE(client_.socket.Cancel(waits, CancelMode::kIfNotStarted).ok());
+    Settle();
+    EXPECT_EQ(client_.Find(waits), nullptr) << "it ends as it would";
+    EXPECT_TRUE(client_.socket.Cancel(waits, CancelMode::kAbortConnection).ok());
+    EXPECT_TRUE(
+        Refuses(End(client_, waits).status(), ErrorKind::kLocalAbort, absl::StatusCode::kAborted));
+    EXPECT_TRUE(Pump([&] { return client_.Outstanding() == 0; }));
+  }
+}
+
+// Rule 9.
+TEST_P(ClosingTest, AShutdownThatIsLateEndsAndWhatWasPostedGoesOn) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  Memory& from = Make(client_, 256 * 1024);
+  const std::vector<OpId> waiting = FillUp(client_, from, 20, Path::kCopy);
+  ASSERT_FALSE(waiting.empty());
+  OpArgs args = client_.Args();
+  args.deadline = client_.context.Now() + absl::Milliseconds(50);
+  const Event late = End(client_, client_.Accepted(client_.socket.Shutdown(args)));
+  EXPECT_TRUE(
+      Refuses(late.status(), ErrorKind::kDeadlineExceeded, absl::StatusCode::kDeadlineExceeded));
+  EXPECT_GE(client_.context.Now(), args.deadline);
+  EXPECT_TRUE(Refuses(client_.socket.Send(from.All(), SendFlags::kNone, client_.Args()),
+                      ErrorKind::kShutDown, absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(ReadToTheEnd(server_, Make(server_, 256 * 1024)), 20 * from.size());
+  for (const OpId op : waiting) EndWell(client_, op, from.size());
+}
+
+// Rule 9.
+TEST_P(ClosingTest, AShutdownThatIsLateAbortsWhereThePolicyIsTo) {
+  ASSERT_NO_FATAL_FAILURE(Connect({.deadline_policy = DeadlinePolicy::kAbortConnection}));
+  const std::vector<OpId> waiting = FillUp(client_, Make(client_, 256 * 1024), 20, Path::kCopy);
+  ASSERT_FALSE(waiting.empty());
+  OpArgs args = client_.Args();
+  args.deadline = client_.context.Now() + absl::Milliseconds(50);
+  const Event late = End(client_, client_.Accepted(client_.socket.Shutdown(args)));
+  EXPECT_EQ(late.kind, ErrorKind::kDeadlineExceeded) << late.status();
+  for (const OpId op : waiting) EXPECT_EQ(End(client_, op).kind, ErrorKind::kLocalAbort);
 }
 
 // Rule 10.

@@ -230,6 +230,36 @@ TEST_P(StandingPeerTest, AReceiveThatIsLateAndIsBeingReadAbortsAfterItsGrace) {
   EXPECT_FALSE(server_.Find(receive)->ok());
 }
 
+// Rules 9 and 10.
+TEST_P(StandingPeerTest, ACloseAndAShutdownBehindASendThatDoesNotEndKeepTheirDeadlines) {
+  ASSERT_NO_FATAL_FAILURE(Connect({}));
+  ASSERT_NO_FATAL_FAILURE(StopPeer());
+  Memory& from = Make(kLarge);
+  const OpId send = server_.Send(from.All());
+  const absl::Time deadline = server_.context.Now() + kSoon;
+  const OpId shutdown = server_.Accepted(server_.socket.Shutdown(Due(deadline)));
+  ASSERT_TRUE(Wait([&] { return server_.Find(shutdown) != nullptr; }, kSoon + kBusyMachine));
+  EXPECT_EQ(server_.Find(shutdown)->kind, ErrorKind::kDeadlineExceeded);
+  EXPECT_EQ(server_.Find(send), nullptr);
+  const absl::Time later = server_.context.Now() + kSoon;
+  const OpId close = server_.Accepted(server_.socket.Close(CloseMode::kGraceful, Due(later)));
+  ExpectAllEnd(later);
+  EXPECT_EQ(server_.Find(close)->kind, ErrorKind::kDeadlineExceeded);
+  EXPECT_EQ(server_.Find(send)->kind, ErrorKind::kLocalAbort);
+}
+
+// Rule 10.
+TEST_P(StandingPeerTest, AnAbortBehindAGracefulCloseEndsEverythingAtOnce) {
+  ASSERT_NO_FATAL_FAILURE(Connect({}));
+  ASSERT_NO_FATAL_FAILURE(StopPeer());
+  (void)server_.Send(Make(kLarge).All());
+  const OpId graceful = server_.Close();
+  const OpId abort = server_.Close(CloseMode::kAbort);
+  ExpectAllEnd(server_.context.Now());
+  EXPECT_EQ(server_.Find(graceful)->kind, ErrorKind::kLocalAbort);
+  EXPECT_TRUE(server_.Find(abort)->ok());
+}
+
 }  // namespace
 }  // namespace esdp::contract
 
