@@ -30,8 +30,11 @@
 //      and the urgent byte is its last one.
 //   7  The first error of a socket ends every pending operation with that root cause; later posts
 //      fail with it at once.
-//   8  Cancel is a request; the terminal event tells what became of it.
-//   9  A passed deadline is a cancel with DeadlineExceeded.
+//   8  Cancel is a request; the terminal event tells what became of it. A receive under kWaitAll
+//      that is cancelled with a part of its bytes ends Cancelled, and `bytes` tells the part: it is
+//      in the buffer and has left the stream. One that an urgent byte has ended is not cancelled
+//      any more: kUrgent comes with OK, and an urgent byte that has not come is the next one's.
+//   9  A passed deadline is a cancel with DeadlineExceeded, by the socket's DeadlinePolicy.
 //  10  Close comes last: afterwards the SocketId is never heard of again.
 //  11  Memory that the peer could reach is out of its reach before the terminal event is delivered.
 //  12  A queue that operations name does not close; one that is destroyed aborts their connections,

@@ -61,6 +61,7 @@ ReceiveHalf::CancelAnswer ReceiveHalf::Cancel(OperationId id, Outcome outcome, A
     operation.cancel_as = outcome;
     return CancelAnswer::kAdvertised;
   }
+  if (operation.ends_short) return CancelAnswer::kFull;
   if (operation.assigned > 0 && operation.assigned == operation.length) return CancelAnswer::kFull;
   GiveUp(first_number_ + index, outcome, actions);
   return CancelAnswer::kCancelled;

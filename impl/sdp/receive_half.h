@@ -26,7 +26,7 @@ class ReceiveHalf {
   // Takes an operation that is too late; it ends with `outcome` when its turn comes.
   void AskRefused(const AskReceive& ask, Outcome outcome);
   enum class CancelAnswer : uint8_t { kUnknown, kCancelled, kFull, kAdvertised };
-  // kFull: all its bytes are on their way into its memory; it ends as usual. kAdvertised: the peer
+  // kFull: it takes no more bytes, and ends as it would. kAdvertised: the peer
   // may write to it; it ends once the advert does.
   CancelAnswer Cancel(OperationId operation, Outcome outcome, Actions& actions);
   // What is taken back and has not ended by `end_by` is overdue; so is the earliest of them.

@@ -64,20 +64,48 @@ TEST_P(CancelTest, AReceiveThatNothingMatchedIsAlwaysCancelled) {
 TEST_P(CancelTest, AReceiveThatHasBytesEndsWithThem) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   Memory& from = Make(client_, 100);
-  Memory& to = Make(server_, 200);
+  Memory& to = Make(server_, 100);
+  from.Fill(7);
   const OpId receive = server_.Recv(to.All(), RecvFlags::kWaitAll);
-  EndWell(client_, client_.Send(from.All()), 100);
+  EndWell(client_, client_.Send(from.At(0, 10)), 10);
   Settle();
   EXPECT_TRUE(server_.socket.Cancel(receive).ok());
   const Event event = End(server_, receive);
-  EXPECT_EQ(event.bytes, 100u) << "bytes that were received may not be lost";
+  EXPECT_TRUE(Refuses(event.status(), ErrorKind::kCancelled, absl::StatusCode::kCancelled));
+  EXPECT_NE(event.flags & kCancelled, 0u);
+  EXPECT_EQ(event.bytes, 10u) << "bytes that were received may not be lost";
+  EXPECT_TRUE(std::equal(from.bytes.begin(), from.bytes.begin() + 10, to.bytes.begin()));
   const Event next = [&] {
     const OpId op = server_.Recv(to.All());
     (void)client_.Send(from.At(0, 50));
     return End(server_, op);
   }();
-  EXPECT_EQ(next.stream_offset, 100u);
+  EXPECT_EQ(next.stream_offset, 10u);
   EXPECT_EQ(next.bytes, 50u);
+}
+
+// Rules 6 and 8.
+TEST_P(CancelTest, AnUrgentByteThatHasNotComeIsNotTheCancelledReceives) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  Memory& from = Make(client_, 100);
+  Memory& to = Make(server_, 200);
+  const OpId receive = server_.Recv(to.At(0, 100), RecvFlags::kWaitAll);
+  EndWell(client_, client_.Send(from.At(0, 10)), 10);
+  Settle();
+  EXPECT_TRUE(server_.socket.Cancel(receive).ok());
+  const Event cancelled = End(server_, receive);
+  EXPECT_EQ(cancelled.bytes, 10u);
+  EXPECT_EQ(cancelled.flags & kUrgent, 0u);
+  const OpId next = server_.Recv(to.At(100, 100), RecvFlags::kWaitAll);
+  const OpId urgent =
+      client_.Accepted(client_.socket.Send(from.At(0, 5), SendFlags::kUrgent, client_.Args()));
+  const Event ended = End(server_, next);
+  EXPECT_TRUE(ended.ok()) << ended.status();
+  EXPECT_EQ(ended.bytes, 5u);
+  EXPECT_NE(ended.flags & kUrgent, 0u);
+  EXPECT_TRUE(
+      Refuses(server_.socket.Cancel(next), ErrorKind::kBadHandle, absl::StatusCode::kNotFound));
+  EndWell(client_, urgent, 5);
 }
 
 // Rule 8.
