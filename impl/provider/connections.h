@@ -70,7 +70,7 @@ class Connections {
 
   // The fabric at this place has connections, or memory of some that have gone.
   bool Uses(uint8_t place) {
-    return !NamesAt(place).empty() ||
+    return !NamesAt(place).empty() || !farewells_.empty() ||
            std::any_of(removed_.begin(), removed_.end(),
                        [place](const auto& endpoint) { return endpoint->place == place; });
   }
@@ -93,6 +93,15 @@ class Connections {
     if (queue_pair != fabric::QueuePairId::kNone) {
       names[static_cast<uint64_t>(queue_pair)] = &endpoint;
     }
+  }
+
+  // Queue pairs that no connection has: see sdp::Farewell.
+  void AddFarewell(uint8_t place, fabric::QueuePairId queue_pair) {
+    farewells_.emplace_back(place, queue_pair);
+  }
+  // False: it is none of these.
+  bool TakeFarewell(uint8_t place, fabric::QueuePairId queue_pair) {
+    return std::erase(farewells_, std::pair(place, queue_pair)) > 0;
   }
 
   const Epitaph* FindEnded(ConnectionId id) const {
@@ -122,7 +131,7 @@ class Connections {
   }
   bool buried() const { return removed_.empty(); }
 
-  bool empty() const { return by_id_.empty(); }
+  bool empty() const { return by_id_.empty() && farewells_.empty(); }
   size_t size() const { return by_id_.size(); }
 
   template <typename Visit>
@@ -142,6 +151,7 @@ class Connections {
   std::vector<Names> by_queue_pair_;  // by the place of the fabric
   Endpoint* last_ = nullptr;
   std::vector<std::unique_ptr<Endpoint>> removed_;
+  std::vector<std::pair<uint8_t, fabric::QueuePairId>> farewells_;  // few, if any
   Ring<Epitaph> ended_{kEpitaphs};
 };
 

@@ -124,8 +124,8 @@ void Driver::FeedLoss(Endpoint& endpoint) {
   withdrawn_.clear();
   endpoint.exposures.ReleaseAll(*endpoint.fabric, withdrawn_);
   for (const sdp::AdvertId advert : withdrawn_) Feed(endpoint, sdp::Withdrawn{advert});
-  Feed(endpoint,
-       sdp::ConnectionLost{IsCleanEnd(endpoint.evidence), IsFabricError(endpoint.evidence)});
+  Feed(endpoint, sdp::ConnectionLost{IsCleanEnd(endpoint.evidence),
+                                     IsFabricError(endpoint.evidence), IsReset(endpoint.evidence)});
 }
 
 // --- posting -------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_PROVIDER_DRIVER_H_
 #define ESDP_IMPL_PROVIDER_DRIVER_H_
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -74,6 +75,7 @@ class Driver {
 
  private:
   static constexpr size_t kActionsOfStep = 64;  // more than a step of bulk data takes
+  static constexpr Duration kFarewellWait = std::chrono::seconds(5);
 
   void RunStep(Endpoint& endpoint, const sdp::Input& input);
   void CarryOut(Endpoint& endpoint, const sdp::Action& action);
@@ -93,6 +95,7 @@ class Driver {
   void Act(Endpoint& endpoint, const sdp::RejectConnection& action);
   void Act(Endpoint& endpoint, const sdp::ReplaceQueuePair& action);
   void Act(Endpoint& endpoint, const sdp::AwaitHello& action);
+  void Act(Endpoint& endpoint, const sdp::Farewell& action);
   void Act(Endpoint& endpoint, const sdp::ReportConnected& action);
   void Act(Endpoint& endpoint, const sdp::Disconnect& action);
   void Act(Endpoint& endpoint, const sdp::ReportClosed& action);

@@ -12,6 +12,14 @@ namespace {
 fabric::RemoteRange ToFabric(const sdp::RemoteRange& range) { return {range.key, range.address}; }
 sdp::RemoteRange ToCore(const fabric::RemoteRange& range) { return {range.key, range.address}; }
 
+// [R25.1] Whole where it fits. A Hello's compact form is its beginning [R2.6.2].
+ConstBytes EncodeHello(const sdp::wire::Message& hello, const fabric::Fabric& fabric,
+                       std::array<std::byte, sdp::wire::kHelloBytes>& bytes) {
+  size_t length = sdp::wire::Encode(hello, 0, bytes);
+  if (fabric.limits().private_data_max < length) length = sdp::wire::kCompactHelloBytes;
+  return ConstBytes(bytes).first(length);
+}
+
 }  // namespace
 
 // --- set-up and end ------------------------------------------------------------------------------
@@ -31,13 +39,11 @@ void Driver::Act(Endpoint& endpoint, const sdp::StartConnect& action) {
     status = NameLocalPort(endpoint, local, hello);
   }
   std::array<std::byte, sdp::wire::kHelloBytes> bytes{};
-  size_t length = sdp::wire::Encode(hello, 0, bytes);
-  // [R25.1] Whole where it fits. A Hello's compact form is its beginning [R2.6.2].
-  if (endpoint.fabric->limits().private_data_max < length) length = sdp::wire::kCompactHelloBytes;
+  const ConstBytes encoded = EncodeHello(hello, *endpoint.fabric, bytes);
   if (!endpoint.broken) {
     if (status.ok()) {
-      status = endpoint.fabric->Connect(endpoint.queue_pair, local, peer,
-                                        ConstBytes(bytes).first(length), endpoint.connect_deadline);
+      status = endpoint.fabric->Connect(endpoint.queue_pair, local, peer, encoded,
+                                        endpoint.connect_deadline);
     }
     if (status.ok()) return;
     endpoint.evidence.NoteRefusal(status);
@@ -110,6 +116,24 @@ void Driver::Act(Endpoint& endpoint, const sdp::AwaitHello&) {
   endpoint.request = endpoint.early_return->request;
   answers_.PushBack(sdp::HelloArrived{endpoint.early_return->hello});
   endpoint.early_return.reset();
+}
+
+// Whatever becomes of it, its queue pair is destroyed with the first word of it.
+void Driver::Act(Endpoint& endpoint, const sdp::Farewell& action) {
+  fabric::Fabric& fabric = *endpoint.fabric;
+  const auto queue_pair = fabric.CreateQueuePair(endpoint.options);
+  if (!queue_pair.ok()) return;
+  Address local = endpoint.local;
+  local.port = 0;
+  Address peer = endpoint.peer;
+  peer.port = action.port;
+  std::array<std::byte, sdp::wire::kHelloBytes> bytes{};
+  const ConstBytes hello = EncodeHello(action.hello, fabric, bytes);
+  if (fabric.Connect(*queue_pair, local, peer, hello, AddSaturating(now_, kFarewellWait)).ok()) {
+    connections_.AddFarewell(endpoint.place, *queue_pair);
+  } else {
+    (void)fabric.DestroyQueuePair(*queue_pair);
+  }
 }
 
 void Driver::Act(Endpoint& endpoint, const sdp::ReportConnected&) {

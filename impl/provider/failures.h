@@ -44,6 +44,10 @@ bool IsOfConnection(sdp::Outcome outcome);
 // the peer.
 bool IsCleanEnd(const Evidence& evidence);
 bool IsFabricError(const Evidence& evidence);
+// Whether the fabric says that the peer broke it off.
+inline bool IsReset(const Evidence& evidence) {
+  return evidence.cause == fabric::Cause::kPeerReset;
+}
 
 }  // namespace esdp::provider
 

@@ -57,6 +57,9 @@ void Rendezvous::OnEvent(uint8_t place, const fabric::RendezvousEvent& event) {
   if (event.type == fabric::RendezvousType::kConnectRequest) return OnRequest(place, event);
   if (event.type == fabric::RendezvousType::kTurnedAway) return SayRejected(event, event.detail);
   Endpoint* endpoint = connections_.Find(place, event.queue_pair);
+  if (endpoint == nullptr && connections_.TakeFarewell(place, event.queue_pair)) {
+    (void)fabrics_[place]->DestroyQueuePair(event.queue_pair);
+  }
   if (endpoint == nullptr || endpoint->ended) return;
   switch (event.type) {
     case fabric::RendezvousType::kConnectRequest:

@@ -43,6 +43,12 @@ struct Disconnect {
   Outcome cause = Outcome::kDone;
   const char* reason = "";  // static text
 };
+// Without a queue pair the peer waits for this side to come back [12], and it has ended: connect to
+// `port` with this Hello, on a queue pair of its own, and break that off. No answer.
+struct Farewell {
+  wire::Message hello;
+  uint16_t port = 0;
+};
 // Nothing is left: no input but late application requests will follow. `cause` is the root cause,
 // kDone for a clean end.
 struct ReportClosed {
@@ -135,9 +141,9 @@ struct ClearTimer {
 };
 
 using Action = std::variant<StartConnect, AcceptConnection, RejectConnection, ReplaceQueuePair,
-                            AwaitHello, ReportConnected, Disconnect, ReportClosed, PostReceive,
-                            PrepareReceives, Send, Read, Write, CopyIn, CopyOut, Expose, Withdraw,
-                            FinishOperation, SetTimer, ClearTimer>;
+                            AwaitHello, Farewell, ReportConnected, Disconnect, ReportClosed,
+                            PostReceive, PrepareReceives, Send, Read, Write, CopyIn, CopyOut,
+                            Expose, Withdraw, FinishOperation, SetTimer, ClearTimer>;
 
 // The caller keeps one and clears it between steps, so that a steady state allocates nothing.
 using Actions = std::vector<Action>;

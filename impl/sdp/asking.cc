@@ -32,6 +32,7 @@ void Connection::On(const AskCancel& ask, Actions& actions) {
   cancel_due_ = std::min(cancel_due_, receive_.NextEndBy());
 }
 
+// What was cancelled to end with this step, and has not, takes the connection with it.
 void Connection::EndOrAbort(Actions& actions) {
   const AskCancel ask = *must_end_;
   must_end_.reset();

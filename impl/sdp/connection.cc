@@ -159,7 +159,8 @@ void Connection::Fail(Outcome cause, const char* reason, Actions& actions) {
 void Connection::On(const ConnectionLost& lost, Actions& actions) {
   const Phase before = phase_;
   if (!Move(PhaseCue::kLost)) return;
-  if (before == Phase::kSuspended) return LeaveQueuePair(actions);
+  if (before == Phase::kSuspended && !lost.reset) return LeaveQueuePair(actions);
+  if (before == Phase::kSuspended) Move(PhaseCue::kLost);  // nobody will come back
   const bool in_order =
       before == Phase::kTimeWait || (before == Phase::kLastAck && lost.clean && !lost.fabric_error);
   if (cause_ == Outcome::kDone && !in_order) {
@@ -176,6 +177,7 @@ void Connection::On(const ConnectionLost& lost, Actions& actions) {
 // Nothing moves any more: operations end, in posting order.
 void Connection::End(Actions& actions) {
   teardown_.StopWaiting();
+  if (suspend_.awaited() && cause_ == Outcome::kLocalAbort) SayFarewell(actions);
   early_.clear();
   posted_sends_.clear();
   sink_.OnLost();

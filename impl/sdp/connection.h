@@ -66,7 +66,6 @@ class Connection : private ConnectionState {
   void On(const AskSend& ask, Actions& actions);
   void On(const AskReceive& ask, Actions& actions);
   void On(const AskCancel& ask, Actions& actions);
-  // What was cancelled to end now, and has not, takes the connection with it.
   void EndOrAbort(Actions& actions);
   void OnCancelTimer(Actions& actions);
   void On(const AskMode& ask, Actions& actions);
@@ -138,6 +137,7 @@ class Connection : private ConnectionState {
   void AdvanceSuspended(Actions& actions);
   void LeaveQueuePair(Actions& actions);
   void ForgetQueuePair(Actions& actions);
+  void SayFarewell(Actions& actions);
   void NoteAddresses(const PathAddresses& addresses);
   void OnResumptionHello(const wire::Message& hello, Actions& actions);
   void Resume(const Established& established, Actions& actions);

@@ -64,6 +64,7 @@ struct WriteFinished {};  // the oldest unfinished Write has left
 struct ConnectionLost {
   bool clean = false;
   bool fabric_error = false;  // not the peer but the queue pair failed (bad key, device)
+  bool reset = false;         // the fabric says that the peer broke it off
 };
 
 // --- the application ---

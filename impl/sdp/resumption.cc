@@ -138,6 +138,13 @@ void Connection::LeaveQueuePair(Actions& actions) {
   actions.emplace_back(StartConnect{MakeHello(config_, credits_.posted()), suspend_.peer_port()});
 }
 
+// What has ended without a queue pair the peer would learn at its deadline only.
+void Connection::SayFarewell(Actions& actions) {
+  Config config = config_;
+  config.receive_buffer_bytes = resize_in_.size();
+  actions.emplace_back(Farewell{MakeHello(config, config.receive_buffers), suspend_.peer_port()});
+}
+
 // [R12.6], [R12.7] Everything sent has arrived, everything received is here, every advert is void.
 void Connection::ForgetQueuePair(Actions& actions) {
   for (const SendKind kind : posted_sends_) {

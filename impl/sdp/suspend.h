@@ -38,6 +38,7 @@ class Suspend {
   wire::SuspComm TakeSuspComm();
   bool owes_susp_comm_ack() const { return responder() && !acknowledged_; }
   void TakeSuspCommAck() { acknowledged_ = true; }
+  bool awaited() const { return responder() && acknowledged_; }  // by the peer, on its port
 
   // --- what the peer says ---
   enum class Answer : uint8_t { kRespond, kDisregard, kViolation };

@@ -95,6 +95,7 @@ void Stage::Act(End& end, const ReplaceQueuePair&) {
   end.sequence = end.heard = 0;
 }
 void Stage::Act(End& end, const AwaitHello&) { end.awaits_hello = true; }
+void Stage::Act(End& end, const Farewell&) { Say(end, "comes back to say farewell"); }
 void Stage::Act(End& end, const Disconnect& action) {
   end.disconnect = action;
   Say(end, action.orderly

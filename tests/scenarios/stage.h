@@ -110,6 +110,7 @@ class Stage {
   void Act(End& end, const RejectConnection& action);
   void Act(End& end, const ReplaceQueuePair& action);
   void Act(End& end, const AwaitHello& action);
+  void Act(End& end, const Farewell& action);
   void Act(End& end, const ReportConnected& action);
   void Act(End& end, const Disconnect& action);
   void Act(End& end, const ReportClosed& action);

@@ -122,6 +122,7 @@ class Side {
   void Act(const RejectConnection& action);
   void Act(const ReplaceQueuePair& action);
   void Act(const AwaitHello& action);
+  void Act(const Farewell&) {}  // the fabric's business
   void Act(const ReportConnected& action);
   void Act(const Disconnect& action);
   void Act(const ReportClosed& action);

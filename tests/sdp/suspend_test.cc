@@ -291,6 +291,42 @@ TEST_F(SuspendTest, ALossBeforeTheAnswerIsAResetAndNotAMove) {
   EXPECT_EQ(phase(), Phase::kClosed);
 }
 
+TEST_F(SuspendTest, APeerThatBreaksOffBehindItsAnswerEndsTheConnection) {
+  Establish();
+  Ask();
+  solo_->Arrive(wire::SuspCommAck{});
+  solo_->Step(ConnectionLost{.reset = true});
+  EXPECT_EQ(Result(), Outcome::kPeerReset);
+  EXPECT_EQ(phase(), Phase::kClosed);
+}
+
+// The peer waits on its port, with or without the old queue pair.
+TEST_F(SuspendTest, AnAbortWhileThePeerWaitsComesBackToSaySo) {
+  for (const bool on_old_queue_pair : {true, false}) {
+    Establish(false);
+    const OperationId receive = solo_->Receive(10);
+    solo_->Arrive(wire::SuspComm{0x10000u | kPort});
+    solo_->FinishSends();
+    if (!on_old_queue_pair) solo_->Step(ConnectionLost{true, false});
+    solo_->Step(AskClose{OperationId{91}, true});
+    solo_->Step(ConnectionLost{true, false});
+    EXPECT_EQ(solo_->Result(receive)->outcome, Outcome::kLocalAbort);
+    ASSERT_EQ(solo_->Last<Farewell>().size(), 1u);
+    const Farewell farewell = solo_->Last<Farewell>()[0];
+    EXPECT_EQ(farewell.port, kPort);
+    EXPECT_GE(farewell.hello.base.buffers, 3u) << "or it would be rejected";
+    EXPECT_EQ(phase(), Phase::kClosed);
+  }
+}
+
+TEST_F(SuspendTest, WhoeverWaitsForThePeerComesBackToNobody) {
+  Suspend();
+  solo_->Step(AskClose{OperationId{91}, true});
+  solo_->Step(ConnectionLost{true, false});
+  EXPECT_EQ(Solo::Of<Farewell>(solo_->all()).size(), 0u);
+  EXPECT_EQ(phase(), Phase::kClosed);
+}
+
 TEST_F(SuspendTest, APeerThatCannotBeReachedAnewEndsTheConnection) {
   Establish();
   const OperationId receive = solo_->Receive(10);

@@ -35,6 +35,31 @@ class SuspensionTest : public PairTest {
   }
 };
 
+// Wherever the move is: the one that is left does not wait for its deadline of 30 s.
+TEST_P(SuspensionTest, AnAbortDuringAMoveIsNoticedAtOnce) {
+  const int steps = world() == World::kSim ? 80 : 20;
+  for (const bool mover_aborts : {false, true}) {
+    for (int step = 0; step < steps; ++step) {
+      ASSERT_NO_FATAL_FAILURE(Connect());
+      (void)Suspend(client_);
+      (void)client_.Recv(Make(client_, 10).All());
+      (void)server_.Recv(Make(server_, 10).All());
+      for (int i = 0; i < step; ++i) {
+        client_.Collect();
+        server_.Collect();
+        if (world() == World::kSim) (void)server_.context.Progress(absl::Microseconds(2));
+      }
+      Side& left = mover_aborts ? server_ : client_;
+      const absl::Time begun = left.context.Now();
+      (void)(mover_aborts ? client_ : server_).Close(CloseMode::kAbort);
+      EXPECT_TRUE(Pump([&] { return client_.Outstanding() + server_.Outstanding() == 0; }));
+      EXPECT_LT(left.context.Now() - begun, absl::Seconds(15)) << "at step " << step;
+      client_.events.clear();
+      server_.events.clear();
+    }
+  }
+}
+
 TEST_P(SuspensionTest, TheStreamGoesOnWhoeverAsks) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   const Address local = client_.socket.local();

@@ -115,6 +115,7 @@ struct End {
   void Act(const StartConnect& action);
   void Act(const ReplaceQueuePair&);
   void Act(const AwaitHello&) { awaits_hello = true; }
+  void Act(const Farewell&) {}
   void Act(const AcceptConnection& action) { hello_ack = action.hello_ack; }
   void Act(const RejectConnection&) { Wrong("the connection is rejected"); }
   void Act(const ReportConnected&) { connected = true; }
