@@ -26,15 +26,9 @@ inline const char* Connection::CheckArrival(const MessageArrived& arrived) const
 
 // [R17.3] User bytes that may not come, in any message.
 bool Connection::RefusesPayload(Actions& actions) {
-  if (teardown_.peer_shut()) {
-    Fail(Outcome::kPeerProtocol, "data behind DisConn", actions);
-    return true;
-  }
-  if (teardown_.closing()) {
-    Fail(Outcome::kLocalAbort, "data arrived after Close", actions);  // [R13.2.7]
-    return true;
-  }
-  return false;
+  if (!teardown_.peer_shut()) return false;
+  Fail(Outcome::kPeerProtocol, "data behind DisConn", actions);
+  return true;
 }
 
 bool Connection::OnData(const MessageArrived& arrived, Actions& actions) {

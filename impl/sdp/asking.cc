@@ -94,8 +94,6 @@ void Connection::On(const AskClose& ask, Actions& actions) {
     Fail(Outcome::kLocalAbort, "the application aborted the connection", actions);
   } else if (phase_ < Phase::kEstablished) {
     Fail(Outcome::kLocalAbort, "closed before it was connected", actions);
-  } else if (IsAlive(phase_) && (receive_.has_unread() || reader_.active())) {
-    Fail(Outcome::kLocalAbort, "closed with unread data", actions);  // [R13.2.7]
   } else if (phase_ != Phase::kAborting) {
     urgent_in_.FinishAll(Outcome::kShutDown, actions);
     receive_.CancelAll(Outcome::kShutDown, actions);

@@ -86,8 +86,7 @@ class Connection : private ConnectionState {
   void OnModeChange(const wire::ModeChange& change, Actions& actions);
   // [8.3, 5] A live SinkAvail wins: what is advertised goes back to the queue.
   void OverrideSourceAdverts(Actions& actions);
-  // Adverts of either kind that we may still have outstanding at the peer [5].
-  size_t AdvertRoom() const;
+  size_t AdvertRoom() const;  // adverts of either kind that may yet be outstanding [5]
   bool MayAdvertise() const;  // the front piece may go that way, perhaps later
   bool MayOffer() const;      // now
   void OfferAdvert(Actions& actions);
@@ -181,6 +180,7 @@ class Connection : private ConnectionState {
   bool ReadAdvert(Actions& actions);
   bool SettleInlineBytes(uint32_t first_read_bytes, Actions& actions);
   void RefuseAdvert();
+  void DiscardInbound(Actions& actions);
   void SendAnswers(Actions& actions);
   void SendDisConn(Actions& actions);
   void SendUpdate(Actions& actions);

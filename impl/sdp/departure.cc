@@ -73,6 +73,13 @@ bool Connection::SettleInlineBytes(uint32_t first_read_bytes, Actions& actions) 
   return true;
 }
 
+// [R13.2.7] Nobody reads any more: the peer's buffers come back and its adverts come as Data, so
+// that it gets to its end.
+void Connection::DiscardInbound(Actions& actions) {
+  if (reader_.left() > 0) RefuseAdvert();
+  while (receive_.has_unread()) PostAgain(receive_.DropOldestUnread(), actions);
+}
+
 void Connection::RefuseAdvert() {
   if (reader_.fresh()) UseInlineBytes();
   reader_.Refuse();

@@ -110,6 +110,7 @@ class ReceiveHalf {
   size_t buffers_held() const { return unread_.size(); }
   bool Holds(ReceiveBuffer buffer) const;
   void DropUnread() { unread_.clear(); }
+  ReceiveBuffer DropOldestUnread() { return unread_.TakeFront().buffer; }
 
   bool Holds() const {
     if (advertised_ > pieces_.size() || (advertised_ > 0 && !unread_.empty())) return false;

@@ -218,6 +218,7 @@ void Connection::Step(const Input& input, Time now, Actions& actions) {
   if (!ESDP_CHECK(answered)) Fail(Outcome::kInternal, "Expose: not answered first", actions);
   Take(input, actions);
   const bool open = calm_ || IsOpen(phase_);
+  if (!calm_ && open && teardown_.closing()) DiscardInbound(actions);
   if (open &&
       (receive_.may_copy() || reader_.active() || receive_.MayFinish(teardown_.peer_shut()))) {
     Deliver(actions);

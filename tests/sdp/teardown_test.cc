@@ -1,5 +1,6 @@
 #include "impl/sdp/teardown.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/sdp/pair.h"
@@ -15,6 +16,7 @@ using testing::Solo;
 
 constexpr OperationId kShut{90};
 constexpr OperationId kClose{91};
+constexpr OperationId kAbort{92};
 
 class TeardownTest : public ::testing::Test {
  protected:
@@ -138,32 +140,60 @@ TEST_F(TeardownTest, AGracefulCloseEndsReceivesAndThenItselfLast) {
 }
 
 // R13.2.7
-TEST_F(TeardownTest, ClosingWithUnreadDataAborts) {
+TEST_F(TeardownTest, ClosingWithUnreadDataDropsItAndEndsInOrder) {
   solo_.Arrive(wire::Data{}, 10);
   solo_.Step(AskClose{kClose, false});
 
-  ASSERT_EQ(Ends().size(), 1u);
-  EXPECT_FALSE(Ends()[0].orderly);
+  EXPECT_EQ(solo_.Sent<wire::DisConn>().size(), 1u);
+  EXPECT_EQ(solo_.Last<PostReceive>().size(), 1u) << "the peer gets its credit back";
+  EXPECT_EQ(Ends().size(), 0u);
+  solo_.FinishSends();
+  solo_.Arrive(wire::DisConn{});
   solo_.Step(ConnectionLost{});
-  EXPECT_EQ(solo_.Result(kClose)->outcome, Outcome::kLocalAbort);
+  EXPECT_EQ(solo_.Result(kClose)->outcome, Outcome::kDone);
 }
 
 // R13.2.7
-TEST_F(TeardownTest, ClosingWithAnAdvertUnreadAborts) {
+TEST_F(TeardownTest, ClosingWithAnAdvertUnreadHasItSentAndDropsIt) {
   solo_.Arrive(wire::SrcAvail{10000, 1, 0}, 1);
   solo_.Step(AskClose{kClose, false});
 
-  ASSERT_EQ(Ends().size(), 1u);
-  EXPECT_FALSE(Ends()[0].orderly);
+  EXPECT_EQ(solo_.Sent<wire::SendSm>().size(), 1u);
+  solo_.Arrive(wire::Data{}, 1000);
+  EXPECT_EQ(solo_.Last<PostReceive>().size(), 1u);
+  EXPECT_EQ(Ends().size(), 0u);
 }
 
 // R13.2.7
-TEST_F(TeardownTest, DataBehindACloseAborts) {
+TEST_F(TeardownTest, AnAdvertBehindACloseIsSentAndDropped) {
+  solo_.Step(AskClose{kClose, false});
+  solo_.Arrive(wire::SrcAvail{10000, 1, 0}, 1);
+
+  EXPECT_EQ(solo_.Sent<wire::SendSm>().size(), 1u);
+  EXPECT_EQ(Ends().size(), 0u);
+}
+
+// R13.2.7
+TEST_F(TeardownTest, DataBehindACloseIsDropped) {
   solo_.Step(AskClose{kClose, false});
   solo_.Arrive(wire::Data{}, 1);
 
+  EXPECT_EQ(solo_.Last<PostReceive>().size(), 1u);
+  EXPECT_EQ(Ends().size(), 0u);
+}
+
+// R13.2.10
+TEST_F(TeardownTest, AnAbortBehindACloseEndsBothAndSaysWhatWasMissing) {
+  solo_.Step(AskClose{kClose, false});
+  solo_.FinishSends();
+  solo_.Step(AskClose{kAbort, true});
   ASSERT_EQ(Ends().size(), 1u);
-  EXPECT_EQ(Ends()[0].cause, Outcome::kLocalAbort);
+  EXPECT_FALSE(Ends()[0].orderly);
+  EXPECT_THAT(Ends()[0].reason, ::testing::HasSubstr("the peer had not closed"));
+  solo_.Step(ConnectionLost{});
+
+  EXPECT_EQ(solo_.Result(kClose)->outcome, Outcome::kLocalAbort);
+  EXPECT_EQ(solo_.Result(kAbort)->outcome, Outcome::kDone);
 }
 
 // R13.1.3
@@ -292,7 +322,7 @@ TEST_F(TeardownTest, RequestsBehindTheEndFinishAtOnceWithTheRootCause) {
 
 TEST_F(TeardownTest, TimersAreTakenBackWhenTheConnectionEnds) {
   solo_.Arrive(wire::Data{}, 10);
-  solo_.Step(AskClose{kClose, false});
+  solo_.Step(AskClose{kClose, true});
 
   EXPECT_EQ(solo_.Last<ClearTimer>().size(), 1u);
 }
