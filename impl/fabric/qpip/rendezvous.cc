@@ -1,8 +1,10 @@
 #include "impl/fabric/qpip/rendezvous.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -10,6 +12,9 @@ namespace esdp::fabric::qpip {
 namespace {
 
 constexpr int kAcceptsPerTurn = 32;
+// The system's queue is long whatever the backlog: those in it cost nothing here.
+constexpr int kSystemQueue = 4096;
+constexpr Duration kBetweenWords = std::chrono::seconds(10);
 constexpr Duration kRestAfterFailure = std::chrono::milliseconds(100);
 constexpr int kLastTurns = 128;  // a listener that stops answers those that wait already
 
@@ -55,11 +60,13 @@ Offer Rendezvous::OfferOf(const QueuePairOptions& options) const {
 // --- listening ---
 
 absl::StatusOr<ListenerId> Rendezvous::Listen(const Address& address, int backlog) {
-  absl::StatusOr<TcpStream> socket = ListenOn(address, backlog);
+  absl::StatusOr<TcpStream> socket = ListenOn(address, kSystemQueue);
   if (!socket.ok()) return socket.status();
   // Inherited by what is accepted, so that a buffer size counts from the first packet on.
   if (absl::Status status = socket->Configure(commons_.options); !status.ok()) return status;
-  const uint64_t owner = listeners_.Insert(Listener{.socket = *std::move(socket)});
+  const uint64_t owner = listeners_.Insert(
+      Listener{.socket = *std::move(socket),
+               .silent_max = std::max(kSilentRequestsMax, static_cast<size_t>(backlog))});
   Listener& listener = *listeners_.Find(owner);
   listener.watch =
       commons_.poller.Watch(listener.socket.descriptor(), Watched::kListener, owner, true, false);
@@ -102,16 +109,17 @@ bool Rendezvous::OnListenerReady(uint64_t owner) {
   if (listener == nullptr) return false;
   bool moved = false;
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
+    if (silent_requests_.size() >= listener->silent_max && !DropOneThatIsSilent()) {
+      Rest(*listener, AddSaturating(commons_.clock->Now(), kRestAfterFailure));
+      break;
+    }
     TcpStream stream;
     int error = 0;
     const IoOutcome outcome = AcceptFrom(listener->socket, stream, error);
     if (outcome == IoOutcome::kWouldBlock) break;
     if (outcome == IoOutcome::kFailed) {
       // Out of descriptors: a stranger that says nothing is the first to go.
-      if ((error == EMFILE || error == ENFILE) && !silent_requests_.empty()) {
-        Drop(silent_requests_.front());
-        continue;
-      }
+      if ((error == EMFILE || error == ENFILE) && DropOneThatIsSilent()) continue;
       OnAcceptFailed(*listener, error);
       break;
     }
@@ -123,10 +131,13 @@ bool Rendezvous::OnListenerReady(uint64_t owner) {
 }
 
 // Those that wait keep the listener readable: look away for a while instead of spinning.
-void Rendezvous::OnAcceptFailed(Listener& listener, int error) {
+void Rendezvous::Rest(Listener& listener, Time until) {
   commons_.poller.Change(listener.watch, false, false);
-  commons_.poller.SetDeadline(listener.watch,
-                              AddSaturating(commons_.clock->Now(), kRestAfterFailure));
+  commons_.poller.SetDeadline(listener.watch, until);
+}
+
+void Rendezvous::OnAcceptFailed(Listener& listener, int error) {
+  Rest(listener, AddSaturating(commons_.clock->Now(), kRestAfterFailure));
   if (std::exchange(listener.starved, true) || !commons_.options.log) return;
   const absl::StatusOr<Address> address = listener.socket.LocalAddress();
   commons_.options.log("connections wait at " + (address.ok() ? ToString(*address) : "a listener") +
@@ -142,7 +153,6 @@ void Rendezvous::OnListenerDeadline(uint64_t owner) {
 // --- the accepting side ---
 
 void Rendezvous::AddRequest(ListenerId listener, TcpStream stream) {
-  while (silent_requests_.size() >= kSilentRequestsMax) Drop(silent_requests_.front());
   if (!stream.Configure(commons_.options).ok()) return;
   const uint64_t owner =
       requests_.Insert(Request{.listener = listener, .stream = std::move(stream)});
@@ -152,7 +162,7 @@ void Rendezvous::AddRequest(ListenerId listener, TcpStream stream) {
       commons_.poller.Watch(request->stream.descriptor(), Watched::kRequest, owner, true, false);
   commons_.poller.SetDeadline(
       request->watch, AddSaturating(commons_.clock->Now(), commons_.options.startup_timeout));
-  silent_requests_.push_back(owner);
+  silent_requests_.push_back({owner, commons_.clock->Now(), request->stream.PeerAddress().bytes});
   OnRequestReady(owner);
 }
 
@@ -181,7 +191,7 @@ void Rendezvous::Present(uint64_t owner, Request& request) {
   }
   // What it does next is looked at when it has been answered.
   commons_.poller.Forget(std::exchange(request.watch, WatchId::kNone));
-  std::erase(silent_requests_, owner);
+  std::erase_if(silent_requests_, [&](const Silent& silent) { return silent.owner == owner; });
   request.presented = true;
   commons_.outbox.PushBack(RequestEvent(owner, request.listener, request.stream, request.reader));
 }
@@ -234,9 +244,37 @@ void Rendezvous::RejectStream(Request& request, ConstBytes private_data) {
 void Rendezvous::Drop(uint64_t owner) {
   Request* request = requests_.Find(owner);
   if (request == nullptr) return;
-  if (!request->presented) std::erase(silent_requests_, owner);
+  if (!request->presented) {
+    std::erase_if(silent_requests_, [&](const Silent& silent) { return silent.owner == owner; });
+  }
   commons_.poller.Forget(request->watch);
   requests_.Erase(owner);
+}
+
+bool Rendezvous::DropOneThatIsSilent() {
+  const Time now = commons_.clock->Now();
+  std::map<std::array<uint8_t, 16>, size_t> of_address;
+  for (const Silent& silent : silent_requests_) ++of_address[silent.address];
+  const Silent* chosen = nullptr;
+  for (const Silent& silent : silent_requests_) {
+    if (AddSaturating(silent.since, kTimeToSpeak) > now) break;  // those behind it are younger
+    if (chosen == nullptr || of_address[silent.address] > of_address[chosen->address]) {
+      chosen = &silent;
+    }
+  }
+  if (chosen == nullptr) return false;
+  ++dropped_silent_;
+  if (commons_.options.log && now >= next_word_) {
+    next_word_ = AddSaturating(now, kBetweenWords);
+    const Request* request = requests_.Find(chosen->owner);
+    commons_.options.log(
+        "no room for more connections that have said nothing: the oldest are "
+        "dropped, this one from " +
+        ToString(request->stream.PeerAddress()) + " (" + std::to_string(dropped_silent_) +
+        " so far)");
+  }
+  Drop(chosen->owner);
+  return true;
 }
 
 void Rendezvous::OnRequestDeadline(uint64_t owner) { Drop(owner); }

@@ -1,6 +1,8 @@
 #ifndef ESDP_IMPL_FABRIC_QPIP_RENDEZVOUS_H_
 #define ESDP_IMPL_FABRIC_QPIP_RENDEZVOUS_H_
 
+#include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -38,8 +40,11 @@ class QueuePairs {
 //   Errors:   what a stranger sends costs the stranger's own connection and nothing else.
 class Rendezvous {
  public:
-  // Connections whose MPA Request has not fully arrived; the oldest makes room for the newest.
+  // Connections whose MPA Request has not fully arrived, of a listener with a smaller backlog; with
+  // a larger one as many as that. More wait in the system's queue. Where there is no room, the
+  // oldest of the address that has most makes some, but not before it had time to speak.
   static constexpr size_t kSilentRequestsMax = 256;
+  static constexpr Duration kTimeToSpeak = std::chrono::seconds(1);
 
   Rendezvous(Commons& commons, QueuePairs& queue_pairs)
       : commons_(commons), queue_pairs_(queue_pairs) {}
@@ -67,6 +72,7 @@ class Rendezvous {
   struct Listener {
     TcpStream socket;
     WatchId watch = WatchId::kNone;
+    size_t silent_max = kSilentRequestsMax;
     bool starved = false;  // the last attempt to take a connection has failed
   };
 
@@ -91,6 +97,9 @@ class Rendezvous {
 
   Offer OfferOf(const QueuePairOptions& options) const;
   void OnAcceptFailed(Listener& listener, int error);
+  void Rest(Listener& listener, Time until);
+  // Drops one that was silent for long enough; false: there is none.
+  bool DropOneThatIsSilent();
   void AddRequest(ListenerId listener, TcpStream stream);
   void Present(uint64_t owner, Request& request);
   void RejectStream(Request& request, ConstBytes private_data);
@@ -105,7 +114,14 @@ class Rendezvous {
   HandleTable<Listener> listeners_;
   HandleTable<Request> requests_;
   HandleTable<Initiator> initiators_;
-  std::deque<uint64_t> silent_requests_;  // the oldest first
+  struct Silent {
+    uint64_t owner = 0;
+    Time since{};
+    std::array<uint8_t, 16> address{};
+  };
+  std::deque<Silent> silent_requests_;  // the oldest first
+  uint64_t dropped_silent_ = 0;
+  Time next_word_{};  // when the log may speak of them again
 };
 
 }  // namespace esdp::fabric::qpip

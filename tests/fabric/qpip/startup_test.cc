@@ -281,13 +281,33 @@ TEST_F(StartupTest, ASilentPeerIsDroppedInTime) {
   ExpectTheFabricWorks();
 }
 
+TEST_F(StartupTest, ABurstOfSlowPeersGetsInWhole) {
+  for (const int backlog : {4, 400}) {
+    ASSERT_TRUE(fabric_->StopListening(listener_).ok());
+    listener_ = *fabric_->Listen(Host(Family::kIpv4), backlog);
+    std::vector<std::unique_ptr<RawPeer>> burst;
+    for (int i = 0; i < 300; ++i) {
+      burst.push_back(MakePeer());
+      ASSERT_TRUE(burst.back()->Connect(Port()));
+      Pump();
+    }
+    for (const auto& peer : burst) ASSERT_TRUE(peer->Send(Startup({})));
+    for (int i = 0; i < 300; ++i) {
+      ASSERT_TRUE(NextEvent(RendezvousType::kConnectRequest).has_value()) << i;
+    }
+  }
+}
+
 TEST_F(StartupTest, ACrowdOfSilentPeersDoesNotKeepOthersOut) {
+  Open({.clock = &clock_});
   std::vector<std::unique_ptr<RawPeer>> crowd;
   for (int i = 0; i < 300; ++i) {
     crowd.push_back(MakePeer());
     ASSERT_TRUE(crowd.back()->Connect(Port()));
     Pump();
   }
+  clock_.Pass(std::chrono::milliseconds(1100));  // they had time to speak, and not said a word
+  Pump();
   ExpectTheFabricWorks();
   EXPECT_TRUE(crowd.front()->ReceiveEnd()) << "the oldest made room";
 }
