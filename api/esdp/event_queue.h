@@ -69,7 +69,8 @@ class EventQueue {
   absl::Status Resize(size_t depth);
   QueueStats Stats() const;
 
-  // Ends the queue. FailedPrecondition (kBusy) while operations name it.
+  // Ends the queue; threads inside Dequeue come back with NotFound. FailedPrecondition (kBusy)
+  // while operations name it.
   absl::Status Close();
 
  private:

@@ -59,7 +59,7 @@ struct ContextOptions {
   DeliveryMode receive_mode = DeliveryMode::kAutomatic;
   bool as_deployed = false;
   absl::Duration cancel_grace = absl::Seconds(5);
-  size_t bounce_pool_bytes = 1 << 20;  // for SendCopy and RecvCopy; mapped on first use
+  size_t bounce_pool_bytes = 1 << 20;  // for SendCopy; mapped on first use
   uint32_t operations_max = 1 << 16;   // outstanding in the whole Context
   // qpip: TCP's congestion control by name; empty leaves the system's. Checksum: CRC32C on every
   // frame.

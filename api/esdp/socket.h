@@ -123,8 +123,8 @@ class Socket {
   // InvalidArgument.
   absl::StatusOr<OpId> Recv(const Slice& slice, RecvFlags flags, const OpArgs& args);
   absl::StatusOr<OpId> RecvV(absl::Span<const Slice> slices, RecvFlags flags, const OpArgs& args);
-  // Filled by copying before the event is delivered; `bytes` must stay until then. Errors as
-  // SendCopy.
+  // Filled by copying before the event is delivered; `bytes` must stay until then. Takes no room of
+  // the bounce pool, however long it waits.
   absl::StatusOr<OpId> RecvCopy(absl::Span<std::byte> bytes, RecvFlags flags, const OpArgs& args);
 
   // Event kUrgent when the peer announces an urgent byte, which may be long before the byte itself

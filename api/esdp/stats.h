@@ -51,6 +51,7 @@ struct QueueStats {
   uint32_t waiting_max = 0;  // high mark
   uint64_t events = 0;       // delivered to the queue
   uint64_t full = 0;         // posts refused for want of a slot
+  uint64_t starved = 0;      // times that connections had to wait for a slot to be accepted
 };
 
 struct ContextStats {
@@ -60,7 +61,7 @@ struct ContextStats {
   uint32_t queues = 0;
   uint32_t operations = 0;  // outstanding
   uint64_t operations_posted = 0;
-  uint64_t bounce_bytes = 0;  // of SendCopy and RecvCopy, in use
+  uint64_t bounce_bytes = 0;  // of SendCopy, in use
 };
 
 }  // namespace esdp

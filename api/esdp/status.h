@@ -31,7 +31,7 @@ enum class ErrorKind : uint16_t {
   // Try again later: nothing has changed, no event will come.
   kQueueFull,     // ResourceExhausted, EAGAIN: every slot of the event queue is taken or promised:
                   // dequeue, then post again
-  kSocketWindow,  // ResourceExhausted, EAGAIN: the bounce pool of SendCopy and RecvCopy is in use:
+  kSocketWindow,  // ResourceExhausted, EAGAIN: the bounce pool of SendCopy is in use:
                   // dequeue, then post again
   kMemory,  // ResourceExhausted, ENOMEM: a limit of memory or registration; the text names it, its
             // use and the cure
@@ -56,7 +56,8 @@ enum class ErrorKind : uint16_t {
   kInternal,          // Internal, EIO: a fault of ours; the connection has ended
 };
 
-// What a Status of this library carries beside its text, under the payload type name "esdp.Detail".
+// What a Status of this library carries beside its text, under the payload type name "esdp.Detail":
+// both in digits, a space between.
 struct ErrorDetail {
   ErrorKind kind = ErrorKind::kNone;
   int32_t sys_errno = 0;

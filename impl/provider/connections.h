@@ -18,7 +18,6 @@ namespace esdp::provider {
 // What is left of a connection, for requests that come late.
 struct Epitaph {
   ConnectionId id = ConnectionId::kNone;
-  Failure failure;
   ConnectionCounters counters;
 };
 
@@ -112,9 +111,9 @@ class Connections {
   }
 
   // Takes the endpoint's names away; it lives on until Bury.
-  void Remove(Endpoint& endpoint, Epitaph epitaph) {
+  void Remove(Endpoint& endpoint, const Epitaph& epitaph) {
     if (ended_.full()) ended_.PopFront();
-    (void)ended_.PushBack(std::move(epitaph));
+    (void)ended_.PushBack(epitaph);
     if (last_ == &endpoint) last_ = nullptr;
     NamesAt(endpoint.place).erase(static_cast<uint64_t>(endpoint.queue_pair));
     const uint64_t handle = static_cast<uint64_t>(endpoint.id);

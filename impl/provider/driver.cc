@@ -64,7 +64,11 @@ void Driver::NoteEnd(Endpoint& endpoint) {
   ended_.push_back(&endpoint);
   const Failure failure =
       endpoint.cause == sdp::Outcome::kDone ? Failure{} : RootCause(endpoint, endpoint.cause);
-  if (endpoint.announced) return observer_.OnClosed(endpoint.id, failure);
+  if (endpoint.announced) {
+    const sdp::Counters& counters = endpoint.core.counters();
+    return observer_.OnClosed(endpoint.id, failure,
+                              counters.bytes_received_copied + counters.bytes_received_zero_copy);
+  }
   if (!endpoint.connecting) Say("an incoming connection never came about: " + failure.text);
 }
 

@@ -114,11 +114,7 @@ bool Engine::Reap() {
   for (Endpoint* endpoint : ended) {
     rendezvous_.Taken(*endpoint);
     (void)endpoint->fabric->DestroyQueuePair(endpoint->queue_pair);
-    Epitaph epitaph{endpoint->id, {}, CountersOf(endpoint->core)};
-    if (endpoint->cause != sdp::Outcome::kDone) {
-      epitaph.failure = driver_.RootCause(*endpoint, endpoint->cause);
-    }
-    connections_.Remove(*endpoint, std::move(epitaph));
+    connections_.Remove(*endpoint, {endpoint->id, CountersOf(endpoint->core)});
   }
   ended.clear();
   connections_.Bury();

@@ -38,7 +38,7 @@ class Observer {
     (void)failure;
   }
   // Last word on a connection: every transfer has been finished. kOk for a clean end.
-  virtual void OnClosed(ConnectionId connection, const Failure& cause) = 0;
+  virtual void OnClosed(ConnectionId connection, const Failure& cause, uint64_t bytes_received) = 0;
   // The time of a kAlarm has come.
   virtual void OnAlarm(uint64_t key) { (void)key; }
 };

@@ -58,6 +58,14 @@ absl::StatusOr<std::shared_ptr<MemoryRegion>> MemoryRegion::RegisterDmaBuf(
   return region;
 }
 
+std::shared_ptr<MemoryRegion> MemoryRegion::Unregistered() {
+  std::shared_ptr<MemoryRegion> region(new MemoryRegion({}, true, Exposure::kNone));
+  region->known_ = false;
+  region->chunk_bytes_ = ~uint64_t{0};
+  region->chunk_count_ = 1;
+  return region;
+}
+
 absl::Status MemoryRegion::RegisterWith(const Fabrics& fabrics) {
   const Time begin = fabrics.front()->Now();
   chunk_bytes_ = length_;
@@ -108,6 +116,7 @@ uint64_t MemoryRegion::ContiguousFrom(uint64_t offset, uint64_t length) const {
 }
 
 fabric::ScatterEntry MemoryRegion::Entry(uint8_t place, uint64_t offset, uint32_t length) const {
+  if (!known_) return {fabric::RegionId::kNone, base_ + offset, length};
   return {chunks_[place * chunk_count_ + ChunkOf(offset)], base_ + offset, length};
 }
 

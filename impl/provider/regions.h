@@ -40,6 +40,13 @@ class MemoryRegion {
   static absl::StatusOr<std::shared_ptr<MemoryRegion>> RegisterDmaBuf(
       const Fabrics& fabrics, const fabric::DmaBuf& buffer, std::span<std::byte> addresses,
       Exposure exposure);
+  // Memory that no fabric knows, for receives that are copied: Name tells which, while no operation
+  // uses it.
+  static std::shared_ptr<MemoryRegion> Unregistered();
+  void Name(std::span<std::byte> memory) {
+    base_ = memory.data();
+    length_ = memory.size();
+  }
   // FailedPrecondition while operations use it; once it has succeeded the region holds nothing.
   absl::Status Deregister(const Fabrics& fabrics);
 
@@ -60,7 +67,7 @@ class MemoryRegion {
   void RemoveOperation() { operations_.store(operations() - 1, std::memory_order_relaxed); }
 
   bool Contains(uint64_t offset, uint64_t length) const {
-    return registered() && offset <= length_ && length <= length_ - offset;
+    return (registered() || !known_) && offset <= length_ && length <= length_ - offset;
   }
   // How many of `length` bytes from `offset` on lie in one chunk. The range is inside the region.
   uint64_t ContiguousFrom(uint64_t offset, uint64_t length) const;
@@ -81,6 +88,7 @@ class MemoryRegion {
   bool local_write_;
   Exposure exposure_;
   std::optional<fabric::DmaBuf> buffer_;
+  bool known_ = true;  // to the fabrics
   uint64_t chunk_bytes_ = 1;
   uint32_t chunk_count_ = 0;
   std::vector<fabric::RegionId> chunks_;  // those of one fabric behind those of another

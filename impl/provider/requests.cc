@@ -90,10 +90,9 @@ bool Requests::TrySend(ConnectionId connection, PromptSend& send) {
 void Requests::Begin(const Request& request, Endpoint* endpoint) {
   Transfer& transfer = *request.transfer;
   if (endpoint == nullptr) {
-    const Failure gone{Ending::kLocalAbort, "the connection has been closed by this side"};
-    const Epitaph* epitaph = connections_.FindEnded(request.connection);
-    const bool failed = epitaph != nullptr && epitaph->failure.ending != Ending::kOk;
-    return Refuse(request.connection, transfer, failed ? epitaph->failure : gone);
+    TransferResult late;
+    late.ending = Ending::kTooLate;
+    return observer_.OnTransferFinished(request.connection, transfer, late);
   }
   if (const char* fault = FaultOf(transfer)) {
     return Refuse(request.connection, transfer, {Ending::kInternal, fault});

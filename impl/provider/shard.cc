@@ -102,6 +102,11 @@ absl::Status Shard::Deregister(MemoryRegion& region) {
   return impl_->progress.WithTurn([&] { return impl_->engine.Deregister(region); }, false);
 }
 
+void Shard::NameUnregistered(std::shared_ptr<MemoryRegion>& region, std::span<std::byte> memory) {
+  if (region == nullptr) region = MemoryRegion::Unregistered();
+  region->Name(memory);
+}
+
 RegionDetails Shard::Describe(const MemoryRegion& region) {
   return {.base = region.reachable() ? region.base() : nullptr,
           .length = region.length(),

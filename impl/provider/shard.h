@@ -59,6 +59,9 @@ class Shard {
   // FailedPrecondition while transfers use it.
   absl::Status Deregister(MemoryRegion& region);
   static RegionDetails Describe(const MemoryRegion& region);
+  // For receives that are copied into memory that no fabric knows: `region`, made if it is null,
+  // means these bytes from now on. No transfer may use it.
+  static void NameUnregistered(std::shared_ptr<MemoryRegion>& region, std::span<std::byte> memory);
 
   // Connections. The observer may hear of a new one before the call that makes it has returned:
   // `named`, if given, is called with its name before that, under the turn.

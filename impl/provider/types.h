@@ -38,6 +38,7 @@ enum class Ending : uint8_t {
   kDeadlineExceeded,
   kShutDown,    // posted after or pending at our own shutdown or close
   kLocalAbort,  // we aborted
+  kTooLate,     // the connection had ended before the transfer reached it: OnClosed has told why
   kRefused,     // nobody listens at the peer's address
   kRejected,    // somebody listens, but would not have us
   kUnreachable,

@@ -12,6 +12,19 @@
 #include "impl/sockets/region_state.h"
 #include "impl/sockets/socket_state.h"
 
+namespace esdp::sockets {
+
+class SocketAccess {
+ public:
+  static Socket Make(std::shared_ptr<SocketState> state) {
+    Socket socket;
+    socket.state_ = std::move(state);
+    return socket;
+  }
+};
+
+}  // namespace esdp::sockets
+
 namespace esdp {
 namespace {
 
@@ -132,7 +145,8 @@ absl::StatusOr<Socket> Context::TakeAccepted(SocketId accepted) {
   auto socket = state_->TakeUntaken(accepted);
   if (socket == nullptr) {
     return MakeError(ErrorKind::kBadHandle,
-                     "no accepted connection of this name waits: it was taken or aborted");
+                     "no accepted connection of this name waits: it was taken or aborted, or it is "
+                     "another Context's");
   }
   socket->AnnounceTaken();
   return sockets::SocketAccess::Make(std::move(socket));
@@ -167,9 +181,11 @@ ContextStats Context::Stats() const { return state_ == nullptr ? ContextStats{} 
 
 absl::Status Context::Close(absl::Time deadline) {
   if (const ContextCall call(state_.get()); !call.ok()) return call.status();
+  // From here on only the time that passes counts, whatever becomes of the wall clock.
+  const Time last = state_->ToShardTime(deadline);
   for (const auto& socket : state_->Sockets()) socket->CloseQuietly();
   bool late = false;
-  while (!late && state_->Stats().sockets > 0) late = !state_->Pause(deadline);
+  while (!late && state_->Stats().sockets > 0) late = !state_->Pause(last);
   state_->Stop();
   if (!late) return absl::OkStatus();
   return MakeError(ErrorKind::kDeadlineExceeded,

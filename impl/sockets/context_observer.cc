@@ -142,6 +142,7 @@ void ContextState::OnTransferFinished(provider::ConnectionId, provider::Transfer
                                       const provider::TransferResult& result) {
   const ShardTurn turn;
   auto& operation = static_cast<Operation&>(transfer);
+  if (result.ending == provider::Ending::kTooLate) return operation.owner->FinishTooLate(operation);
   Event event;
   event.bytes = result.bytes;
   event.bytes_zero_copy = result.bytes_zero_copy;
@@ -160,10 +161,6 @@ void ContextState::OnTransferFinished(provider::ConnectionId, provider::Transfer
       event.flags |= kCancelled;
     }
     if (event.kind == ErrorKind::kPeerReset) event.flags |= kPeerReset;
-  }
-  if (!operation.copy_to.empty()) {
-    CopyBytes(operation.copy_to, ConstBytes(operation.copy_from, result.bytes));
-    if (result.bytes > 0) operation.owner->OnBounceCopy(result.bytes);
   }
   Finish(operation, event);
 }
@@ -192,7 +189,8 @@ void ContextState::OnResumed(provider::ConnectionId connection, const provider::
   if (const auto socket = FindConnection(connection)) socket->OnResumed(failure);
 }
 
-void ContextState::OnClosed(provider::ConnectionId connection, const provider::Failure& cause) {
+void ContextState::OnClosed(provider::ConnectionId connection, const provider::Failure& cause,
+                            uint64_t bytes_received) {
   const ShardTurn turn;
   std::shared_ptr<SocketState> socket;
   {
@@ -202,7 +200,7 @@ void ContextState::OnClosed(provider::ConnectionId connection, const provider::F
     socket = std::move(found->second);
     connections_.erase(found);
   }
-  socket->OnClosed(cause);
+  socket->OnClosed(cause, bytes_received);
 }
 
 void ContextState::OnAlarm(uint64_t key) {

@@ -1,6 +1,7 @@
 #include "impl/sockets/context_state.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -15,7 +16,13 @@
 namespace esdp::sockets {
 namespace {
 
-constexpr absl::Duration kStopWait = absl::Milliseconds(500);
+constexpr Duration kStopWait = std::chrono::milliseconds(500);
+
+// SocketIds of one Context never mean a socket of another: each begins somewhere else.
+uint64_t SocketsBegin() {
+  static std::atomic<uint64_t> contexts{0};
+  return contexts.fetch_add(1, std::memory_order_relaxed) << 40;
+}
 constexpr auto kPause = std::chrono::milliseconds(1);
 
 }  // namespace
@@ -49,7 +56,8 @@ ContextState::ContextState(const ContextOptions& options)
     : options_(options),
       fork_epoch_(WatchForks()),
       operations_(options.operations_max),
-      bounce_pool_(options.bounce_pool_bytes) {}
+      bounce_pool_(options.bounce_pool_bytes),
+      last_socket_(SocketsBegin()) {}
 
 ContextState::~ContextState() = default;
 
@@ -85,9 +93,9 @@ Time ContextState::ToShardTime(absl::Time deadline) const {
   return AddSaturating(shard_->Now(), std::max(ToDuration(deadline - Now()), Duration(0)));
 }
 
-bool ContextState::Pause(absl::Time deadline) {
+bool ContextState::Pause(Time deadline) {
   const ContextCall call(this);
-  if (!call.ok() || Now() >= deadline) return false;
+  if (!call.ok() || shard_->Now() >= deadline) return false;
   if (!manual_) {
     // An end in between is seen after kPause at the latest.
     std::unique_lock lock(pause_mutex_);
@@ -97,8 +105,8 @@ bool ContextState::Pause(absl::Time deadline) {
     return true;
   }
   if (shard_->Poll()) return true;
-  if (virtual_time_) return shard_->Advance(ToShardTime(deadline));
-  (void)shard_->WaitForWork(std::min(ToShardTime(deadline), AddSaturating(shard_->Now(), kPause)));
+  if (virtual_time_) return shard_->Advance(deadline);
+  (void)shard_->WaitForWork(std::min(deadline, AddSaturating(shard_->Now(), kPause)));
   return true;
 }
 
@@ -107,7 +115,7 @@ bool ContextState::Pause(absl::Time deadline) {
 absl::StatusOr<Operation*> ContextState::NewOperation(EventType type, SocketId socket,
                                                       const OpArgs& args) {
   const std::shared_ptr<QueueState>& queue = QueueAccess::StateOf(args.queue);
-  if (queue == nullptr || &queue->context() != this) {
+  if (queue == nullptr || queue->closed() || &queue->context() != this) {
     return MakeError(ErrorKind::kInvalidArgument,
                      "the event queue is empty, closed or of another Context");
   }
@@ -230,7 +238,7 @@ void ContextState::Stop() {
   }
   if (stopping_.exchange(true)) return;
   for (const auto& socket : Sockets()) socket->Abort();
-  const absl::Time deadline = Now() + kStopWait;
+  const Time deadline = AddSaturating(shard_->Now(), kStopWait);
   while (operations_.live() > 0 && Pause(deadline)) {
   }
   Reap();

@@ -61,15 +61,14 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   absl::Time Now() const;
   Time ToShardTime(absl::Time deadline) const;
   // Lets some time pass, or moves the protocol; false once `deadline` has come.
-  bool Pause(absl::Time deadline);
+  bool Pause(Time deadline);
 
   OperationTable& operations() { return operations_; }
   BouncePool& bounce_pool() { return bounce_pool_; }
 
   // Reserves a slot, then makes an operation of this type. `queue` belongs to this Context.
   absl::StatusOr<Operation*> NewOperation(EventType type, SocketId socket, const OpArgs& args);
-  // Takes back an operation that was never accepted.
-  void Discard(Operation& operation);
+  void Discard(Operation& operation);  // it was never accepted
   // Ends an operation with its terminal event, to which it adds what the operation knows itself.
   void Finish(Operation& operation, Event& event);
   void Finish(Operation& operation, const absl::Status& status);
@@ -118,7 +117,8 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   void OnSent(provider::PromptSend& send) override;
   void OnShutDown(provider::ConnectionId connection, const provider::Failure& failure) override;
   void OnResumed(provider::ConnectionId connection, const provider::Failure& failure) override;
-  void OnClosed(provider::ConnectionId connection, const provider::Failure& cause) override;
+  void OnClosed(provider::ConnectionId connection, const provider::Failure& cause,
+                uint64_t bytes_received) override;
   void OnAlarm(uint64_t key) override;
 
  private:
@@ -144,7 +144,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   BouncePool bounce_pool_;
 
   mutable std::mutex mutex_;
-  uint64_t last_socket_ = 0;
+  uint64_t last_socket_;
   std::unordered_map<SocketId, std::shared_ptr<SocketState>> sockets_;
   std::unordered_map<provider::ConnectionId, std::shared_ptr<SocketState>> connections_;
   std::unordered_map<provider::ListenerId, std::shared_ptr<SocketState>> listeners_;

@@ -1,6 +1,7 @@
 #include "impl/sockets/errors.h"
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <mutex>
 #include <unordered_map>
@@ -47,10 +48,10 @@ constexpr Row kRows[] = {
      "dequeue events and post again, or enlarge bounce_pool_bytes"},
     {ErrorKind::kMemory, StatusCode::kResourceExhausted, ENOMEM, "out of memory", ""},
     {ErrorKind::kCancelled, StatusCode::kCancelled, ECANCELED, "cancelled",
-     "begin it again if it is still wanted"},
+     "somebody asked for it"},
     {ErrorKind::kSignal, StatusCode::kCancelled, EINTR, "interrupted by a signal", "call again"},
     {ErrorKind::kDeadlineExceeded, StatusCode::kDeadlineExceeded, ETIMEDOUT, "deadline exceeded",
-     "begin it again with a later deadline if it is still wanted"},
+     "allow more time, or look at what the peer does"},
     {ErrorKind::kLocalAbort, StatusCode::kAborted, ECONNABORTED, "aborted by this side",
      "open a new socket to go on"},
     {ErrorKind::kAddressInUse, StatusCode::kAlreadyExists, EADDRINUSE, "address in use",
@@ -110,9 +111,9 @@ absl::Status MakeError(ErrorKind kind, const std::string& text) {
   std::string whole = text.empty() ? std::string(row.name) : text;
   if (row.advice[0] != '\0') whole += std::string(": ") + row.advice;
   absl::Status status(row.code, whole);
-  int32_t fields[2] = {static_cast<int32_t>(kind), row.sys_errno};
-  status.SetPayload(kDetailType,
-                    absl::Cord(std::string(reinterpret_cast<const char*>(fields), sizeof(fields))));
+  // In digits: whoever prints the status prints this too.
+  status.SetPayload(kDetailType, absl::Cord(std::to_string(static_cast<int>(kind)) + " " +
+                                            std::to_string(row.sys_errno)));
   return status;
 }
 
@@ -137,6 +138,7 @@ ErrorKind KindOfEnding(provider::Ending ending) {
       return ErrorKind::kDeadlineExceeded;
     case provider::Ending::kShutDown:
       return ErrorKind::kShutDown;
+    case provider::Ending::kTooLate:  // the front end says what it knows
     case provider::Ending::kLocalAbort:
       return ErrorKind::kLocalAbort;
     case provider::Ending::kRefused:
@@ -221,11 +223,16 @@ std::string TextOf(uint32_t number) {
 
 ErrorDetail DetailOf(const absl::Status& status) {
   const auto payload = status.GetPayload(sockets::kDetailType);
-  int32_t fields[2] = {};
-  if (!payload.has_value() || payload->size() != sizeof(fields)) return {};
-  const std::string bytes(*payload);
-  bytes.copy(reinterpret_cast<char*>(fields), sizeof(fields));
-  return {static_cast<ErrorKind>(fields[0]), fields[1]};
+  if (!payload.has_value()) return {};
+  const std::string digits(*payload);
+  const char* const end = digits.data() + digits.size();
+  uint16_t kind = 0;
+  int32_t sys_errno = 0;
+  const auto [blank, no_kind] = std::from_chars(digits.data(), end, kind);
+  if (no_kind != std::errc() || blank == end || *blank != ' ') return {};
+  const auto [rest, no_errno] = std::from_chars(blank + 1, end, sys_errno);
+  if (no_errno != std::errc() || rest != end) return {};
+  return {static_cast<ErrorKind>(kind), sys_errno};
 }
 
 const char* ToString(ErrorKind kind) { return sockets::RowOf(kind).name; }

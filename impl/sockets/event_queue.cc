@@ -1,5 +1,6 @@
 #include "esdp/event_queue.h"
 
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -11,10 +12,12 @@
 namespace esdp {
 namespace {
 
-constexpr absl::Duration kAbandonWait = absl::Seconds(1);
+constexpr Duration kAbandonWait = std::chrono::seconds(1);
 
-absl::Status EmptyHandle() {
-  return sockets::MakeError(ErrorKind::kBadHandle, "the event queue handle is empty or closed");
+absl::Status EmptyHandle() { return sockets::ClosedQueue(); }
+
+bool IsOpen(const std::shared_ptr<sockets::QueueState>& state) {
+  return state != nullptr && !state->closed();
 }
 
 // A queue that goes while operations name it: their connections are aborted, and their events are
@@ -33,7 +36,7 @@ void Abandon(sockets::QueueState& queue) {
   for (const SocketId id : sockets) {
     if (const auto socket = context.Find(id)) socket->DropAlsoClosing();
   }
-  const absl::Time deadline = context.Now() + kAbandonWait;
+  const Time deadline = AddSaturating(context.shard().Now(), kAbandonWait);
   while (!queue.Close() && context.Pause(deadline)) {
   }
   if (context.options().log) {
@@ -57,17 +60,17 @@ EventQueue::~EventQueue() {
 }
 
 absl::StatusOr<size_t> EventQueue::Dequeue(absl::Span<Event> out, const WaitArgs& wait) {
-  if (state_ == nullptr) return EmptyHandle();
+  if (!IsOpen(state_)) return EmptyHandle();
   return state_->Dequeue({out.data(), out.size()}, wait);
 }
 
 absl::StatusOr<size_t> EventQueue::TryDequeue(absl::Span<Event> out) {
-  if (state_ == nullptr) return EmptyHandle();
+  if (!IsOpen(state_)) return EmptyHandle();
   return state_->TryDequeue({out.data(), out.size()});
 }
 
 int EventQueue::fd() const {
-  if (state_ == nullptr) return -1;
+  if (!IsOpen(state_)) return -1;
   const sockets::ContextCall call(&state_->context());
   return call.ok() ? state_->fd() : -1;
 }
@@ -77,18 +80,17 @@ void EventQueue::Wake() {
 }
 
 absl::Status EventQueue::Resize(size_t depth) {
-  return state_ == nullptr ? EmptyHandle() : state_->Resize(depth);
+  return IsOpen(state_) ? state_->Resize(depth) : EmptyHandle();
 }
 
 QueueStats EventQueue::Stats() const { return state_ == nullptr ? QueueStats{} : state_->Stats(); }
 
 absl::Status EventQueue::Close() {
-  if (state_ == nullptr) return EmptyHandle();
+  if (!IsOpen(state_)) return EmptyHandle();
   if (!state_->Close()) {
     return sockets::MakeError(
         ErrorKind::kBusy, std::to_string(state_->reserved()) + " operations name the event queue");
   }
-  state_.reset();
   return absl::OkStatus();
 }
 

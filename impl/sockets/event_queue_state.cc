@@ -30,6 +30,10 @@ absl::Status BadDepth() {
 
 }  // namespace
 
+absl::Status ClosedQueue() {
+  return MakeError(ErrorKind::kBadHandle, "the event queue handle is empty or closed");
+}
+
 absl::StatusOr<std::shared_ptr<QueueState>> QueueState::Create(
     std::shared_ptr<ContextState> context, const QueueOptions& options) {
   if (options.depth == 0 || options.depth > kDepthMax) return BadDepth();
@@ -71,8 +75,11 @@ bool QueueState::Reserve(bool counted) {
 }
 
 void QueueState::Unreserve() {
-  const std::lock_guard lock(mutex_);
-  --reserved_;
+  {
+    const std::lock_guard lock(mutex_);
+    --reserved_;
+  }
+  FeedStarved();
 }
 
 void QueueState::Deliver(const Event& event) {
@@ -108,11 +115,29 @@ size_t QueueState::Take(std::span<Event> out, size_t at_least) {
   return taken;
 }
 
-void QueueState::AfterTaking(size_t taken) {
-  if (taken > 0 && starved_.load(std::memory_order_relaxed) && starved_.exchange(false)) {
+void QueueState::FeedStarved() {
+  if (starved_.load(std::memory_order_relaxed) && starved_.exchange(false)) {
     context_->MatchAllListeners();
   }
+}
+
+void QueueState::AfterTaking(size_t taken) {
+  if (taken > 0) FeedStarved();
   context_->Reap();
+}
+
+void QueueState::SetStarved() {
+  if (starved_.exchange(true)) return;
+  bool first = false;
+  {
+    const std::lock_guard lock(mutex_);
+    first = starvations_++ == 0;
+  }
+  if (first && context_->options().log) {
+    context_->options().log(
+        "connections wait to be accepted: their event queue is full; take events more often, or "
+        "make it deeper (QueueOptions::depth, Resize)");
+  }
 }
 
 void QueueState::SetSignal() {
@@ -156,7 +181,8 @@ void QueueState::Interrupt() {
 // With the lock.
 bool QueueState::SleeperHasReason() const {
   if (wishes_.empty()) return false;
-  return waiting_ >= *std::ranges::min_element(wishes_) || wakes_ > 0 || context_->stopped();
+  return waiting_ >= *std::ranges::min_element(wishes_) || wakes_ > 0 || closed() ||
+         context_->stopped();
 }
 
 void QueueState::WakeSleeper() const {
@@ -174,15 +200,19 @@ bool QueueState::TakeWake() {
 
 absl::Status QueueState::Resize(size_t depth) {
   if (depth == 0 || depth > kDepthMax) return BadDepth();
-  const std::lock_guard lock(mutex_);
-  if (depth < waiting_ + reserved_) {
-    return MakeError(ErrorKind::kBusy, std::to_string(waiting_ + reserved_) +
-                                           " slots are taken or promised, more than the new depth");
+  {
+    const std::lock_guard lock(mutex_);
+    if (depth < waiting_ + reserved_) {
+      return MakeError(ErrorKind::kBusy,
+                       std::to_string(waiting_ + reserved_) +
+                           " slots are taken or promised, more than the new depth");
+    }
+    std::vector<Event> ring(depth);
+    for (size_t i = 0; i < waiting_; ++i) ring[i] = ring_[(head_ + i) % ring_.size()];
+    ring_ = std::move(ring);
+    head_ = 0;
   }
-  std::vector<Event> ring(depth);
-  for (size_t i = 0; i < waiting_; ++i) ring[i] = ring_[(head_ + i) % ring_.size()];
-  ring_ = std::move(ring);
-  head_ = 0;
+  FeedStarved();
   return absl::OkStatus();
 }
 
@@ -193,7 +223,8 @@ QueueStats QueueState::Stats() const {
           .reserved = reserved_,
           .waiting_max = waiting_max_,
           .events = delivered_,
-          .full = full_};
+          .full = full_,
+          .starved = starvations_};
 }
 
 uint32_t QueueState::reserved() const {
@@ -204,7 +235,8 @@ uint32_t QueueState::reserved() const {
 bool QueueState::Close() {
   const std::lock_guard lock(mutex_);
   if (reserved_ > 0) return false;
-  closed_ = true;
+  closed_.store(true, std::memory_order_release);
+  WakeSleeper();
   return true;
 }
 

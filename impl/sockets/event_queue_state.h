@@ -21,6 +21,8 @@ namespace esdp::sockets {
 
 class ContextState;
 
+absl::Status ClosedQueue();
+
 // What stands behind an EventQueue: a bounded ring of events, the slots promised to operations, and
 // descriptors to wait on.
 //
@@ -56,12 +58,13 @@ class QueueState {
   void Interrupt();
   absl::Status Resize(size_t depth);
   QueueStats Stats() const;
-  // Refuses all later posts; false while slots are promised.
+  // Refuses all later posts, and sends home who waits; false while slots are promised.
   bool Close();
+  bool closed() const { return closed_.load(std::memory_order_acquire); }
   // Promised slots.
   uint32_t reserved() const;
   // A multi-shot Accept waits for a slot here: tell the context when one is free.
-  void SetStarved() { starved_.store(true, std::memory_order_relaxed); }
+  void SetStarved();
   // Operations that may deliver more events than the one they reserved.
   void AddOpenEnded(int count) { open_ended_.fetch_add(count, std::memory_order_relaxed); }
 
@@ -73,6 +76,7 @@ class QueueState {
 
   size_t Take(std::span<Event> out, size_t at_least);
   void AfterTaking(size_t taken);
+  void FeedStarved();  // there may be a free slot
   absl::StatusOr<size_t> TakeLast(std::span<Event> out, const absl::Status& unusable);
   absl::Status CheckWait(std::span<Event> out, const WaitArgs& wait) const;
   std::optional<absl::StatusOr<size_t>> SleepOrEnd(std::span<Event> out, const WaitArgs& wait,
@@ -101,12 +105,13 @@ class QueueState {
   uint32_t waiting_max_ = 0;
   uint64_t delivered_ = 0;
   uint64_t full_ = 0;
-  bool closed_ = false;
+  uint64_t starvations_ = 0;
   bool exposed_ = false;        // the application has asked for the descriptor
   bool signalled_ = false;      // ready_fd_ is readable
   std::vector<size_t> wishes_;  // how many events each sleeper wants
   uint32_t wakes_ = 0;
 
+  std::atomic<bool> closed_{false};
   std::atomic<uint32_t> count_{0};   // waiting_, to look at without the lock
   std::atomic<uint32_t> alerts_{0};  // Wake, to look at without the lock
   std::atomic<bool> starved_{false};

@@ -144,6 +144,7 @@ absl::StatusOr<size_t> QueueState::WaitMoving(std::span<Event> out, const WaitAr
   provider::Shard& shard = context_->shard();
   Patience patience(options_);
   for (;;) {
+    if (closed()) return ClosedQueue();
     if (context_->stopped()) return TakeLast(out, context_->Usable());
     const bool moved = shard.Poll();
     if (const size_t taken = Take(out, wait.min_events); taken > 0) return taken;
@@ -183,6 +184,7 @@ absl::StatusOr<size_t> QueueState::WaitLooking(std::span<Event> out, const WaitA
   for (;;) {
     if (const size_t taken = Take(out, wait.min_events); taken > 0) return taken;
     if (TakeWake()) return Woken();
+    if (closed()) return ClosedQueue();
     if (context_->stopped()) return TakeLast(out, context_->Usable());
     const Time now = shard.Now();
     if (now >= deadline) return TooLate();
@@ -203,7 +205,7 @@ bool QueueState::MayLookAgain(Time now) {
 QueueState::Slept QueueState::SleepUntil(size_t at_least, Time deadline, Sleep sleep) {
   {
     const std::lock_guard lock(mutex_);
-    if (waiting_ >= at_least || wakes_ > 0 || context_->stopped()) return Slept::kReady;
+    if (waiting_ >= at_least || wakes_ > 0 || closed() || context_->stopped()) return Slept::kReady;
     wishes_.push_back(at_least);
   }
   const bool interrupted = SleepOnDescriptors(deadline, sleep);

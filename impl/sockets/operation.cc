@@ -47,8 +47,6 @@ std::shared_ptr<QueueState> OperationTable::Free(Operation& operation) {
   const std::lock_guard lock(mutex_);
   At(index).used = false;
   operation.bounce.reset();
-  operation.copy_to = {};
-  operation.copy_from = nullptr;
   operation.awaits_urgent = false;
   operation.urgent = false;
   operation.has_alarm = false;

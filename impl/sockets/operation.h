@@ -35,9 +35,9 @@ struct Operation : provider::Transfer {
   // The vectors keep their room from one operation to the next.
   std::vector<provider::Piece> memory;
   std::vector<std::shared_ptr<RegionState>> regions;
-  std::optional<uint32_t> bounce;  // block of the bounce pool, of SendCopy and RecvCopy
-  std::span<std::byte> copy_to;    // RecvCopy: where its bytes belong
-  const std::byte* copy_from = nullptr;
+  std::optional<uint32_t> bounce;  // block of the bounce pool, of SendCopy
+  // RecvCopy: its bytes. Kept from one operation to the next.
+  std::shared_ptr<provider::MemoryRegion> unregistered;
 
   // Accept.
   int accepts_left = 0;  // 0: until cancelled

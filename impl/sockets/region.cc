@@ -86,10 +86,14 @@ absl::Status Region::Close() {
 }
 
 absl::Status Region::Close(absl::Time deadline) {
-  for (;;) {
-    absl::Status done = Close();
+  absl::Status done = Close();
+  if (KindOf(done) != ErrorKind::kBusy) return done;
+  sockets::ContextState& context = state_->its_context();
+  // From here on only the time that passes counts, whatever becomes of the wall clock.
+  const Time last = context.ToShardTime(deadline);
+  for (;; done = Close()) {
     if (KindOf(done) != ErrorKind::kBusy) return done;
-    if (!state_->its_context().Pause(deadline)) {
+    if (!context.Pause(last)) {
       return sockets::MakeError(ErrorKind::kDeadlineExceeded,
                                 "operations still use the region at the deadline");
     }

@@ -128,13 +128,14 @@ absl::Status SocketState::CloseStatus(const provider::Failure& cause) const {
   return StatusOf(cause);
 }
 
-void SocketState::OnClosed(const provider::Failure& cause) {
+void SocketState::OnClosed(const provider::Failure& cause, uint64_t bytes_received) {
   Operation* connecting = nullptr;
   std::vector<Operation*> shutdowns;
   absl::Status connect_status = StatusOf(cause);
   {
     const std::lock_guard lock(mutex_);
     cause_ = cause;
+    bytes_received_ = bytes_received;
     phase_ = Phase::kEnded;
     connecting = std::exchange(connect_, nullptr);
     shutdowns.swap(shutdowns_);

@@ -94,9 +94,11 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   void OnConnected(const Address& local, const Address& peer, uint8_t fabric);
   void OnShutDown(const provider::Failure& failure);
   void OnResumed(const provider::Failure& failure);
-  void OnClosed(const provider::Failure& cause);
+  void OnClosed(const provider::Failure& cause, uint64_t bytes_received);
   void OnDeadline(OpId op, EventType type);
   void OnBounceCopy(uint64_t bytes);
+  // The connection had ended before this transfer came to it.
+  void FinishTooLate(Operation& operation);
   // A transfer has had its event, or was never accepted. The socket may end with it.
   void OnTransferGone();
   // Pairs waiting Accepts with waiting connections, as far as event slots are free.
@@ -125,7 +127,7 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   // Its bytes, where the processor reaches them and the slice is in order; else nothing.
   std::span<const std::byte> BytesOf(const Slice& slice) const;
   absl::StatusOr<OpId> Launch(Operation& operation);
-  OpId FinishAtEndOfStream(Operation& operation);
+  void FinishAtEndOfStream(Operation& operation);
   absl::Status CheckSlice(const Slice& slice, bool is_send) const;
   absl::Status AddPiece(Operation& operation, const Slice& slice, bool is_send) const;
   // Of debug builds: refuses a receive into bytes that another one is filling.
@@ -171,7 +173,8 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   Address local_;
   Address peer_;
   bool bound_ = false;
-  provider::Failure cause_;  // of the end
+  provider::Failure cause_;                  // of the end
+  std::atomic<uint64_t> bytes_received_{0};  // in all, once it has ended
   bool connect_cancelled_ = false;
   CloseMode close_mode_ = CloseMode::kGraceful;
   bool close_late_ = false;
@@ -184,15 +187,6 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   std::deque<Operation*> accepts_;
   std::deque<std::shared_ptr<SocketState>> arrived_;   // no Accept has seen them
   std::vector<std::weak_ptr<SocketState>> announced_;  // their event was delivered
-};
-
-class SocketAccess {
- public:
-  static Socket Make(std::shared_ptr<SocketState> state) {
-    Socket socket;
-    socket.state_ = std::move(state);
-    return socket;
-  }
 };
 
 }  // namespace esdp::sockets

@@ -149,12 +149,10 @@ absl::Status SocketState::AddPiece(Operation& operation, const Slice& slice, boo
 absl::Status SocketState::ClaimMemory(const Operation& operation) const {
   if (operation.is_send) return absl::OkStatus();
   ReceiveRanges& ranges = context_->operations().ranges();
-  const bool is_free = ranges.Claim(operation.id, operation.copy_to) &&
-                       (operation.bounce.has_value() ||
-                        std::ranges::all_of(operation.memory, [&](const provider::Piece& piece) {
-                          std::byte* const base = provider::Shard::Describe(*piece.region).base;
-                          return ranges.Claim(operation.id, {base + piece.offset, piece.length});
-                        }));
+  const bool is_free = std::ranges::all_of(operation.memory, [&](const provider::Piece& piece) {
+    std::byte* const base = provider::Shard::Describe(*piece.region).base;
+    return ranges.Claim(operation.id, {base + piece.offset, piece.length});
+  });
   if (is_free) return absl::OkStatus();
   return MakeError(ErrorKind::kInvalidArgument,
                    "a receive into these bytes is outstanding: wait for its event, or take others");
@@ -169,19 +167,24 @@ absl::StatusOr<OpId> SocketState::Launch(Operation& operation) {
   }
   const OpId op = operation.id;  // the operation may have ended before Submit returns
   operation.pieces = operation.memory;
-  if (AtEndOfStream(operation.is_send)) return FinishAtEndOfStream(operation);
+  if (AtEndOfStream(operation.is_send)) {
+    FinishAtEndOfStream(operation);
+    return op;
+  }
   SubmitToConnection({.kind = provider::Request::Kind::kTransfer, .transfer = &operation});
   return op;
 }
 
-OpId SocketState::FinishAtEndOfStream(Operation& operation) {
-  const OpId op = operation.id;
-  const SocketStats stats = Stats();
+void SocketState::FinishAtEndOfStream(Operation& operation) {
   Event event;
   event.flags = kEof | (operation.wait_all ? kWaitAll : 0u);
-  event.stream_offset = stats.bytes_received_copied + stats.bytes_received_zero_copy;
+  event.stream_offset = bytes_received_;
   context_->Finish(operation, event);
-  return op;
+}
+
+void SocketState::FinishTooLate(Operation& operation) {
+  if (AtEndOfStream(operation.is_send)) return FinishAtEndOfStream(operation);
+  context_->Finish(operation, EndedStatus());
 }
 
 std::span<const std::byte> SocketState::BytesOf(const Slice& slice) const {
@@ -280,15 +283,8 @@ absl::StatusOr<OpId> SocketState::PostRecvCopy(std::span<std::byte> bytes, const
   if (!call.ok()) return call.status();
   absl::StatusOr<Operation*> operation = NewTransfer(EventType::kRecv, wishes, args);
   if (!operation.ok()) return operation.status();
-  const auto range = context_->bounce_pool().Take(*context_, bytes.size());
-  if (!range.ok()) {
-    context_->Discard(**operation);
-    return range.status();
-  }
-  (*operation)->bounce = range->block;
-  (*operation)->memory.push_back(range->piece);
-  (*operation)->copy_to = bytes;
-  (*operation)->copy_from = range->memory.data();
+  provider::Shard::NameUnregistered((*operation)->unregistered, bytes);
+  (*operation)->memory.push_back({(*operation)->unregistered.get(), 0, bytes.size()});
   return Launch(**operation);
 }
 

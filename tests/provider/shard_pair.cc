@@ -51,7 +51,7 @@ void Recorder::OnShutDown(ConnectionId connection, const Failure& failure) {
   shut_down_.push_back({connection, failure});
 }
 
-void Recorder::OnClosed(ConnectionId connection, const Failure& cause) {
+void Recorder::OnClosed(ConnectionId connection, const Failure& cause, uint64_t) {
   const Lock lock(mutex_);
   closed_.push_back({connection, cause});
 }

@@ -44,7 +44,7 @@ class Recorder final : public Observer {
                           const TransferResult& result) override;
   void OnSent(PromptSend& send) override;
   void OnShutDown(ConnectionId connection, const Failure& failure) override;
-  void OnClosed(ConnectionId connection, const Failure& cause) override;
+  void OnClosed(ConnectionId connection, const Failure& cause, uint64_t) override;
   void OnResumed(ConnectionId connection, const Failure& failure) override;
 
   std::vector<ConnectionId> incoming() const;

@@ -112,6 +112,55 @@ TEST_P(ClosingTest, AGracefulCloseDrainsTheSendsAndComesLast) {
   EXPECT_TRUE(SameBytes(from.bytes, to.bytes));
 }
 
+// Rule 6. However the end and the posts meet.
+TEST_P(ClosingTest, ReceivesThatMeetTheEndOfBothDirectionsFindTheEndOfTheStream) {
+  const int rounds = HasThread(world()) ? 50 : 3;
+  for (int round = 0; round < rounds; ++round) {
+    ASSERT_NO_FATAL_FAILURE(Connect());
+    Memory& memory = Make(client_, 1000);
+    std::vector<OpId> receives;
+    receives.push_back(client_.Recv(memory.At(0, 10)));
+    (void)client_.Accepted(client_.socket.Shutdown(client_.Args()));
+    (void)server_.Accepted(server_.socket.Shutdown(server_.Args()));
+    for (uint64_t i = 1; i < 60; ++i) {
+      receives.push_back(client_.Recv(memory.At(i * 10, 10), RecvFlags::kWaitAll));
+    }
+    for (const OpId op : receives) {
+      const Event event = End(client_, op);
+      ASSERT_TRUE(event.ok()) << event.status();
+      ASSERT_TRUE(event.eof());
+      ASSERT_EQ(event.bytes, 0u);
+    }
+  }
+}
+
+// Rule 10. What this side has sent is delivered first, whatever lies unread here.
+TEST_P(ClosingTest, AGracefulCloseDeliversWhatWasSentThoughMuchIsUnreadHere) {
+  for (const Path path : {Path::kCopy, Path::kZeroCopy}) {
+    ASSERT_NO_FATAL_FAILURE(Connect());
+    Memory& from = Make(client_, 300'000);
+    Memory& to = Make(server_, 300'000);
+    Memory& unread = Make(server_, 1 << 20);
+    from.Fill(NewSeed());
+    OpArgs args = server_.Args();
+    args.path = path;
+    std::vector<OpId> theirs;
+    for (int i = 0; i < 5; ++i) theirs.push_back(server_.Send(unread.All(), args));
+    Settle();
+    OpArgs ours = client_.Args();
+    ours.path = path;
+    const OpId send = client_.Send(from.All(), ours);
+    const OpId close = client_.Close();
+    const OpId receive = server_.Recv(to.All(), RecvFlags::kWaitAll);
+    EndWell(server_, receive, 300'000);
+    EndWell(client_, send, 300'000);
+    EXPECT_TRUE(SameBytes(from.bytes, to.bytes));
+    for (const OpId op : theirs) EndWell(server_, op, 1 << 20);
+    (void)End(server_, server_.Close());
+    EXPECT_TRUE(End(client_, close).ok());
+  }
+}
+
 // Rule 10.
 TEST_P(ClosingTest, AGracefulCloseStopsPostsAndCancelsReceives) {
   ASSERT_NO_FATAL_FAILURE(Connect());

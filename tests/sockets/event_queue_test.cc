@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -118,6 +121,42 @@ TEST_P(EventQueueTest, AnAcceptTakesTheNextConnectionWhenASlotIsFree) {
   }));
   listener_ = {};
   EXPECT_TRUE(Pump([&] { return queue_.Stats().reserved == 0; }));
+}
+
+TEST_P(EventQueueTest, AnAcceptThatWaitsForASlotGoesOnWhenTheQueueIsMadeDeeper) {
+  const Address address = Listen();
+  queue_ = *server_.context.CreateQueue({.depth = 2});
+  ASSERT_TRUE(listener_.Accept(0, {.queue = queue_}).ok());
+  std::vector<Socket> sockets;
+  for (int i = 0; i < 4; ++i) {
+    sockets.push_back(*client_.context.CreateSocket(Family::kIpv4));
+    (void)client_.Accepted(sockets.back().Connect(address, client_.Args()));
+  }
+  EXPECT_TRUE(Pump([&] { return queue_.Stats().starved > 0; }));
+  EXPECT_EQ(queue_.Stats().waiting, 1u);
+  EXPECT_TRUE(queue_.Resize(8).ok());
+  EXPECT_TRUE(Pump([&] { return queue_.Stats().waiting == 4; }));
+  listener_ = {};
+  EXPECT_TRUE(Pump([&] { return queue_.Stats().reserved == 0; }));
+}
+
+TEST_P(EventQueueTest, ACloseSendsHomeWhoWaits) {
+  if (!HasThread(world())) GTEST_SKIP() << "a second thread waits";
+  EventQueue queue = *server_.context.CreateQueue({});
+  absl::StatusOr<size_t> taken = size_t{0};
+  std::atomic<bool> begun = false;
+  std::thread waiter([&] {
+    std::array<Event, 1> one;
+    begun = true;
+    taken = queue.Dequeue(absl::MakeSpan(one), {.deadline = absl::Now() + absl::Seconds(60)});
+  });
+  while (!begun) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // most likely it sleeps by now
+  const absl::Time before = absl::Now();
+  EXPECT_TRUE(queue.Close().ok());
+  waiter.join();
+  EXPECT_LT(absl::Now() - before, absl::Seconds(30));
+  EXPECT_TRUE(Refuses(taken, ErrorKind::kBadHandle, absl::StatusCode::kNotFound));
 }
 
 TEST_P(EventQueueTest, EventsAreDequeuedOldestFirstInAnyPortions) {

@@ -240,5 +240,18 @@ TEST_P(RendezvousTest, ManyConnectionsAreServedByOneListener) {
   }
 }
 
+TEST_P(RendezvousTest, AConnectionIsTakenInItsOwnContextAlone) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  const Address address = Listen();
+  const OpId accept = server_.Accepted(listener_.Accept(1, server_.Args()));
+  Socket socket = *client_.context.CreateSocket(Family::kIpv4);
+  (void)client_.Accepted(socket.Connect(address, client_.Args()));
+  const Event accepted = End(server_, accept);
+  EXPECT_TRUE(Refuses(client_.context.TakeAccepted(accepted.accepted), ErrorKind::kBadHandle,
+                      absl::StatusCode::kNotFound));
+  EXPECT_TRUE(server_.context.TakeAccepted(accepted.accepted).ok());
+  EXPECT_NE(client_.socket.id(), server_.socket.id());
+}
+
 }  // namespace
 }  // namespace esdp::contract

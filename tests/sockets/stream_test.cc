@@ -225,6 +225,30 @@ TEST_P(StreamTest, SendCopyTakesTheBytesBeforeItReturns) {
   EXPECT_EQ(client_.context.Stats().bounce_bytes, 0u) << "the pool is empty again";
 }
 
+TEST_P(StreamTest, ReceivesIntoUnregisteredMemoryThatIdleLeaveTheBouncePoolToSends) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  std::vector<std::vector<std::byte>> idle(32, std::vector<std::byte>(64 * 1024));
+  std::vector<OpId> receives;
+  for (auto& bytes : idle) {
+    receives.push_back(server_.Accepted(
+        server_.socket.RecvCopy(absl::MakeSpan(bytes), RecvFlags::kWaitAll, server_.Args())));
+  }
+  EXPECT_EQ(server_.context.Stats().bounce_bytes, 0u);
+  std::vector<std::byte> all(1 << 20, std::byte{7});
+  Memory& to = Make(client_, all.size());
+  const OpId sent =
+      server_.Accepted(server_.socket.SendCopy(all, SendFlags::kNone, server_.Args()));
+  EndWell(client_, client_.Recv(to.All(), RecvFlags::kWaitAll), all.size());
+  EndWell(server_, sent, all.size());
+  EXPECT_TRUE(SameBytes(all, to.bytes));
+  for (size_t i = 0; i < 2; ++i) {
+    EndWell(client_, client_.Send(to.All()), all.size());
+  }
+  for (const OpId receive : receives) EndWell(server_, receive, 64 * 1024);
+  for (const auto& bytes : idle)
+    EXPECT_TRUE(SameBytes(absl::MakeSpan(all).first(64 * 1024), bytes));
+}
+
 TEST_P(StreamTest, RecvCopyFillsUnregisteredMemory) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   for (const size_t size : {size_t{1}, size_t{3'000}, size_t{200'000}}) {

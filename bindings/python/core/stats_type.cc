@@ -85,7 +85,8 @@ void DefineQueueStats(py::module_& module) {
       .Count("reserved", &QueueStats::reserved)
       .Count("waiting_max", &QueueStats::waiting_max)
       .Count("events", &QueueStats::events)
-      .Count("full", &QueueStats::full);
+      .Count("full", &QueueStats::full)
+      .Count("starved", &QueueStats::starved);
 }
 
 void DefineContextStats(py::module_& module) {

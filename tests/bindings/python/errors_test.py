@@ -63,7 +63,8 @@ def test_a_full_pool_is_a_blocking_io_error():
     pair = Pair("sim:1", bounce_pool_bytes=1 << 16)
     with pytest.raises(ValueError):
         pair.left.send(bytes(100_000), pair.queue)
-    pair.right.recv(bytearray(50_000), pair.queue)
+    pair.right.recv(bytearray(200_000), pair.queue)  # takes no room
+    pair.left.send(bytes(50_000), pair.queue)
     with pytest.raises(esdp.WindowFullError):
         pair.left.send(bytes(50_000), pair.queue)
     pair.close()
