@@ -121,8 +121,9 @@ def test_paths_and_completion_points_are_asked_for_by_word(pair):
 
 
 def test_options_are_read_back_as_they_are_in_force(context):
-    with context.socket(linger=2.5, zcopy_send_min=1000, send_mode="buffered") as socket:
+    with context.socket(linger=2.5, cancel_grace=0.5, zcopy_send_min=1000, send_mode="buffered") as socket:
         assert socket.get_option("linger") == 2.5
+        assert socket.get_option("cancel_grace") == 0.5
         assert socket.get_option("zcopy_send_min") == 1000
         assert socket.get_option("send_mode") == "buffered"
         socket.set_option("zcopy_send_min", esdp.NEVER)
