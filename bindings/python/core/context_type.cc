@@ -73,7 +73,8 @@ void DefineContext(py::module_& module) {
       .def("progress", &ContextObject::MoveFor, arg("max") = 0.0,
            "Manual progress: moves what can move, for at most `max` seconds; returns how many "
            "rounds did something.")
-      .def("stats", [](ContextObject& self) { return self.handle().Stats(); })
+      .def(
+          "stats", [](ContextObject& self) { return self.handle().Stats(); }, "What it holds now.")
       .def("close", &ContextObject::Close, arg("timeout") = kGrace,
            "Closes sockets gracefully for `timeout` seconds at most, then queues, then regions. "
            "Every pending operation ends. TimeoutError when something had to be aborted.")

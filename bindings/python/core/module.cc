@@ -5,6 +5,7 @@
 #include "bindings/python/core/event_object.h"
 #include "bindings/python/core/queue_object.h"
 #include "bindings/python/core/region_object.h"
+#include "bindings/python/core/signatures.h"
 #include "bindings/python/core/socket_object.h"
 #include "bindings/python/core/stats_type.h"
 
@@ -23,6 +24,7 @@ void Define(pybind11::module_& module) {
   DefineContext(module);
   module.def("_set_exception_maker", &SetExceptionMaker);
   module.def("_close_all", &ContextObject::CloseAll);
+  GiveSignatures(module);
 }
 
 }  // namespace

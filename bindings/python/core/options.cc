@@ -4,7 +4,9 @@
 
 #include <array>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "absl/time/time.h"
@@ -16,6 +18,49 @@ namespace py = pybind11;
 namespace esdp::python {
 namespace {
 
+template <typename T>
+struct Inner {
+  using Type = T;
+  static constexpr bool kOptional = false;
+};
+template <typename T>
+struct Inner<std::optional<T>> {
+  using Type = T;
+  static constexpr bool kOptional = true;
+};
+
+template <typename T>
+constexpr const char* kExpected = std::is_same_v<T, bool>          ? "a bool"
+                                  : std::is_same_v<T, std::string> ? "a str"
+                                  : std::is_floating_point_v<T>    ? "a float (seconds)"
+                                                                   : "an int";
+
+template <typename T>
+bool IsA(PyObject* value) {
+  const bool number = PyIndex_Check(value) != 0 && PyBool_Check(value) == 0;
+  if constexpr (std::is_same_v<T, bool>) return PyBool_Check(value) != 0;
+  if constexpr (std::is_same_v<T, std::string>) return PyUnicode_Check(value) != 0;
+  if constexpr (std::is_floating_point_v<T>) return number || PyFloat_Check(value) != 0;
+  return number;
+}
+
+// Python's own type for a value, not whatever could be made into one: "no" is not a flag, nor True
+// a number.
+template <typename T>
+T Typed(std::string_view name, py::handle value) {
+  using Type = typename Inner<T>::Type;
+  const bool none = Inner<T>::kOptional && value.is_none();
+  if (!none && !IsA<Type>(value.ptr())) {
+    RaiseTypeError(std::string(name) + " is " + kExpected<Type> + ", not " +
+                   Py_TYPE(value.ptr())->tp_name);
+  }
+  try {
+    return value.cast<T>();
+  } catch (const py::cast_error&) {
+    RaiseValueError(std::string(name) + " is out of range: " + py::repr(value).cast<std::string>());
+  }
+}
+
 // Takes members out of keyword arguments; what is left at the end is no option.
 class Members {
  public:
@@ -23,10 +68,10 @@ class Members {
 
   template <typename T>
   void Take(const char* name, T& member) {
-    if (const py::object value = Pop(name)) member = Cast<T>(value, name);
+    if (const py::object value = Pop(name)) member = Typed<T>(name, value);
   }
   void Take(const char* name, absl::Duration& member) {
-    if (const py::object value = Pop(name)) member = DurationFrom(Cast<double>(value, name));
+    if (const py::object value = Pop(name)) member = DurationFrom(Typed<double>(name, value));
   }
   void Take(const char* name, std::optional<absl::Duration>& member) {
     if (const py::object value = Pop(name)) member = DurationFrom(Cast<double>(value, name));
@@ -34,7 +79,7 @@ class Members {
   // A member that is written as a word.
   template <typename T, typename FromWord>
   void TakeWord(const char* name, T& member, FromWord from) {
-    if (const py::object value = Pop(name)) member = from(Cast<std::string>(value, name));
+    if (const py::object value = Pop(name)) member = from(Typed<std::string>(name, value));
   }
   void Finish(const char* what) const {
     if (left_.empty()) return;
@@ -158,19 +203,19 @@ Option OptionFrom(const std::string& name, py::handle value) {
   const OptionInPython& named = Find(name);
   switch (named.form) {
     case Form::kSeconds:
-      return {named.option, DurationFrom(Cast<double>(value, "a number of seconds"))};
+      return {named.option, DurationFrom(Typed<double>(name, value))};
     case Form::kFlag:
-      return {named.option, uint64_t{Cast<bool>(value, "True or False")}};
+      return {named.option, uint64_t{Typed<bool>(name, value)}};
     case Form::kMode:
       return {named.option,
-              static_cast<uint64_t>(DeliveryModeFrom(Cast<std::string>(value, "a word")))};
+              static_cast<uint64_t>(DeliveryModeFrom(Typed<std::string>(name, value)))};
     case Form::kPolicy:
       return {named.option,
-              static_cast<uint64_t>(DeadlinePolicyFrom(Cast<std::string>(value, "a word")))};
+              static_cast<uint64_t>(DeadlinePolicyFrom(Typed<std::string>(name, value)))};
     case Form::kNumber:
       break;
   }
-  return {named.option, Cast<uint64_t>(value, "a number")};
+  return {named.option, Typed<uint64_t>(name, value)};
 }
 
 py::object ValueOf(const Option& option) {

@@ -38,8 +38,10 @@ void DefineQueue(py::module_& module) {
           "fileno", [](QueueObject& self) { return self.handle().fd(); },
           "A descriptor for select, poll and epoll: readable while events wait. -1 once closed.")
       .def("wake", &QueueObject::Wake, "Ends one get, the running or the next one.")
-      .def("resize", &QueueObject::Resize, py::arg("depth"))
-      .def("stats", [](QueueObject& self) { return self.handle().Stats(); })
+      .def("resize", &QueueObject::Resize, py::arg("depth"),
+           "Changes how many events it can hold. BusyError when more are there or promised.")
+      .def(
+          "stats", [](QueueObject& self) { return self.handle().Stats(); }, "Its counters now.")
       .def("close", &QueueObject::Close, "BusyError while operations name it.")
       .def_property_readonly("outstanding", &QueueObject::outstanding,
                              "Operations whose terminal event was not yet taken.")

@@ -98,7 +98,8 @@ void DefineTransfers(Class& type) {
 void DefineConnection(Class& type) {
   type.def("bind", &SocketObject::Bind, arg("address"),
            "Sets the local address: 'host:port' or (host, port), numeric.")
-      .def("listen", &SocketObject::Listen, arg("backlog") = 128)
+      .def("listen", &SocketObject::Listen, arg("backlog") = 128,
+           "Lets peers connect; `backlog` of them may wait for an accept.")
       .def(
           "connect",
           [](SocketObject& self, const py::object& address, QueueObject& queue,
@@ -183,7 +184,9 @@ void DefineSocket(py::module_& module) {
            "An option by its name in Context.socket.")
       .def("get_option", &SocketObject::GetOption, arg("name"),
            "The value in force, not the one asked for.")
-      .def("stats", [](const SocketObject& self) { return self.handle().Stats(); })
+      .def(
+          "stats", [](const SocketObject& self) { return self.handle().Stats(); },
+          "Its counters now.")
       .def_property_readonly(
           "transport", [](const SocketObject& self) { return ToString(self.handle().transport()); },
           "'qpip', 'sim', 'verbs', 'local'; 'none' before connect or listen.")

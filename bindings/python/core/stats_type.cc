@@ -20,11 +20,14 @@ class Counters {
  public:
   Counters(py::module_& module, const char* name, const char* text) : type_(module, name, text) {
     type_.attr("_fields") = py::list();
-    type_.def("asdict", [](const py::object& self) {
-      py::dict all;
-      for (const py::handle field : self.attr("_fields")) all[field] = self.attr(field);
-      return all;
-    });
+    type_.def(
+        "asdict",
+        [](const py::object& self) {
+          py::dict all;
+          for (const py::handle field : self.attr("_fields")) all[field] = self.attr(field);
+          return all;
+        },
+        "All of them, by name.");
     type_.def("__repr__", [name = std::string(name)](const py::object& self) {
       return "esdp." + name + py::str(self.attr("asdict")()).cast<std::string>();
     });

@@ -1,0 +1,76 @@
+"""Each method says how it is called, to inspect.signature and to help; options are of the type that they are."""
+
+import ast
+import inspect
+import pydoc
+
+import esdp
+import pytest
+
+STUBS = "bindings/python/esdp/_core.pyi"
+
+
+def methods():
+    with open(STUBS, encoding="utf-8") as file:
+        classes = [node for node in ast.parse(file.read()).body if isinstance(node, ast.ClassDef)]
+    for node in classes:
+        for member in node.body:
+            if not isinstance(member, ast.FunctionDef) or member.decorator_list or member.name.startswith("_"):
+                continue
+            if not node.name.startswith("_"):
+                yield node.name, member
+
+
+@pytest.mark.parametrize("name, stub", [pytest.param(*item, id=f"{item[0]}.{item[1].name}") for item in methods()])
+def test_a_method_has_the_signature_of_its_stub_and_words(name, stub):
+    method = getattr(getattr(esdp, name), stub.name)
+    parameters = inspect.signature(method).parameters
+    positional = [given for given, one in parameters.items() if one.kind is one.POSITIONAL_OR_KEYWORD]
+    assert positional == [given.arg for given in stub.args.args]
+    if not any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
+        keywords = [given for given, one in parameters.items() if one.kind is one.KEYWORD_ONLY]
+        assert keywords == [given.arg for given in stub.args.kwonlyargs]
+    words = inspect.getdoc(method)
+    assert words and "--" not in words and not words.startswith(stub.name)
+
+
+def test_defaults_are_seen_and_self_is_not_asked_of_who_has_it():
+    with esdp.Context(fabric="sim:1") as context, context.queue() as queue:
+        assert str(inspect.signature(queue.get)) == "(min=1, timeout=None, max=64)"
+        assert str(inspect.signature(context.queue)) == "(**options)"
+    assert "complete_at='reusable'" in str(inspect.signature(esdp.Socket.send))
+    assert "get(self, min=1, timeout=None, max=64)" in pydoc.plain(pydoc.render_doc(esdp.EventQueue))
+    assert str(inspect.signature(esdp.Context.diagnose)) == "(**options)"
+
+
+@pytest.mark.parametrize("option, value, text", [
+    ("checksum", "no", "checksum is a bool, not str"),
+    ("checksum", 1, "checksum is a bool, not int"),
+    ("zcopy_send_min", True, "zcopy_send_min is an int, not bool"),
+    ("zcopy_send_min", 1.5, "zcopy_send_min is an int, not float"),
+    ("progress_spin", "1", r"progress_spin is a float \(seconds\), not str"),
+    ("progress_cpu", "0", "progress_cpu is an int, not str"),
+    ("fabric", b"qpip", "fabric is a str, not bytes"),
+    ("progress", 1, "progress is a str, not int"),
+])
+def test_an_option_of_another_type_is_named(option, value, text):
+    with pytest.raises(TypeError, match=text):
+        esdp.Context(**{"fabric": "sim:1", option: value})
+
+
+def test_an_option_of_a_socket_is_checked_by_its_type_and_range():
+    with esdp.Context(fabric="sim:1", progress_cpu=None) as context:
+        with pytest.raises(TypeError, match="as_deployed is a bool, not str"):
+            context.socket(as_deployed="no")
+        with pytest.raises(TypeError, match="depth is an int, not str"):
+            context.queue(depth="many")
+        with pytest.raises(ValueError, match="depth is out of range: -1"):
+            context.queue(depth=-1)
+        with context.socket(adaptive_threshold=True, linger=1, as_deployed=None) as socket:
+            socket.set_option("linger", 2)
+            assert socket.get_option("linger") == 2.0
+            for value in ("60", True, None):
+                with pytest.raises(TypeError, match=r"linger is a float \(seconds\), not "):
+                    socket.set_option("linger", value)
+            with pytest.raises(TypeError, match="adaptive_threshold is a bool, not int"):
+                socket.set_option("adaptive_threshold", 1)
