@@ -74,7 +74,7 @@ class Members {
     if (const py::object value = Pop(name)) member = DurationFrom(Typed<double>(name, value));
   }
   void Take(const char* name, std::optional<absl::Duration>& member) {
-    if (const py::object value = Pop(name)) member = DurationFrom(Cast<double>(value, name));
+    if (const py::object value = Pop(name)) member = DurationFrom(Typed<double>(name, value));
   }
   // A member that is written as a word.
   template <typename T, typename FromWord>
