@@ -114,7 +114,7 @@ class _Reader:
     def enter(self, statement, comment):
         """Whether the brace opens a scope that holds declarations; reads it."""
         head = _one_line(statement)
-        match = re.match(r"(namespace|class|struct|enum class|enum) ?(\w+)?", head)
+        match = re.match(r"(?:template <[^>]*> )?(namespace|class|struct|enum class|enum) (?:\[\[\w+\]\] )?(\w+)?", head + " ")
         if match is None or "(" in head:
             return False
         self.at += 1
