@@ -1,3 +1,4 @@
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -121,6 +122,23 @@ TEST_P(ForkTest, TheChildMayOpenAContextOfItsOwn) {
   };
   EXPECT_EQ(InChild(body), 0) << "the number of the step";
   ExpectStillWorks();
+}
+
+// R14.2
+TEST_P(ForkTest, AChildThatLivesOnDoesNotHideAnAbortFromThePeer) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  const OpId receive = server_.Recv(Make(server_, 100).All());
+  Settle();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    pause();
+    _exit(0);
+  }
+  client_.socket = {};
+  EXPECT_EQ(End(server_, receive).kind, ErrorKind::kPeerReset);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
 }
 
 }  // namespace

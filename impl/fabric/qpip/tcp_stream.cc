@@ -251,6 +251,10 @@ void TcpStream::Abort() {
   if (descriptor_ < 0) return;
   const linger none{.l_onoff = 1, .l_linger = 0};
   setsockopt(descriptor_, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+  // Takes the connection down now, though a child of fork() may hold another copy of the
+  // descriptor.
+  const sockaddr nobody{.sa_family = AF_UNSPEC, .sa_data = {}};
+  (void)connect(descriptor_, &nobody, sizeof(nobody));
   Close();
 }
 
