@@ -294,12 +294,19 @@ class ConversationTest : public ::testing::Test {
   }
 };
 
+// A slow reader is no failure here.
+void BePatient(PairOptions& options) {
+  for (Config* config : {&options.a, &options.b}) {
+    config->linger = config->cancel_grace = kDurationInfinite;
+  }
+}
+
 TEST_F(ConversationTest, EveryByteArrivesOnceAndInOrderAndBothSidesEndWithoutACause) {
   Reached reached;
   ForEachSeed([&reached](uint64_t seed) {
     Random random(seed);
     PairOptions options = DrawPair(random);
-    options.a.linger = options.b.linger = kDurationInfinite;  // a slow reader is no failure here
+    BePatient(options);
     HoldWhole(options, seed, random, Manner{}, reached);
   });
 
@@ -339,7 +346,7 @@ TEST_F(ConversationTest, WhateverModesBothSidesWishForAndInWhateverOrderNoByteIs
     if (seed % 2 != 0) return;
     Random random(seed);
     PairOptions options = DrawPair(random);
-    options.a.linger = options.b.linger = kDurationInfinite;
+    BePatient(options);
     WishForModes(options.a, random);
     WishForModes(options.b, random);
     HoldWhole(options, seed, random, {.asks_for_modes = true}, reached);
@@ -365,7 +372,7 @@ TEST_F(ConversationTest, SmallBytesRideOnAdvertsOfTheReplysPlaceAndNoByteIsLost)
     for (Config* config : {&options.a, &options.b}) {
       config->max_adverts = 16;
       config->mode_send = ModeWish::kPipelined;
-      config->linger = kDurationInfinite;
+      config->linger = config->cancel_grace = kDurationInfinite;
     }
     HoldWhole(options, seed, random, {.rests = false}, reached);
   });

@@ -16,7 +16,7 @@ constexpr uint64_t kConversations = 200;
 Config Talkative(bool connecting) {
   Config config = SmallConfig(connecting);
   config.max_adverts = 16;
-  config.linger = config.suspend_wait = kDurationInfinite;
+  config.linger = config.suspend_wait = config.cancel_grace = kDurationInfinite;
   return config;
 }
 
