@@ -93,6 +93,9 @@ class StandingPeerTest : public ::testing::TestWithParam<World> {
     }
     return true;
   }
+  bool AnAdvertIsOut() {
+    return Wait([&] { return server_.socket.Stats().source_adverts_sent > 0; }, absl::Seconds(30));
+  }
   // Everything that is pending ends, this operation not before `earliest`.
   void ExpectAllEnd(absl::Time earliest) {
     EXPECT_TRUE(Wait([&] { return server_.Outstanding() == 0; },
@@ -202,6 +205,7 @@ TEST_P(StandingPeerTest, ACancelThatMayAbortEndsASendAtOnce) {
   Memory& from = Make(kLarge);
   const OpId first = server_.Send(from.All());
   const OpId second = server_.Send(from.All());
+  ASSERT_TRUE(AnAdvertIsOut());
   EXPECT_TRUE(server_.socket.Cancel(first).ok()) << "asks the peer, which does not answer";
   EXPECT_TRUE(server_.socket.Cancel(first, CancelMode::kAbortConnection).ok());
   ExpectAllEnd(server_.context.Now());
@@ -214,6 +218,7 @@ TEST_P(StandingPeerTest, ACancelThatIsNotAnsweredAbortsAfterItsGrace) {
   ASSERT_NO_FATAL_FAILURE(Connect({.cancel_grace = kSoon}));
   ASSERT_NO_FATAL_FAILURE(StopPeer());
   const OpId send = server_.Send(Make(kLarge).All());
+  ASSERT_TRUE(AnAdvertIsOut());
   const absl::Time earliest = server_.context.Now() + kSoon;
   EXPECT_TRUE(server_.socket.Cancel(send).ok());
   ExpectAllEnd(earliest);
