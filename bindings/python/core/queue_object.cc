@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -118,23 +119,30 @@ bool QueueObject::Grow(const absl::Status& refused) {
 
 // --- events --------------------------------------------------------------------------------------
 
+// What counts is how much time passes, also when the wall clock is set meanwhile.
 absl::StatusOr<size_t> QueueObject::WaitFor(std::vector<Event>& events, size_t min,
-                                            absl::Time deadline) {
+                                            absl::Duration most) {
+  using Steady = std::chrono::steady_clock;
+  Context& context = context_->handle();
   const bool real_time = !context_->virtual_time();
+  const auto begun = Steady::now();
+  const absl::Time end = context.Now() + most;
   for (;;) {
-    const absl::Time next =
-        real_time ? std::min(deadline, context_->handle().Now() + kSignalsSeen) : deadline;
+    const absl::Duration left =
+        real_time ? most - absl::FromChrono(Steady::now() - begun) : end - context.Now();
+    const absl::Duration once = real_time ? std::min(left, kSignalsSeen) : left;
     absl::StatusOr<size_t> taken = size_t{0};
     {
       const Unlocked unlocked;
-      taken = queue_.Dequeue(absl::MakeSpan(events), {.min_events = min, .deadline = next});
+      taken = queue_.Dequeue(absl::MakeSpan(events),
+                             {.min_events = min, .deadline = context.Now() + once});
     }
     HandleSignals();
     if (taken.ok()) return taken;
     CheckOpen();
     const ErrorKind kind = KindOf(taken.status());
     const bool goes_on =
-        kind == ErrorKind::kSignal || (kind == ErrorKind::kDeadlineExceeded && next < deadline);
+        kind == ErrorKind::kSignal || (kind == ErrorKind::kDeadlineExceeded && once < left);
     if (!goes_on) return taken;
   }
 }
@@ -144,8 +152,9 @@ py::list QueueObject::Get(size_t min, std::optional<double> timeout, size_t max)
   const Use use(*this);
   CheckOpen();
   std::vector<Event> events(std::max(min, max));
-  const absl::Time deadline = DeadlineAfter(context_->handle().Now(), timeout);
-  const size_t count = Value(WaitFor(events, min, deadline));
+  const absl::Duration most =
+      timeout.has_value() ? DurationFrom(*timeout) : absl::InfiniteDuration();
+  const size_t count = Value(WaitFor(events, min, most));
   return ToList(events, count);
 }
 

@@ -111,7 +111,7 @@ class QueueObject : public std::enable_shared_from_this<QueueObject> {
   pybind11::object SinkFor(const PostArguments& arguments) const;
   pybind11::list ToList(const std::vector<Event>& events, size_t count);
   void Resolve(const Event& event, bool loop_closed);
-  absl::StatusOr<size_t> WaitFor(std::vector<Event>& events, size_t min, absl::Time deadline);
+  absl::StatusOr<size_t> WaitFor(std::vector<Event>& events, size_t min, absl::Duration most);
 
   std::shared_ptr<ContextObject> context_;
   EventQueue queue_;
