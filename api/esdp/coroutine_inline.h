@@ -138,7 +138,7 @@ inline void Dispatcher::Reap() {
 
 inline absl::StatusOr<size_t> Dispatcher::Resume(const WaitArgs& wait) {
   std::array<Event, 32> events;
-  const absl::StatusOr<size_t> count = queue_.Dequeue(absl::MakeSpan(events), wait);
+  absl::StatusOr<size_t> count = queue_.Dequeue(absl::MakeSpan(events), wait);
   if (!count.ok()) return count;
   for (size_t i = 0; i < *count; ++i) {
     if (!events[i].terminal()) continue;
@@ -157,7 +157,7 @@ inline absl::StatusOr<size_t> Dispatcher::Resume(const WaitArgs& wait) {
 
 inline absl::StatusOr<size_t> Dispatcher::Poll(const WaitArgs& wait) {
   Reap();
-  const absl::StatusOr<size_t> count = Resume(wait);
+  absl::StatusOr<size_t> count = Resume(wait);
   Reap();
   return count;
 }
