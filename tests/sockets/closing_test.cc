@@ -140,12 +140,12 @@ TEST_P(ClosingTest, AGracefulCloseDeliversWhatWasSentThoughMuchIsUnreadHere) {
     ASSERT_NO_FATAL_FAILURE(Connect());
     Memory& from = Make(client_, 300'000);
     Memory& to = Make(server_, 300'000);
-    Memory& unread = Make(server_, 1 << 20);
+    Memory& unread = Make(server_, 128 * 1024);
     from.Fill(NewSeed());
     OpArgs args = server_.Args();
     args.path = path;
     std::vector<OpId> theirs;
-    for (int i = 0; i < 5; ++i) theirs.push_back(server_.Send(unread.All(), args));
+    for (int i = 0; i < 3; ++i) theirs.push_back(server_.Send(unread.All(), args));
     Settle();
     OpArgs ours = client_.Args();
     ours.path = path;
@@ -155,7 +155,7 @@ TEST_P(ClosingTest, AGracefulCloseDeliversWhatWasSentThoughMuchIsUnreadHere) {
     EndWell(server_, receive, 300'000);
     EndWell(client_, send, 300'000);
     EXPECT_TRUE(SameBytes(from.bytes, to.bytes));
-    for (const OpId op : theirs) EndWell(server_, op, 1 << 20);
+    for (const OpId op : theirs) EndWell(server_, op, 128 * 1024);
     (void)End(server_, server_.Close());
     EXPECT_TRUE(End(client_, close).ok());
   }
