@@ -1,8 +1,10 @@
 #ifndef ESDP_CONTEXT_H_
 #define ESDP_CONTEXT_H_
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -69,6 +71,11 @@ class Context {
   // in use, what was asked and how to raise it. InvalidArgument for no memory.
   absl::StatusOr<Region> Register(absl::Span<std::byte> memory,
                                   const RegisterOptions& options = {});
+  template <size_t kExtent>
+  absl::StatusOr<Region> Register(std::span<std::byte, kExtent> memory,
+                                  const RegisterOptions& options = {}) {
+    return Register(absl::MakeSpan(memory.data(), memory.size()), options);
+  }
   // The same for memory that is only sent from.
   absl::StatusOr<Region> RegisterReadOnly(absl::Span<const std::byte> memory,
                                           RegisterOptions options = {});
@@ -92,6 +99,12 @@ class Context {
 
   // The clock of every deadline: the wall clock, or the simulated world's.
   absl::Time Now() const;
+  // So long from now on that clock, for deadlines. What is longer than any time is for ever.
+  absl::Time After(absl::Duration wait) const { return Now() + wait; }
+  template <typename Rep, typename Period>
+  absl::Time After(std::chrono::duration<Rep, Period> wait) const {
+    return After(absl::Seconds(Period::num) * wait.count() / Period::den);
+  }
   // Manual progress: moves what can move, for at most `max` (virtual time with "sim"); returns how
   // many rounds did something. FailedPrecondition with kThread.
   absl::StatusOr<int> Progress(absl::Duration max = absl::ZeroDuration());

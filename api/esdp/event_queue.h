@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -53,8 +54,16 @@ class EventQueue {
   // With manual progress it moves the whole Context; with "sim" it moves virtual time. With a
   // progress thread one of the threads that wait here does its work meanwhile.
   absl::StatusOr<size_t> Dequeue(absl::Span<Event> out, const WaitArgs& wait = {});
+  template <size_t kExtent>
+  absl::StatusOr<size_t> Dequeue(std::span<Event, kExtent> out, const WaitArgs& wait = {}) {
+    return Dequeue(absl::MakeSpan(out.data(), out.size()), wait);
+  }
   // The same without waiting; 0 when there is none.
   absl::StatusOr<size_t> TryDequeue(absl::Span<Event> out);
+  template <size_t kExtent>
+  absl::StatusOr<size_t> TryDequeue(std::span<Event, kExtent> out) {
+    return TryDequeue(absl::MakeSpan(out.data(), out.size()));
+  }
 
   // A descriptor for poll, select and epoll, of the queue's own; do not read or close it.
   // Level-triggered: readable while events are waiting. With manual progress it is readable also

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -126,6 +127,11 @@ class Socket {
   // Filled by copying before the event is delivered; `bytes` must stay until then. Takes no room of
   // the bounce pool, however long it waits.
   absl::StatusOr<OpId> RecvCopy(absl::Span<std::byte> bytes, RecvFlags flags, const OpArgs& args);
+  template <size_t kExtent>
+  absl::StatusOr<OpId> RecvCopy(std::span<std::byte, kExtent> bytes, RecvFlags flags,
+                                const OpArgs& args) {
+    return RecvCopy(absl::MakeSpan(bytes.data(), bytes.size()), flags, args);
+  }
 
   // Event kUrgent when the peer announces an urgent byte, which may be long before the byte itself
   // comes in its place in the stream. Each urgent byte is told once, in order, also one that was
