@@ -1,4 +1,6 @@
-"""Programs and shared libraries that an optimised build by g++ compiles as one, across the border of every file.
+"""Programs and shared libraries that are built otherwise than the rest of an optimised build.
+
+Whole programs are what g++ compiles as one, across the border of every file.
 
 A fifth of what a small message costs is the way from one function to the next. Only what is installed is built
 like this: for tests and archives it would cost more time than it gives, and an archive must fit any compiler.
@@ -50,7 +52,21 @@ _as_one = transition(
     outputs = [_COMPILE, _LINK, _PIC],
 )
 
-def _whole_program_impl(ctx):
+# What the library checks of the program that uses it, and of itself at a price, is there without NDEBUG.
+def _checked_impl(settings, _attr):
+    optimised = settings[_MODE] == "opt"
+    return {
+        _COMPILE: settings[_COMPILE] + (["-Og"] if optimised else []),
+        _MODE: "dbg" if optimised else settings[_MODE],  # which has the checks too: nothing is built twice
+    }
+
+_checked = transition(
+    implementation = _checked_impl,
+    inputs = [_COMPILE, _MODE],
+    outputs = [_COMPILE, _MODE],
+)
+
+def _linked_impl(ctx):
     linked = ctx.attr.linked[0][DefaultInfo]
     program = ctx.actions.declare_file(ctx.label.name)
     ctx.actions.symlink(output = program, target_file = ctx.executable.linked, is_executable = True)
@@ -60,14 +76,23 @@ def _whole_program_impl(ctx):
         runfiles = ctx.runfiles([program]).merge(linked.default_runfiles),
     )]
 
+_ALLOWED = attr.label(default = "@bazel_tools//tools/allowlists/function_transition_allowlist")
+
+_checked_library = rule(
+    implementation = _linked_impl,
+    attrs = {
+        "linked": attr.label(cfg = _checked, executable = True, mandatory = True),
+        "_allowlist_function_transition": _ALLOWED,
+    },
+    executable = True,
+)
+
 _whole_program = rule(
-    implementation = _whole_program_impl,
+    implementation = _linked_impl,
     attrs = {
         "linked": attr.label(cfg = _as_one, executable = True, mandatory = True),
         "compiler_can": attr.bool(),
-        "_allowlist_function_transition": attr.label(
-            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
-        ),
+        "_allowlist_function_transition": _ALLOWED,
     },
     executable = True,
 )
@@ -89,3 +114,14 @@ def esdp_whole_program(name, linked, **kwargs):
         }),
         linked = linked,
     )
+
+def esdp_checked_library(name, linked, **kwargs):
+    """A shared library by this name with the checks of debug builds, also in an optimised build.
+
+    Args:
+      name: of the target and its file.
+      linked: the name for a target of the native rule.
+      **kwargs: as for esdp_cc_binary.
+    """
+    esdp_cc_binary(name = linked, tags = ["manual"], linkshared = True, **kwargs)  # nobody wants it by itself
+    _checked_library(name = name, linked = linked)
