@@ -54,7 +54,7 @@ _as_one = transition(
 
 # What the library checks of the program that uses it, and of itself at a price, is there without NDEBUG.
 def _checked_impl(settings, _attr):
-    optimised = settings[_MODE] == "opt"
+    optimised = str(settings[_MODE]) == "opt"
     return {
         _COMPILE: settings[_COMPILE] + (["-Og"] if optimised else []),
         _MODE: "dbg" if optimised else settings[_MODE],  # which has the checks too: nothing is built twice

@@ -6,19 +6,24 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
 RUNFILES = pathlib.Path(os.environ["TEST_SRCDIR"]) / os.environ["TEST_WORKSPACE"]
 TOOLS = sorted(page.stem for page in (RUNFILES / "docs/man").glob("*.1"))
 CLASSES = r"esdp::(Address|Context|DiagnosticsReport|Event|EventQueue|Region|Slice|Socket)::"
+OPTIMISED = sys.argv[1:] == ["optimised"]  # as ./install builds it
+LIBRARIES = ("libesdp.so", "libesdp_debug.so")
+# package for pkg-config -> what the loader is asked for
+PACKAGES = {"esdp": {"libesdp.so.0.1"}, "esdp_debug": {"libesdp_debug.so.0.1"}, "esdp_static": set()}
 CMAKE = """cmake_minimum_required(VERSION 3.20)
 project(user CXX)
 find_package(esdp 0.1 REQUIRED)
-add_executable(shared hello.cc)
-target_link_libraries(shared PRIVATE esdp::esdp)
-add_executable(static hello.cc)
-target_link_libraries(static PRIVATE esdp::esdp_static)
+foreach(library esdp esdp_debug esdp_static)
+  add_executable(with_${library} hello.cc)
+  target_link_libraries(with_${library} PRIVATE esdp::${library})
+endforeach()
 """
 
 
@@ -43,6 +48,7 @@ class InstallTest(unittest.TestCase):
         first.rename(cls.prefix)
         cls.hello = cls.folder / "hello.cc"
         shutil.copy(RUNFILES / "samples/hello.cc", cls.hello)
+        cls.misuse = RUNFILES / "tests/package/misuse.cc"
         cls.environment = dict(
             os.environ,
             PKG_CONFIG_PATH=str(cls.prefix / "lib/pkgconfig"),
@@ -54,34 +60,51 @@ class InstallTest(unittest.TestCase):
         self.assertIn("hello, registered memory", output)
 
     def needs(self, program):
-        """The libraries that a program asks the loader for."""
+        """The libraries of ours that a program asks the loader for."""
         dynamic = run("readelf", "-d", program).stdout
-        return re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic)
+        return set(re.findall(r"\(NEEDED\).*\[(libesdp.*)\]", dynamic))
 
     def flags(self, *arguments):
         return run("pkg-config", *arguments, env=self.environment).stdout.split()
 
-    def test_a_program_builds_with_pkg_config_against_either_library(self):
+    def build(self, source, package):
+        program = self.folder / f"{source.stem}_{package}"
+        run("g++", source, "-o", program, *self.flags("--cflags", "--libs", package))
+        return program
+
+    def test_a_program_builds_with_pkg_config_against_each_library(self):
         compiled = self.folder / "hello.o"
         run("g++", "-c", "-Wall", "-Wextra", "-Werror", self.hello, "-o", compiled, *self.flags("--cflags", "esdp"))
-        for package, shared in (("esdp", True), ("esdp_static", False)):
+        for package, needed in PACKAGES.items():
             with self.subTest(package):
                 program = self.folder / package
                 run("g++", compiled, "-o", program, *self.flags("--libs", package))
-                self.assertEqual(shared, "libesdp.so.0.1" in self.needs(program))
+                self.assertEqual(needed, self.needs(program))
                 self.runs(program)
 
-    def test_a_program_builds_with_cmake_against_either_library(self):
+    def test_a_program_builds_with_cmake_against_each_library(self):
         source, build = self.folder / "user", self.folder / "user/build"
         source.mkdir()
         (source / "CMakeLists.txt").write_text(CMAKE)
         shutil.copy(self.hello, source)
         run("cmake", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}")
         run("cmake", "--build", build, "-j2")
-        self.assertIn("libesdp.so.0.1", self.needs(build / "shared"))
-        self.assertNotIn("libesdp.so.0.1", self.needs(build / "static"))
-        self.runs(build / "shared")
-        self.runs(build / "static")
+        for package, needed in PACKAGES.items():
+            self.assertEqual(needed, self.needs(build / f"with_{package}"))
+            self.runs(build / f"with_{package}")
+
+    def test_the_debug_library_refuses_what_the_others_let_pass(self):
+        said = run(self.build(self.misuse, "esdp_debug"), env=self.environment).stdout
+        self.assertIn("INVALID_ARGUMENT", said)
+        program = self.build(self.misuse, "esdp")
+        if OPTIMISED:
+            self.assertEqual("accepted\n", run(program, env=self.environment).stdout)
+            self.assertEqual("accepted\n", run(self.build(self.misuse, "esdp_static"), env=self.environment).stdout)
+            sections = run("readelf", "-SW", self.prefix / "lib/libesdp_debug.so").stdout
+            self.assertIn(".debug_line", sections, "a debugger has nothing to show")
+        # A program that is built already is given the debug library in place of the other one.
+        preloaded = dict(self.environment, LD_PRELOAD=str(self.prefix / "lib/libesdp_debug.so"))
+        self.assertEqual(said, run(program, env=preloaded).stdout)
 
     def test_cmake_refuses_a_version_that_is_not_compatible(self):
         version = self.prefix / "lib/cmake/esdp/esdpConfigVersion.cmake"
@@ -104,8 +127,12 @@ class InstallTest(unittest.TestCase):
         source.write_text("".join(f"#include <esdp/{name}>\n" for name in headers))
         run("g++", "-fsyntax-only", source, *self.flags("--cflags", "esdp"))
 
-    def test_the_shared_library_shows_the_public_classes_and_nothing_else(self):
-        library = self.prefix / "lib/libesdp.so"
+    def test_the_shared_libraries_show_the_public_classes_and_nothing_else(self):
+        for library in LIBRARIES:
+            with self.subTest(library):
+                self.check_symbols(self.prefix / "lib" / library)
+
+    def check_symbols(self, library):
         shown = run("nm", "-D", "--defined-only", "--demangle", library).stdout.splitlines()
         ours = [line.split(" ", 2)[2] for line in shown if re.match(r"\S+ [A-Z] ", line)]
         # Strings are the standard library's, which every program shares.
@@ -115,8 +142,9 @@ class InstallTest(unittest.TestCase):
         self.assertEqual([], others)
         self.assertTrue(all(name.endswith("@@ESDP_0.1") for name in ours), ours)
 
-    def test_the_shared_library_lacks_nothing(self):
-        self.assertNotIn("undefined symbol", run("ldd", "-r", self.prefix / "lib/libesdp.so").stdout)
+    def test_the_shared_libraries_lack_nothing(self):
+        for library in LIBRARIES:
+            self.assertNotIn("undefined symbol", run("ldd", "-r", self.prefix / "lib" / library).stdout)
 
     def test_every_tool_is_there_with_a_man_page_without_faults(self):
         self.assertEqual(TOOLS, sorted(path.name for path in (self.prefix / "bin").iterdir()))
@@ -144,4 +172,4 @@ class InstallTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    unittest.main(argv=sys.argv[:1], verbosity=2)
