@@ -159,13 +159,13 @@ class GracefulServer {
   }
 
   absl::Status Advance(Client& client, const esdp::Event& event) {
+    // The client has been told, and a receive waits for its answer. What ends the one with an error
+    // ends the other too, and until that has its event the memory has to stay.
+    if (event.type == esdp::EventType::kShutdown) return absl::OkStatus();
     if (event.type == esdp::EventType::kRecv) return OnReceive(client, event);
     if (!event.ok()) return event.status();
-    if (event.type == esdp::EventType::kSend) {
-      client.echoed += event.bytes;
-      return Receive(client);
-    }
-    return absl::OkStatus();  // the client has been told, and its answer is the end of its stream
+    client.echoed += event.bytes;
+    return Receive(client);
   }
 
   absl::Status OnReceive(Client& client, const esdp::Event& event) {
