@@ -178,5 +178,24 @@ TEST_P(InheritedTest, AnAcceptedSocketReadsBackTheOptionsOfItsListener) {
             absl::InfiniteDuration());
 }
 
+TEST_P(InheritedTest, WhatChangesOnAListenerHoldsForConnectionsThatComeLater) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  const auto least = [&] {
+    return std::get<uint64_t>(server_.socket.GetOption(OptionName::kZcopySendMin)->value);
+  };
+  EXPECT_TRUE(listener_.SetOption({OptionName::kZcopySendMin, uint64_t{99}}).ok());
+  EXPECT_EQ(least(), kDefaultThreshold);
+  EXPECT_TRUE(Refuses(listener_.SetOption({OptionName::kCoalesceMax, uint64_t{99}}),
+                      ErrorKind::kWrongState, absl::StatusCode::kFailedPrecondition));
+  const Address address = listener_.local();
+  ASSERT_NO_FATAL_FAILURE(ConnectTo(address));
+  EXPECT_EQ(least(), 99u);
+  EXPECT_TRUE(server_.socket.SetOption({OptionName::kZcopySendMin, uint64_t{98}}).ok());
+  const auto buffered = static_cast<uint64_t>(DeliveryMode::kBuffered);
+  EXPECT_TRUE(server_.socket.SetOption({OptionName::kSendMode, buffered}).ok());
+  EXPECT_TRUE(Refuses(server_.socket.SetOption({OptionName::kLinger, absl::Seconds(1)}),
+                      ErrorKind::kWrongState, absl::StatusCode::kFailedPrecondition));
+}
+
 }  // namespace
 }  // namespace esdp::contract
