@@ -98,7 +98,7 @@ struct AllocateOptions {
 enum class WaitMode : uint8_t {
   kAdaptive,  // polls for QueueOptions::spin, then sleeps; at once where busy programs take turns
   kNotify,    // sleeps at once
-  kBusyPoll,  // never sleeps
+  kBusyPoll,  // polls without end, stepping aside in between; sleeps where busy programs take turns
 };
 
 struct QueueOptions {

@@ -14,7 +14,7 @@ namespace esdp::provider {
 namespace {
 
 constexpr int kRoundsOfThread = 8;   // before others may have the turn
-constexpr int kRoundsOfPoster = 16;  // somebody else goes on with what is left
+constexpr int kRoundsOfHolder = 16;  // for who could not have the turn, and goes on with the rest
 
 void PinTo(int cpu) {
   cpu_set_t set;
@@ -102,9 +102,10 @@ void ProgressLoop::Leave(bool worked) {
       worked |= DrainRequests();
     }
     if (worked) engine_.Finish();
-    Settle(worked);
+    const bool wakes = Settle(worked);
     MindDeadlines();
     turn_.Release();
+    if (wakes) waits_.Wake();  // not before: it would be up only to find the turn taken
     worked = false;
   } while ((!submissions_.empty() || poll_wanted_.load()) && turn_.TryTake());
 }
@@ -133,21 +134,14 @@ bool ProgressLoop::Expect(bool waits) {
   return engine_.ExpectWaits(waits);
 }
 
-bool ProgressLoop::SomebodyPolls() const {
-  if (!threaded_) return !fd_in_use_.load();
-  return lead_.taken() ? waiters_.load() == 0 : thread_awake_;
-}
-
-void ProgressLoop::Settle(bool worked) {
-  const bool wanted = Clear(poll_wanted_);
-  if (!worked && !wanted) return;
-  if (wanted || !SomebodyPolls()) {
-    if (RunRounds(kRoundsOfPoster) == kRoundsOfPoster) waits_.Wake();
-    return;
-  }
-  if (threaded_ && !lead_.taken()) return;
+bool ProgressLoop::Settle(bool worked) {
+  if (Clear(poll_wanted_)) return RunRounds(kRoundsOfHolder) == kRoundsOfHolder;
+  if (!worked) return false;
+  const bool led = lead_.taken();
+  if (threaded_ && !led && thread_awake_) return false;  // it looks again before it sleeps
   if (!poll_due_.load()) poll_due_.store(true);
-  if (waiters_.load() > 0) waits_.Wake();
+  if (threaded_ && !led) return true;
+  return waiters_.load() > 0 || (!threaded_ && fd_in_use_.load());
 }
 
 bool ProgressLoop::MissesDeadline(Time next) const {

@@ -20,8 +20,9 @@ namespace esdp::provider {
 // virtual world.
 //
 // What work completes at once is not told by the fabric's descriptor, so whoever has posted work
-// sees to it that somebody polls: the thread or the leader if it is awake, the application if it is
-// bound to call Poll, else the poster itself.
+// sees to it that somebody polls: the thread or the leader, who is woken if it sleeps, or the
+// application, which is bound to call Poll. Never the poster: each of its sends would be over
+// before the next, and nothing would gather.
 //
 //   Owns:     the turn, the waiting requests, the thread.
 //   Threads:  any.
@@ -73,11 +74,11 @@ class ProgressLoop {
   bool ExecuteWaiting();
   // How many rounds moved something: `most` means that there may be more.
   int RunRounds(int most);
-  void Settle(bool worked);
+  // True: who is to look sleeps, and has to be woken.
+  bool Settle(bool worked);
   void MindDeadlines();
   bool Expect(bool waits);
   bool MovesBeforeWait() { return Expect(true) && RunRounds(1) > 0; }
-  bool SomebodyPolls() const;
   bool MissesDeadline(Time next) const;
 
   void Run();

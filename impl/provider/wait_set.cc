@@ -65,7 +65,7 @@ absl::Status WaitSet::Open(const std::vector<int>& fabric_fds) {
 // more than one.
 void WaitSet::Wake() {
   // One that is not drained yet will be, by somebody who then looks for what this call is about.
-  if (woken_.exchange(true)) return;
+  if (woken_.load() || woken_.exchange(true)) return;
   const uint64_t one = 1;
   (void)!write(wake_fd_, &one, sizeof(one));
 }

@@ -64,12 +64,16 @@ class Patience {
         spin_(options.wait == WaitMode::kAdaptive ? ToDuration(options.spin) : Duration(0)) {}
 
   void Renew() { idle_since_ = kTimeInfinite; }
+  // So short a time that what is waited for may be on its way: not worth stepping aside.
+  bool IsFresh(Time now) const { return now - idle_since_ < kFresh; }
   bool Lasts(Time now) {
     if (idle_since_ == kTimeInfinite) idle_since_ = now;
     return endless_ || now - idle_since_ < spin_;
   }
 
  private:
+  static constexpr Duration kFresh = std::chrono::microseconds(10);
+
   const bool endless_;
   const Duration spin_;
   Time idle_since_ = kTimeInfinite;
@@ -159,7 +163,10 @@ absl::StatusOr<size_t> QueueState::WaitMoving(std::span<Event> out, const WaitAr
     }
     const Time now = shard.Now();
     if (now >= deadline) return TooLate();
-    if (patience.Lasts(now) && MayLookAgain(now)) continue;
+    if (patience.Lasts(now)) {
+      if (context_->manual() && patience.IsFresh(now)) continue;
+      if (MayLookAgain(now)) continue;
+    }
     if (auto ended = SleepOrEnd(out, wait, deadline, Sleep::kOnWork)) return *std::move(ended);
   }
 }
@@ -195,8 +202,7 @@ absl::StatusOr<size_t> QueueState::WaitLooking(std::span<Event> out, const WaitA
 
 // Between two looks: the peer, or the progress thread, may share this processor. False: sleep.
 bool QueueState::MayLookAgain(Time now) {
-  if (context_->manual()) return true;
-  if (options_.wait != WaitMode::kBusyPoll && crowding_.Lasts(now)) return false;
+  if (crowding_.Lasts(now)) return false;
   std::this_thread::yield();
   crowding_.OnBack(now, context_->shard().Now());
   return true;

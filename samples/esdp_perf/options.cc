@@ -40,8 +40,9 @@ What to measure (the client says, the server follows)
   --threshold BYTES    zero-copy from this size on, with --path threshold: 64K
   --seconds S          how long: 5
   --bytes BYTES        how much for each connection and direction, in place of --seconds
-  --progress WHO       thread (default), or manual: the calling thread spins
+  --progress WHO       thread (default), or manual: the calling thread, which looks without end
   --spin MICROSECONDS  how long a progress thread polls before it sleeps: 0
+  --pause MILLISECONDS between the connection and the first send, in which nobody waits: 0
   --buffers N          of a connection, to receive messages in: 16
   --buffer-bytes BYTES payload of each: 16K
   --region-key         show the peer whole regions for as long as they live, not the range of each
@@ -89,6 +90,7 @@ class Parser {
     Number("--threshold", Into(task_.threshold));
     Number("--bytes", Into(task_.bytes));
     Number("--spin", Into(task_.spin));
+    Number("--pause", Into(task_.pause));
     Number("--buffers", Into(task_.buffers));
     Number("--buffer-bytes", Into(task_.buffer_bytes));
     Number("--seed", Into(task_.seed));

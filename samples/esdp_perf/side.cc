@@ -19,7 +19,8 @@ esdp::ContextOptions ContextFor(const Task& task) {
 // A slot for everything that can be in flight: both directions, and the shutdown.
 esdp::QueueOptions QueueFor(const Task& task) {
   const uint64_t slots = task.connections * (2 * task.depth + 2);
-  return {.depth = static_cast<uint32_t>(slots < (1 << 20) ? slots : 1 << 20)};
+  return {.depth = static_cast<uint32_t>(slots < (1 << 20) ? slots : 1 << 20),
+          .wait = task.manual ? esdp::WaitMode::kBusyPoll : esdp::WaitMode::kAdaptive};
 }
 
 }  // namespace

@@ -70,6 +70,7 @@ Fields ToFields(const Task& task) {
   fields.Set("threshold", task.threshold);
   fields.Set("manual", uint64_t{task.manual});
   fields.Set("spin", task.spin);
+  fields.Set("pause", task.pause);
   fields.Set("region_key", uint64_t{task.region_key});
   fields.Set("buffers", task.buffers);
   fields.Set("buffer_bytes", task.buffer_bytes);
@@ -100,6 +101,7 @@ absl::StatusOr<Task> TaskFromFields(const Fields& fields) {
   task.threshold = fields.Number("threshold");
   task.manual = fields.Number("manual") != 0;
   task.spin = fields.Number("spin");
+  task.pause = fields.Number("pause");
   task.region_key = fields.Number("region_key") != 0;
   task.buffers = fields.Number("buffers");
   task.buffer_bytes = fields.Number("buffer_bytes");
@@ -118,6 +120,7 @@ absl::Status Check(const Task& task) {
   if (task.bytes == 0 && !(task.seconds > 0 && task.seconds <= 86400)) {
     return Refuse("--seconds: more than 0, up to a day");
   }
+  if (task.pause > 60000) return Refuse("--pause: up to 60000 milliseconds");
   if (task.spin > 1000000) return Refuse("--spin: up to 1000000 microseconds");
   if (absl::Status status = CheckMemory(task); !status.ok()) return status;
   const bool latency = task.mode == Task::Mode::kLatency;

@@ -28,6 +28,7 @@ struct Task {
   double seconds = 5;
   uint64_t threshold = 64 * 1024;     // operations of this size and more go zero-copy; kNever: none
   bool manual = false;                // progress in the calling thread, which spins
+  uint64_t pause = 0;                 // milliseconds between the connection and the first send
   uint64_t spin = 0;                  // microseconds that a progress thread polls before it sleeps
   std::string congestion;             // of TCP, by name; empty: the system's
   bool region_key = false;            // show the peer whole regions, for good, and no single ranges

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 
@@ -50,6 +51,7 @@ absl::Status Worker::Add(esdp::Socket socket) {
 }
 
 absl::Status Worker::Run(bool quiet) {
+  absl::SleepFor(absl::Milliseconds(static_cast<int64_t>(task_.pause)));
   const double cpu_before = CpuSeconds();
   start_ = Clock::now();
   if (absl::Status status = PostAll(); !status.ok()) return status;
@@ -64,10 +66,8 @@ absl::Status Worker::Run(bool quiet) {
   return absl::OkStatus();
 }
 
-// In manual mode this side spins, and moves its connections by doing so; otherwise it sleeps, at
-// most until it is time for the next line.
+// At most until it is time for the next line.
 absl::StatusOr<size_t> Worker::NextEvents() {
-  if (task_.manual) return station_.queue().TryDequeue(absl::MakeSpan(events_));
   const absl::Time deadline = station_.context().Now() + absl::Milliseconds(200);
   auto count = station_.queue().Dequeue(absl::MakeSpan(events_), {.deadline = deadline});
   if (absl::IsDeadlineExceeded(count.status())) return 0;

@@ -5,7 +5,7 @@ import statistics
 
 import programs
 
-NAMES = ["zcopy", "bcopy", "latency", "rate", "memory", "allocations"]
+NAMES = ["zcopy", "bcopy", "latency", "rate", "one_processor", "memory", "allocations"]
 
 TARGETS = [
     "//samples/esdp_perf",
@@ -30,10 +30,10 @@ class Bench:
 
     # --- what is measured -------------------------------------------------------------------------
 
-    def _perf(self, *options):
+    def _perf(self, *options, cpus=None):
         binary = self.folder / "samples/esdp_perf/esdp_perf"
         words = [str(word) for word in options] + ["--congestion", self.congestion]
-        return programs.esdp_perf(binary, self.options.seconds, words, self.cpus)
+        return programs.esdp_perf(binary, self.options.seconds, words, cpus or self.cpus)
 
     def _stream(self, *options):
         result = self._perf(*options)
@@ -88,13 +88,27 @@ class Bench:
 
         return [self._pairs("64 B ping-pong / spinning TCP, p50 round trip", ours, theirs, "<=", 1.5, "us")]
 
-    def _rate(self):
-        def ours():
-            result = self._perf("--mode", "rate", "--size", 64, "--progress", "manual")
-            cpu = result["cpu_seconds_per_gb"]
-            return {"value": result["messages_per_second"], "cpu": cpu["client"] + cpu["server"]}
+    def _small_sends(self, *options):
+        result = self._perf("--mode", "rate", "--size", 64, *options)
+        cpu = result["cpu_seconds_per_gb"]
+        return {"value": result["messages_per_second"], "cpu": cpu["client"] + cpu["server"]}
 
+    def _rate(self):
+        ours = lambda: self._small_sends("--progress", "manual")
         return [self._alone("64 B streaming sends, manual progress", ours, ">=", 1e6, "messages/s")]
+
+    def _one_processor(self):
+        """Each side on one processor of its own, then both on one and the same."""
+        paused = lambda: self._small_sends("--progress", "thread", "--pause", 20)
+        rows = [self._alone("64 B streaming sends after a pause of 20 ms, thread", paused, ">=", 3e6, "messages/s", least=True)]
+
+        def shared(progress):
+            words = ("--size", "64K", "--depth", 64, "--path", "copy", "--progress", progress)
+            return {"value": self._perf(*words, cpus=(0, 0))["bytes_per_second"]}
+
+        title = "BCopy 64 KiB, both ends on one processor, manual / thread"
+        rows.append(self._pairs(title, lambda: shared("manual"), lambda: shared("thread"), ">=", 0.5, "B/s"))
+        return rows
 
     def _memory(self):
         output, _ = programs.Program([self.folder / "tests/bench/connection_memory", 200]).finish(60)
@@ -138,9 +152,11 @@ class Bench:
             row["copies_per_byte"] = [max(a["copies"][side] for a, _ in kept) for side in (0, 1)]
         return row
 
-    def _alone(self, title, ours, relation, goal, unit):
+    def _alone(self, title, ours, relation, goal, unit, least=False):
+        """`least`: every run has to reach the goal, not the median of them."""
         results = [ours() for _ in range(self.options.pairs)]
         row = _row(title, [result["value"] for result in results], relation, goal, unit)
+        row["met"] = row["met"] and (not least or row["least"] >= goal)
         row["ours_cpu_s_per_gb"] = statistics.median(result["cpu"] for result in results)
         return row
 

@@ -59,9 +59,18 @@ void FakeFabric::Complete(const fabric::Completion& completion) {
   Signal();
 }
 
+void FakeFabric::CompleteAtOnce() {
+  const Lock lock(mutex_);
+  completes_at_once_ = true;
+}
+
 void FakeFabric::CompleteSend(fabric::WorkStatus status) {
   const Lock lock(mutex_);
-  if (sends_completed_ == sends_.size()) return;
+  if (FinishSend(status)) Signal();
+}
+
+bool FakeFabric::FinishSend(fabric::WorkStatus status) {
+  if (sends_completed_ == sends_.size()) return false;
   const Posted& posted = sends_[sends_completed_++];
   fabric::Completion completion;
   completion.queue_pair = posted.queue_pair;
@@ -70,7 +79,7 @@ void FakeFabric::CompleteSend(fabric::WorkStatus status) {
   completion.status = status;
   if (completion.opcode == fabric::Opcode::kInvalidate) windows_.erase(posted.work.invalidate_key);
   completions_.push_back(completion);
-  Signal();
+  return true;
 }
 
 void FakeFabric::Deliver(fabric::QueuePairId queue_pair, ConstBytes message,
@@ -118,12 +127,19 @@ ESDP_FAKE_GETTER(WindowMap, windows, windows_)
 ESDP_FAKE_GETTER(size_t, queue_pairs, queue_pairs_.size())
 ESDP_FAKE_GETTER(std::vector<std::byte>, private_data, private_data_)
 ESDP_FAKE_GETTER(int, rejects, rejects_)
+ESDP_FAKE_GETTER(size_t, completions_waiting, completions_.size())
 ESDP_FAKE_GETTER(int, polls, polls_)
 ESDP_FAKE_GETTER(bool, waits_expected, waits_expected_)
 ESDP_FAKE_GETTER(int, disconnects, disconnects_)
 ESDP_FAKE_GETTER(Time, last_connect_deadline, connect_deadline_)
 ESDP_FAKE_GETTER(Time, Now, now_)
 #undef ESDP_FAKE_GETTER
+
+int FakeFabric::polls_of(std::thread::id thread) const {
+  const Lock lock(mutex_);
+  const auto found = polls_of_.find(thread);
+  return found == polls_of_.end() ? 0 : found->second;
+}
 
 fabric::QueuePairId FakeFabric::last_queue_pair() const {
   const Lock lock(mutex_);
@@ -210,6 +226,7 @@ absl::Status FakeFabric::PostSend(fabric::QueuePairId queue_pair,
       posted.bytes.insert(posted.bytes.end(), entry.address, entry.address + entry.length);
     }
     sends_.push_back(std::move(posted));
+    if (completes_at_once_) FinishSend(fabric::WorkStatus::kSuccess);
   }
   return absl::OkStatus();
 }
@@ -277,6 +294,7 @@ absl::Status FakeFabric::Disconnect(fabric::QueuePairId, bool) {
 size_t FakeFabric::Poll(absl::Span<fabric::Completion> completions) {
   const Lock lock(mutex_);
   ++polls_;
+  ++polls_of_[std::this_thread::get_id()];
   const size_t count = std::min(completions.size(), completions_.size());
   for (size_t i = 0; i < count; ++i) {
     completions[i] = completions_.front();

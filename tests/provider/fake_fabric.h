@@ -6,6 +6,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "impl/fabric/port.h"
@@ -42,6 +43,8 @@ class FakeFabric final : public fabric::Fabric {
   // --- what the test may set before use ---
   fabric::Limits& mutable_limits() { return limits_; }
   void Refuse(const std::string& call, const absl::Status& status);  // until it is set to OK
+  // Sends are over as soon as they are posted, and the descriptor does not tell.
+  void CompleteAtOnce();
 
   // --- what the test puts in ---
   void Complete(const fabric::Completion& completion);
@@ -61,7 +64,9 @@ class FakeFabric final : public fabric::Fabric {
   fabric::QueuePairId last_queue_pair() const;
   std::vector<std::byte> private_data() const;  // of the last Connect or Accept
   int rejects() const;
+  size_t completions_waiting() const;
   int polls() const;
+  int polls_of(std::thread::id thread) const;
   bool waits_expected() const;
   int disconnects() const;
   Time last_connect_deadline() const;
@@ -112,6 +117,7 @@ class FakeFabric final : public fabric::Fabric {
   };
 
   absl::Status Refusal(const std::string& call) const;
+  bool FinishSend(fabric::WorkStatus status);
   void Signal();
   void Quiet();
 
@@ -133,6 +139,8 @@ class FakeFabric final : public fabric::Fabric {
   Time connect_deadline_{};
   int rejects_ = 0;
   int polls_ = 0;
+  std::map<std::thread::id, int> polls_of_;
+  bool completes_at_once_ = false;
   bool waits_expected_ = true;
   int disconnects_ = 0;
 };

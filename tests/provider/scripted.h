@@ -27,11 +27,11 @@ namespace wire = sdp::wire;
 
 class ScriptedTest : public testing::Test {
  protected:
-  ScriptedTest() {
+  explicit ScriptedTest(Progress progress = Progress::kManual) {
     auto fabric = std::make_unique<FakeFabric>();
     fabric_ = fabric.get();
     ShardOptions options;
-    options.progress = Progress::kManual;
+    options.progress = progress;
     options.log = [this](const std::string& text) { log_ += text + "\n"; };
     side_.shard = *Shard::Create(std::move(fabric), side_.recorder, options);
   }
