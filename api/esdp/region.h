@@ -13,18 +13,20 @@
 namespace esdp {
 
 namespace sockets {
+class RegionAnchor;
 class RegionState;
 class SliceAccess;
 }  // namespace sockets
 
 // A Slice is a range of a Region, checked when it was made, and what operations take.
 //
-//   Owns:     nothing. It must not outlive the last handle of its Region unless an operation that
-//             was posted with it still runs: operations hold their region themselves.
+//   Owns:     nothing. A Region is there as long as a handle of it or an operation on it is, which
+//             the caller sees to during each post.
 //   Threads:  a value.
 //   Blocks:   never.
 //   Units:    bytes; a length of 0 is legal.
-//   Errors:   an empty Slice (default constructed) is refused at post with InvalidArgument.
+//   Errors:   an empty Slice (default constructed), and one whose Region is gone or closed, are
+//             refused at post with InvalidArgument.
 class Slice {
  public:
   Slice() = default;
@@ -34,7 +36,8 @@ class Slice {
  private:
   friend class Region;
   friend class sockets::SliceAccess;
-  sockets::RegionState* region_ = nullptr;
+  const sockets::RegionAnchor* anchor_ = nullptr;
+  uint64_t number_ = 0;  // of the region at that place
   uint64_t offset_ = 0;
   uint64_t length_ = 0;
 };

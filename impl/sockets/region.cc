@@ -20,11 +20,13 @@ RegionState::RegionState(std::shared_ptr<ContextState> context,
       memory_(std::move(memory)),
       options_(options),
       length_(length),
-      owned_(std::move(owned)) {
+      owned_(std::move(owned)),
+      anchor_(RegionAnchor::Take(this, &number_)) {
   context_->CountRegion(1, static_cast<int64_t>(length_));
 }
 
 RegionState::~RegionState() {
+  anchor_->Leave();
   context_->CountRegion(-1, -static_cast<int64_t>(length_));
   if (open()) context_->Bury({std::move(memory_), std::move(owned_)});
 }
@@ -55,8 +57,10 @@ absl::Status RegionState::Close() {
 
 Slice Region::slice() const {
   Slice slice;
-  slice.region_ = state_.get();
-  slice.length_ = state_ == nullptr ? 0 : state_->length();
+  if (state_ == nullptr) return slice;
+  slice.anchor_ = state_->anchor();
+  slice.number_ = state_->number();
+  slice.length_ = state_->length();
   return slice;
 }
 
@@ -69,8 +73,7 @@ absl::StatusOr<Slice> Region::slice(uint64_t offset, uint64_t length) const {
                                                std::to_string(offset) + " on leave the region of " +
                                                std::to_string(state_->length()) + " bytes");
   }
-  Slice slice;
-  slice.region_ = state_.get();
+  Slice slice = this->slice();
   slice.offset_ = offset;
   slice.length_ = length;
   return slice;

@@ -10,6 +10,7 @@
 #include "impl/provider/shard.h"
 #include "impl/provider/types.h"
 #include "impl/sockets/owned_memory.h"
+#include "impl/sockets/region_anchor.h"
 
 namespace esdp::sockets {
 
@@ -38,6 +39,9 @@ class RegionState : public std::enable_shared_from_this<RegionState> {
   bool local_write() const { return options_.local_write; }
   bool open() const { return open_.load(std::memory_order_acquire); }
 
+  const RegionAnchor* anchor() const { return anchor_; }
+  uint64_t number() const { return number_; }
+
   RegionInfo Describe() const;
   absl::Status Close();
 
@@ -48,12 +52,18 @@ class RegionState : public std::enable_shared_from_this<RegionState> {
   const uint64_t length_;
   OwnedMemory owned_;
   std::atomic<bool> open_{true};
+  uint64_t number_ = 0;
+  RegionAnchor* const anchor_;
 };
 
 // The door of this room into the public handles.
 class SliceAccess {
  public:
-  static RegionState* StateOf(const Slice& slice) { return slice.region_; }
+  static bool IsEmpty(const Slice& slice) { return slice.anchor_ == nullptr; }
+  // Null where the region is gone.
+  static RegionState* StateOf(const Slice& slice) {
+    return IsEmpty(slice) ? nullptr : slice.anchor_->Find(slice.number_);
+  }
   static Region Make(std::shared_ptr<RegionState> state) {
     Region region;
     region.state_ = std::move(state);

@@ -121,7 +121,9 @@ absl::Status SocketState::CheckSlice(const Slice& slice, bool is_send) const {
   const RegionState* region = SliceAccess::StateOf(slice);
   if (region == nullptr) {
     return MakeError(ErrorKind::kInvalidArgument,
-                     "a slice is empty: take it from a Region that is open");
+                     SliceAccess::IsEmpty(slice)
+                         ? "a slice is empty: take it from a Region that is open"
+                         : "the region of a slice is gone: keep a handle of it");
   }
   if (region->context() != context_.get()) {
     return MakeError(ErrorKind::kInvalidArgument, "a slice belongs to another Context");

@@ -179,6 +179,40 @@ TEST_P(BadInputTest, AClosedRegionGivesNoSlicesAndOldOnesAreRefused) {
   ExpectStillWorks();
 }
 
+TEST_P(BadInputTest, ASliceOfARegionThatIsGoneIsRefusedAlsoWhereAnotherHasItsPlace) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  std::vector<std::byte> bytes(200'000);
+  const auto region_of_all = [&] { return *client_.context.Register(absl::MakeSpan(bytes)); };
+  Slice old = region_of_all().slice();
+  Slice part = *region_of_all().slice(10, 100);
+  const Region other = region_of_all();
+  for (const Slice& slice : {old, part}) {
+    const auto sent = client_.socket.Send(slice, kSend, client_.Args());
+    EXPECT_TRUE(Refuses(sent, ErrorKind::kInvalidArgument, StatusCode::kInvalidArgument));
+    EXPECT_NE(TextOf(sent.status()).find("is gone"), std::string::npos) << sent.status();
+    EXPECT_TRUE(Refuses(client_.socket.Recv(slice, kRecv, client_.Args()),
+                        ErrorKind::kInvalidArgument, StatusCode::kInvalidArgument));
+  }
+  ExpectStillWorks();
+}
+
+TEST_P(BadInputTest, ARegionIsThereAsLongAsAnOperationOnItIs) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  std::vector<std::byte> bytes(100);
+  Memory& from = Make(client_, 200);
+  Region region = *server_.context.Register(absl::MakeSpan(bytes));
+  const Slice half = *region.slice(0, 50);
+  const Slice other = *region.slice(50, 50);
+  const OpId first = server_.Recv(half, RecvFlags::kWaitAll);
+  region = Region();
+  const OpId second = server_.Recv(other, RecvFlags::kWaitAll);
+  client_.Send(from.At(0, 100));
+  EndWell(server_, first, 50);
+  EndWell(server_, second, 50);
+  EXPECT_TRUE(Refuses(server_.socket.Recv(half, kRecv, server_.Args()), ErrorKind::kInvalidArgument,
+                      StatusCode::kInvalidArgument));
+}
+
 TEST_P(BadInputTest, MemoryThatIsNoneIsNotRegistered) {
   EXPECT_TRUE(Refuses(client_.context.Register({}), ErrorKind::kInvalidArgument,
                       StatusCode::kInvalidArgument));
