@@ -61,7 +61,8 @@ struct ContextStats {
   uint32_t queues = 0;
   uint32_t operations = 0;  // outstanding
   uint64_t operations_posted = 0;
-  uint64_t bounce_bytes = 0;  // of SendCopy, in use
+  uint64_t bounce_bytes = 0;      // of SendCopy, in use
+  uint64_t accepts_given_up = 0;  // accepted connections that nobody took in time
 };
 
 }  // namespace esdp

@@ -142,7 +142,7 @@ absl::StatusOr<Socket> Context::CreateSocket(Family family, SocketType,
 absl::StatusOr<Socket> Context::TakeAccepted(SocketId accepted) {
   const ContextCall call(state_.get());
   if (!call.ok()) return call.status();
-  auto socket = state_->TakeUntaken(accepted);
+  auto socket = state_->untaken().Take(accepted);
   if (socket == nullptr) {
     return MakeError(ErrorKind::kBadHandle,
                      "no accepted connection of this name waits: it was taken or aborted, or it is "

@@ -1,4 +1,8 @@
+#include <optional>
+#include <string>
 #include <utility>
+
+#include "absl/time/time.h"
 
 #include "impl/base/bytes.h"
 #include "impl/sockets/context_state.h"
@@ -12,6 +16,9 @@
 
 namespace esdp::sockets {
 namespace {
+
+// The key of an alarm that is no operation's: their names leave the highest bit alone.
+constexpr uint64_t kUntakenAlarm = uint64_t{1} << 63;
 
 template <typename Map, typename Key>
 std::shared_ptr<SocketState> Look(const Map& map, Key key) {
@@ -64,18 +71,38 @@ void ContextState::Unbind(provider::ListenerId listener) {
   listeners_.erase(listener);
 }
 
-void ContextState::AddUntaken(const std::shared_ptr<SocketState>& socket) {
-  const std::lock_guard lock(mutex_);
-  untaken_.emplace(socket->id(), socket);
+void ContextState::OnAcceptsSeen(std::span<const Event> events) {
+  const ContextCall call(this);
+  if (!call.ok()) return;
+  for (const Event& event : events) {
+    if (event.accepted == SocketId::kNone) continue;
+    if (const auto overdue_at = untaken_.Seen(event.accepted, shard_->Now())) {
+      shard_->Submit(
+          {.kind = provider::Request::Kind::kAlarm, .tag = kUntakenAlarm, .at = *overdue_at});
+    }
+  }
 }
 
-std::shared_ptr<SocketState> ContextState::TakeUntaken(SocketId socket) {
-  const std::lock_guard lock(mutex_);
-  const auto found = untaken_.find(socket);
-  if (found == untaken_.end()) return nullptr;
-  std::shared_ptr<SocketState> taken = std::move(found->second);
-  untaken_.erase(found);
-  return taken;
+void ContextState::OnAcceptsLost(std::span<const SocketId> accepted) {
+  for (const SocketId id : accepted) {
+    if (const auto socket = untaken_.Take(id)) socket->Drop();
+  }
+}
+
+void ContextState::GiveUpUntaken() {
+  std::optional<Time> next;
+  const auto overdue = untaken_.TakeOverdue(shard_->Now(), &next);
+  if (next.has_value()) {
+    shard_->Submit({.kind = provider::Request::Kind::kAlarm, .tag = kUntakenAlarm, .at = *next});
+  }
+  if (overdue.empty()) return;
+  for (const auto& socket : overdue) socket->Drop();
+  accepts_given_up_.fetch_add(overdue.size(), std::memory_order_relaxed);
+  if (!options_.log) return;
+  options_.log(std::to_string(overdue.size()) +
+               " accepted connections were aborted: their events were dequeued, and nobody has "
+               "called TakeAccepted for " +
+               absl::FormatDuration(options_.take_accepted_within));
 }
 
 void ContextState::MatchAllListeners() {
@@ -205,6 +232,7 @@ void ContextState::OnClosed(provider::ConnectionId connection, const provider::F
 
 void ContextState::OnAlarm(uint64_t key) {
   const ShardTurn turn;
+  if (key == kUntakenAlarm) return GiveUpUntaken();
   SocketId socket = SocketId::kNone;
   EventType type = EventType::kNone;
   operations_.With(OpId{key}, [&](Operation& operation) {

@@ -36,6 +36,10 @@ absl::StatusOr<std::shared_ptr<ContextState>> ContextState::Open(const ContextOp
       !status.ok()) {
     return status;
   }
+  if (options.take_accepted_within <= absl::ZeroDuration()) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "take_accepted_within must be longer than 0; InfiniteDuration is for ever");
+  }
   std::shared_ptr<ContextState> state(new ContextState(options));
   state->transports_ = std::move(transports);
   provider::ShardOptions wanted;
@@ -56,6 +60,7 @@ ContextState::ContextState(const ContextOptions& options)
     : options_(options),
       fork_epoch_(WatchForks()),
       operations_(options.operations_max),
+      untaken_(ToDuration(options.take_accepted_within)),
       bounce_pool_(options.bounce_pool_bytes),
       last_socket_(SocketsBegin()) {}
 
@@ -79,6 +84,10 @@ ContextCall::ContextCall(ContextState* context) : context_(context) {
   if (ForkEpoch() == context_->fork_epoch_ && !context_->stopped()) [[likely]]
     return;
   status_ = context_->Usable();
+}
+
+ContextCall::~ContextCall() {
+  if (context_ != nullptr) context_->calls_.fetch_sub(1);
 }
 
 // --- time ----------------------------------------------------------------------------------------
@@ -222,6 +231,7 @@ ContextStats ContextState::Stats() const {
   stats.operations = operations_.live();
   stats.operations_posted = operations_.posted();
   stats.bounce_bytes = bounce_pool_.in_use();
+  stats.accepts_given_up = accepts_given_up_.load(std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
   stats.sockets = static_cast<uint32_t>(sockets_.size());
   stats.queues = static_cast<uint32_t>(queues_.size());
@@ -248,11 +258,11 @@ void ContextState::Stop() {
   std::default_delete<provider::Shard>()(shard_.get());
   (void)shard_.release();
   FinishLeftovers();
+  untaken_.Clear();
   const std::lock_guard lock(mutex_);
   sockets_.clear();
   connections_.clear();
   listeners_.clear();
-  untaken_.clear();
 }
 
 // A thread that waits for events leaves when it is woken; a wake may be lost to another thread.

@@ -18,8 +18,10 @@
 #include "impl/base/clock.h"
 #include "impl/provider/shard.h"
 #include "impl/sockets/bounce_pool.h"
+#include "impl/sockets/context_call.h"
 #include "impl/sockets/operation.h"
 #include "impl/sockets/region_state.h"
+#include "impl/sockets/untaken_sockets.h"
 
 namespace esdp::sockets {
 
@@ -81,8 +83,11 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   void Bind(provider::ConnectionId connection, const std::shared_ptr<SocketState>& socket);
   void Bind(provider::ListenerId listener, const std::shared_ptr<SocketState>& socket);
   void Unbind(provider::ListenerId listener);
-  void AddUntaken(const std::shared_ptr<SocketState>& socket);
-  std::shared_ptr<SocketState> TakeUntaken(SocketId socket);
+  // Accepted connections that wait to be taken.
+  UntakenSockets& untaken() { return untaken_; }
+  // The application has these events from now on, or will never have them.
+  void OnAcceptsSeen(std::span<const Event> events);
+  void OnAcceptsLost(std::span<const SocketId> accepted);
   // Multi-shot Accepts that waited for a slot in their queue.
   void MatchAllListeners();
 
@@ -124,6 +129,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
  private:
   explicit ContextState(const ContextOptions& options);
   std::shared_ptr<SocketState> FindConnection(provider::ConnectionId connection) const;
+  void GiveUpUntaken();
   void FinishLeftovers();
   void AwaitCalls();
 
@@ -141,6 +147,8 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   std::atomic<bool> stopped_{false};
 
   OperationTable operations_;
+  UntakenSockets untaken_;
+  std::atomic<uint64_t> accepts_given_up_{0};
   BouncePool bounce_pool_;
 
   mutable std::mutex mutex_;
@@ -148,7 +156,6 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   std::unordered_map<SocketId, std::shared_ptr<SocketState>> sockets_;
   std::unordered_map<provider::ConnectionId, std::shared_ptr<SocketState>> connections_;
   std::unordered_map<provider::ListenerId, std::shared_ptr<SocketState>> listeners_;
-  std::unordered_map<SocketId, std::shared_ptr<SocketState>> untaken_;
   std::unordered_set<QueueState*> queues_;
 
   std::mutex pause_mutex_;
@@ -163,25 +170,6 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   std::atomic<int64_t> region_bytes_{0};
 
   std::unique_ptr<provider::Shard> shard_;
-};
-
-// A call of the application's. The shard stays as long as one that is ok lasts.
-class ContextCall {
- public:
-  // Refused when there is no context, or it is not usable.
-  explicit ContextCall(ContextState* context);
-  ~ContextCall() {
-    if (context_ != nullptr) context_->calls_.fetch_sub(1);
-  }
-  ContextCall(const ContextCall&) = delete;
-  ContextCall& operator=(const ContextCall&) = delete;
-
-  bool ok() const { return status_.ok(); }
-  const absl::Status& status() const { return status_; }
-
- private:
-  ContextState* const context_;
-  absl::Status status_;
 };
 
 // The door of this room into the public handles.

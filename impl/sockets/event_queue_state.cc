@@ -100,11 +100,13 @@ void QueueState::Deliver(const Event& event) {
 // Takes up to out.size() events if there are `at_least`.
 size_t QueueState::Take(std::span<Event> out, size_t at_least) {
   if (count_.load(std::memory_order_acquire) < std::max<size_t>(at_least, 1)) return 0;
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (waiting_ < at_least) return 0;
   const size_t taken = std::min<size_t>(out.size(), waiting_);
+  bool accepts = false;
   for (size_t i = 0; i < taken; ++i) {
     out[i] = ring_[head_];
+    accepts |= out[i].accepted != SocketId::kNone;
     head_ = head_ + 1 == ring_.size() ? 0 : head_ + 1;
   }
   waiting_ -= static_cast<uint32_t>(taken);
@@ -112,6 +114,9 @@ size_t QueueState::Take(std::span<Event> out, size_t at_least) {
   if (waiting_ == 0) ClearSignal();
   // Another sleeper may have been passed over by the signal that woke this thread.
   if (waiting_ > 0) WakeSleeper();
+  lock.unlock();
+  if (accepts) [[unlikely]]
+    context_->OnAcceptsSeen(out.first(taken));
   return taken;
 }
 
@@ -233,10 +238,18 @@ uint32_t QueueState::reserved() const {
 }
 
 bool QueueState::Close() {
-  const std::lock_guard lock(mutex_);
-  if (reserved_ > 0) return false;
-  closed_.store(true, std::memory_order_release);
-  WakeSleeper();
+  std::vector<SocketId> accepted;  // in events that nobody will have
+  {
+    const std::lock_guard lock(mutex_);
+    if (reserved_ > 0) return false;
+    closed_.store(true, std::memory_order_release);
+    for (size_t i = 0; i < waiting_; ++i) {
+      const SocketId socket = ring_[(head_ + i) % ring_.size()].accepted;
+      if (socket != SocketId::kNone) accepted.push_back(socket);
+    }
+    WakeSleeper();
+  }
+  context_->OnAcceptsLost(accepted);
   return true;
 }
 

@@ -257,7 +257,7 @@ void SocketState::StopListening() {
   for (const auto& socket : arrived) socket->Drop();
   for (const auto& weak : announced) {
     const auto socket = weak.lock();
-    if (socket != nullptr && context_->TakeUntaken(socket->id()) != nullptr) socket->Drop();
+    if (socket != nullptr && context_->untaken().Take(socket->id()) != nullptr) socket->Drop();
   }
 }
 

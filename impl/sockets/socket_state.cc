@@ -77,7 +77,7 @@ void SocketState::Match() {
       arrived_.pop_front();
       std::erase_if(announced_, [](const auto& weak) { return weak.expired(); });
       announced_.push_back(accepted);
-      context_->AddUntaken(accepted);
+      context_->untaken().Add(accepted);
       event.type = EventType::kAccept;
       event.flags = kMore;
       event.cookie = operation->cookie;

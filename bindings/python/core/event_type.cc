@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "bindings/python/core/context_object.h"
 #include "bindings/python/core/errors.h"
 #include "bindings/python/core/event_object.h"
 #include "bindings/python/core/names.h"
@@ -13,6 +14,13 @@
 namespace py = pybind11;
 
 namespace esdp::python {
+
+Offer::~Offer() {
+  const std::shared_ptr<ContextObject> context = context_.lock();
+  // One that was taken is not found.
+  if (context != nullptr) (void)context->handle().TakeAccepted(accepted_);
+}
+
 namespace {
 
 bool Has(const EventObject& self, EventFlag flag) { return (self.event.flags & flag) != 0; }

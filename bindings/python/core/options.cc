@@ -161,6 +161,7 @@ ContextOptions ContextOptionsFrom(const py::dict& arguments) {
   members.Take("progress_cpu", options.progress_cpu);
   members.Take("progress_spin", options.progress_spin);
   TakeShared(members, options);
+  members.Take("take_accepted_within", options.take_accepted_within);
   members.Take("bounce_pool_bytes", options.bounce_pool_bytes);
   members.Take("operations_max", options.operations_max);
   members.Take("congestion_control", options.congestion_control);

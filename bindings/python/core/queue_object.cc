@@ -166,12 +166,17 @@ py::list QueueObject::GetNow(size_t max) {
   return ToList(events, count);
 }
 
+std::shared_ptr<Offer> QueueObject::OfferOf(const Event& event) const {
+  if (event.accepted == SocketId::kNone) return nullptr;
+  return std::make_shared<Offer>(context_, event.accepted);
+}
+
 py::list QueueObject::ToList(const std::vector<Event>& events, size_t count) {
   context_->log().HandOver();
   py::list list(count);
   for (size_t i = 0; i < count; ++i) {
     const Event& event = events[i];
-    EventObject object{event, {}, {}};
+    EventObject object{event, {}, {}, OfferOf(event)};
     if (event.terminal()) {
       Record record = Release(event.cookie);
       object.cookie = std::move(record.sink);
@@ -211,7 +216,7 @@ void QueueObject::Resolve(const Event& event, bool loop_closed) {
   record.memory = py::object();
   if (!make_future_ || loop_closed) return;
   try {
-    SetFuture(record, {event, py::none(), std::move(record.socket)});
+    SetFuture(record, {event, py::none(), std::move(record.socket), OfferOf(event)});
   } catch (py::error_already_set& error) {
     error.discard_as_unraisable("the future of an operation");
   }

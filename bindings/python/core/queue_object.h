@@ -109,6 +109,7 @@ class QueueObject : public std::enable_shared_from_this<QueueObject> {
   // A queue that is bound to a loop grows when it is full.
   bool Grow(const absl::Status& refused);
   pybind11::object SinkFor(const PostArguments& arguments) const;
+  std::shared_ptr<Offer> OfferOf(const Event& event) const;
   pybind11::list ToList(const std::vector<Event>& events, size_t count);
   void Resolve(const Event& event, bool loop_closed);
   absl::StatusOr<size_t> WaitFor(std::vector<Event>& events, size_t min, absl::Duration most);

@@ -100,7 +100,8 @@ void DefineContextStats(py::module_& module) {
       .Count("queues", &ContextStats::queues)
       .Count("operations", &ContextStats::operations)
       .Count("operations_posted", &ContextStats::operations_posted)
-      .Count("bounce_bytes", &ContextStats::bounce_bytes);
+      .Count("bounce_bytes", &ContextStats::bounce_bytes)
+      .Count("accepts_given_up", &ContextStats::accepts_given_up);
 }
 
 void DefineDiagnostics(py::module_& module) {

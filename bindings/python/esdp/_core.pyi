@@ -248,6 +248,7 @@ class Context:
         cancel_grace: float = 5,
         bounce_pool_bytes: int = 1048576,
         operations_max: int = 65536,
+        take_accepted_within: float = 60,
         congestion_control: str = "",
         checksum: bool = False,
         lend_pages: bool = False,
@@ -428,6 +429,8 @@ class ContextStats(_Counters):
     def operations_posted(self) -> int: ...
     @property
     def bounce_bytes(self) -> int: ...
+    @property
+    def accepts_given_up(self) -> int: ...
 
 def _set_exception_maker(make: Callable[[int, int, str], Error]) -> None: ...
 def _close_all() -> None: ...

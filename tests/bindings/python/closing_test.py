@@ -234,3 +234,25 @@ def test_lines_of_the_log_reach_logging(pair, caplog):
         pair.context.close()
     assert [record.name for record in caplog.records] == ["esdp"]
     assert "queue was destroyed" in caplog.text
+
+
+@pytest.mark.parametrize("dropped", [True, False])
+def test_an_accepted_connection_whose_event_is_dropped_is_aborted(context, dropped):
+    queue = context.queue()
+    with context.socket() as listener, context.socket() as client:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        listener.accept(queue)
+        client.connect(listener.local, queue)
+        accepted = [event for event in queue.get(min=2, timeout=LIMIT, max=2) if event.has_connection]
+        client.recv(bytearray(1), queue)
+        if dropped:
+            del accepted[:]
+            gc.collect()
+            (ended,) = queue.get(timeout=LIMIT)
+            assert isinstance(ended.error, esdp.PeerResetError)
+        else:
+            with context.take_accepted(accepted[0]) as server:
+                del accepted[:]
+                server.send(b"x", queue)
+                assert all(event.ok for event in queue.get(min=2, timeout=LIMIT, max=2))
