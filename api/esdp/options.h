@@ -149,6 +149,11 @@ struct SocketOptions {
   // aborts the connection. InfiniteDuration: it is waited for as long as the connection lives.
   std::optional<absl::Duration> cancel_grace = {};
   // A silent dead peer is found within four times this: whole seconds, rounded up, at most 32,767.
+  //   the peer's host is gone, or no path leads to it,     within four times this, as kPeerSilent
+  //   also where a router says "unreachable"
+  //   its process has ended                                at once, as kPeerReset
+  //   its process stands still, or takes nothing (its      never by this: deadlines, cancel_grace
+  //   window is closed)                                    and linger bound what waits for it
   absl::Duration keep_alive_idle = absl::Seconds(15);
   DeadlinePolicy deadline_policy = DeadlinePolicy::kFinish;
 };

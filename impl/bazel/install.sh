@@ -34,6 +34,7 @@ esdp_test_packages=(
   clang-tidy-14
   cmake
   iperf3
+  iproute2
   libclang-rt-14-dev
   lld-14
   man-db

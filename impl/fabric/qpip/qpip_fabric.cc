@@ -235,7 +235,8 @@ void QpipFabric::Progress() {
   const bool look = hot_.empty() || stuck ||
                     idle_polls_ % kIdlePollsPerLook == kIdlePollsBeforeLook ||
                     (moved && hot_.TimeToLook());
-  if (look && Look()) idle_polls_ = 0;
+  if (!look) return;
+  if (Look()) idle_polls_ = 0;
   if (commons_.poller.HasDeadlines()) RunDeadlines();
 }
 

@@ -52,9 +52,9 @@ void QueuePair::Establish(TcpStream stream, WatchId watch, const Negotiated& neg
   peer_ = stream_.PeerAddress();
   receiver_.set_checksum(negotiated.checksum);
   transmitter_.set_checksum(negotiated.checksum);
-  stream_.SetKeepAlive(options_.keep_alive_idle > Duration::zero()
-                           ? options_.keep_alive_idle
-                           : commons_.options.keep_alive_idle);
+  const Duration idle = options_.keep_alive_idle;
+  keep_alive_idle_ =
+      stream_.SetKeepAlive(idle > Duration::zero() ? idle : commons_.options.keep_alive_idle);
   may_send_ = negotiated.initiator;
   commons_.poller.Change(watch_, true, false);
   if (negotiated.awaits_ready_sign) {
@@ -63,9 +63,7 @@ void QueuePair::Establish(TcpStream stream, WatchId watch, const Negotiated& neg
         watch_, AddSaturating(commons_.clock->Now(), commons_.options.startup_timeout));
     return;
   }
-  commons_.poller.SetDeadline(watch_, kTimeInfinite);
-  phase_ = Phase::kReady;
-  PushEvent(RendezvousType::kEstablished, Cause::kNone, "", private_data);
+  BecomeReady(private_data);
   if (!negotiated.sends_ready_sign) return;
   OutMessage ready;
   ready.opcode = RdmapOpcode::kWrite;
@@ -187,7 +185,7 @@ bool QueuePair::Transmit() {
       if (phase_ == Phase::kReady && announced_ && Receive()) return true;
       if (stream_.is_open()) {
         const int error = transmitter_.error();
-        End(CauseOfError(error), "writing failed: " + ErrorText(error));
+        End(CauseOfLoss(error), "writing failed: " + ErrorText(error));
       }
       return true;
     }
@@ -350,7 +348,7 @@ bool QueuePair::Receive() {
       OnPeerEnd();
       break;
     case Receiver::Outcome::kFailed:
-      End(CauseOfError(receiver_.error()), "reading failed: " + ErrorText(receiver_.error()));
+      End(CauseOfLoss(receiver_.error()), "reading failed: " + ErrorText(receiver_.error()));
       break;
     case Receiver::Outcome::kRefused:
       OnRefused();
@@ -391,9 +389,7 @@ QueuePair::Refusal QueuePair::OnReadySign(bool is_ready_sign) {
   may_send_ = true;
   if (phase_ != Phase::kAwaitingReady) return std::nullopt;
   if (!is_ready_sign) return TerminateReason::kMpaNoMatchingReadiness;
-  phase_ = Phase::kReady;
-  commons_.poller.SetDeadline(watch_, kTimeInfinite);
-  PushEvent(RendezvousType::kEstablished, Cause::kNone, "", {});
+  BecomeReady({});
   return std::nullopt;
 }
 

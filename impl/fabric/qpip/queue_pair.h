@@ -93,6 +93,9 @@ class QueuePair final : private InboundEvents {
   void OnTerminate(const Terminate& terminate) override { terminated_ = terminate; }
   Refusal OnReadySign(bool is_ready_sign) override;
 
+  void BecomeReady(ConstBytes private_data);
+  void LookAfterPeer();
+
   // Ending (queue_pair_end.cc).
   void BeginClosing();
   bool Drain();
@@ -119,6 +122,8 @@ class QueuePair final : private InboundEvents {
   bool peers_turn_ = false;  // the next message answers the peer's read, if there is one
   bool fin_sent_ = false;
   bool peer_ended_ = false;
+  Duration keep_alive_idle_{};
+  Duration unanswered_{};  // at the last look after the peer
   Negotiated negotiated_;
   TcpStream stream_;
   WatchId watch_ = WatchId::kNone;

@@ -3,7 +3,8 @@
 
 #include "impl/fabric/qpip/queue_pair.h"
 
-// How a queue pair ends: in order, by a refusal of either side, or with its connection.
+// How a queue pair comes to be ready, and how it ends: in order, by a refusal of either side, or
+// with its connection.
 
 namespace esdp::fabric::qpip {
 namespace {
@@ -30,6 +31,12 @@ bool IsBlamed(const SendSlot& slot, const Terminate& terminate) {
 }
 
 }  // namespace
+
+void QueuePair::BecomeReady(ConstBytes private_data) {
+  phase_ = Phase::kReady;
+  LookAfterPeer();
+  PushEvent(RendezvousType::kEstablished, Cause::kNone, "", private_data);
+}
 
 void QueuePair::FailStartup(Cause cause, std::string detail, ConstBytes private_data) {
   phase_ = Phase::kEnded;
@@ -87,6 +94,7 @@ bool QueuePair::Drain() {
 }
 
 void QueuePair::OnDeadline() {
+  if (phase_ == Phase::kReady) return LookAfterPeer();
   if (phase_ == Phase::kAwaitingReady) {
     CloseStream(/*abruptly=*/true);
     End(Cause::kTimedOut, "the peer never said that it is ready");
@@ -94,6 +102,17 @@ void QueuePair::OnDeadline() {
     CloseStream(/*abruptly=*/!fin_sent_);
     End(Cause::kLocalDisconnect, "disconnected by this side; the peer did not close in time");
   }
+}
+
+// What the system's keep-alive leaves out: while something is to be sent it does not ask. One look
+// alone proves nothing, as after a time in which this whole machine stood still. [R14.2]
+void QueuePair::LookAfterPeer() {
+  const Duration before = std::exchange(unanswered_, stream_.Unanswered());
+  if (2 * unanswered_ >= 7 * keep_alive_idle_ && before >= keep_alive_idle_) {
+    CloseStream(/*abruptly=*/true);
+    return End(Cause::kPeerSilent, "what was sent is not answered");
+  }
+  commons_.poller.SetDeadline(watch_, AddSaturating(commons_.clock->Now(), keep_alive_idle_ / 2));
 }
 
 void QueuePair::OnPeerEnd() {

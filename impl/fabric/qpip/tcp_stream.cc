@@ -19,6 +19,9 @@
 namespace esdp::fabric::qpip {
 namespace {
 
+// TCP_RTO_MAX_MS of Linux 6.15, which the C library's headers do not know; older systems refuse it.
+constexpr int kTcpRtoMaxMs = 44;
+
 bool IsAny(const Address& address) {
   return address.port == 0 && std::all_of(address.bytes.begin(), address.bytes.end(),
                                           [](uint8_t byte) { return byte == 0; });
@@ -126,6 +129,12 @@ Cause CauseOfError(int error) {
   }
 }
 
+// A router's "unreachable" says no more of a connection than that nobody answers.
+Cause CauseOfLoss(int error) {
+  const Cause cause = CauseOfError(error);
+  return cause == Cause::kUnreachable ? Cause::kPeerSilent : cause;
+}
+
 std::string ErrorText(int error) { return std::strerror(error); }
 
 TcpStream::TcpStream(TcpStream&& other) noexcept
@@ -187,7 +196,7 @@ absl::Status TcpStream::Configure(const QpipOptions& options) {
 }
 
 // [R14.1]
-void TcpStream::SetKeepAlive(Duration idle) {
+Duration TcpStream::SetKeepAlive(Duration idle) {
   constexpr int kProbes = 3;
   using std::chrono::seconds;
   const auto whole = std::chrono::duration_cast<seconds>(idle + seconds(1) - Duration(1));
@@ -196,8 +205,18 @@ void TcpStream::SetKeepAlive(Duration idle) {
   SetOption(descriptor_, IPPROTO_TCP, TCP_KEEPIDLE, interval);
   SetOption(descriptor_, IPPROTO_TCP, TCP_KEEPINTVL, interval);
   SetOption(descriptor_, IPPROTO_TCP, TCP_KEEPCNT, kProbes);
-  // Covers what keep-alive does not: data that was sent and is never acknowledged.
-  SetOption(descriptor_, IPPROTO_TCP, TCP_USER_TIMEOUT, (kProbes + 1) * interval * 1000);
+  // So that what is sent again, and probes of a closed window, ask as often. Not TCP_USER_TIMEOUT:
+  // it ends connections whose peer answers each probe and only has its window closed.
+  SetOption(descriptor_, IPPROTO_TCP, kTcpRtoMaxMs, interval * 1000);
+  return seconds(interval);
+}
+
+Duration TcpStream::Unanswered() const {
+  tcp_info info{};
+  socklen_t bytes = sizeof(info);
+  if (getsockopt(descriptor_, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return Duration{0};
+  if (info.tcpi_unacked == 0 && info.tcpi_probes == 0) return Duration{0};
+  return std::chrono::milliseconds(info.tcpi_last_ack_recv);
 }
 
 IoResult TcpStream::Read(IoVector& target) {

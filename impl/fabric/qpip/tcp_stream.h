@@ -58,6 +58,8 @@ IoResult Written(ssize_t result);
 
 // What an errno of a socket means for the connection, and its text.
 Cause CauseOfError(int error);
+// The same of a connection that was there.
+Cause CauseOfLoss(int error);
 std::string ErrorText(int error);
 
 // A non-blocking TCP socket, connecting or connected.
@@ -88,7 +90,13 @@ class TcpStream {
   // No delay, buffers and congestion control. Options the system refuses are left as they are,
   // except a congestion control that it does not know.
   absl::Status Configure(const QpipOptions& options);
-  void SetKeepAlive(Duration idle);
+  // Has the system ask a peer of which nothing is heard for so long whether it is there, and give
+  // up when three questions have no answer. Returns the time as the system knows it: whole seconds.
+  Duration SetKeepAlive(Duration idle);
+  // For how long the peer has owed an answer to what was sent, a probe of its closed window or a
+  // keep-alive probe; 0 when it owes none. Windows that stay closed are no silence: probes of them
+  // are answered.
+  Duration Unanswered() const;
 
   IoResult Read(IoVector& target);
   IoResult Read(Bytes target);
