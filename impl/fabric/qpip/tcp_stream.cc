@@ -263,7 +263,10 @@ Address TcpStream::PeerAddress() const {
 void TcpStream::EndWrites() { shutdown(descriptor_, SHUT_WR); }
 
 void TcpStream::Close() {
-  if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
+  if (descriptor_ < 0) return;
+  // For the peer too, though a child of fork() may hold another copy of the descriptor.
+  (void)shutdown(descriptor_, SHUT_RDWR);
+  close(std::exchange(descriptor_, -1));
 }
 
 void TcpStream::Abort() {
