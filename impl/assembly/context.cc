@@ -136,26 +136,29 @@ absl::Status CheckOptions(const ContextOptions& options) {
 }  // namespace
 
 absl::StatusOr<Context> Context::Open(const ContextOptions& options) {
-  const auto name = assembly::ParseFabricName(options.fabric);
-  if (!name.ok()) return name.status();
-  if (absl::Status status = CheckOptions(options); !status.ok()) return status;
-  std::shared_ptr<World> world;
-  if (name->transport == Transport::kSim) {
-    auto found = WorldFor(options, name->seed);
-    if (!found.ok()) return found.status();
-    world = *std::move(found);
-  }
-  auto fabrics = OpenFabrics(options, *name, world);
-  if (!fabrics.ok()) return sockets::Adopt(fabrics.status());
-  const auto make_shard = [&](provider::Observer& observer,
-                              const provider::ShardOptions& shard_options)
-      -> absl::StatusOr<std::unique_ptr<provider::Shard>> {
-    return provider::Shard::Create(std::move(fabrics->opened), observer, shard_options);
-  };
-  auto state = ContextState::Open(options, fabrics->transports, make_shard);
-  if (!state.ok()) return state.status();
-  (*state)->set_companion(world);
-  return ContextAccess::Make(*std::move(state));
+  (void)sockets::NoMemory();  // from now on it is there
+  return sockets::OrNoMemory([&]() -> absl::StatusOr<Context> {
+    const auto name = assembly::ParseFabricName(options.fabric);
+    if (!name.ok()) return name.status();
+    if (absl::Status status = CheckOptions(options); !status.ok()) return status;
+    std::shared_ptr<World> world;
+    if (name->transport == Transport::kSim) {
+      auto found = WorldFor(options, name->seed);
+      if (!found.ok()) return found.status();
+      world = *std::move(found);
+    }
+    auto fabrics = OpenFabrics(options, *name, world);
+    if (!fabrics.ok()) return sockets::Adopt(fabrics.status());
+    const auto make_shard = [&](provider::Observer& observer,
+                                const provider::ShardOptions& shard_options)
+        -> absl::StatusOr<std::unique_ptr<provider::Shard>> {
+      return provider::Shard::Create(std::move(fabrics->opened), observer, shard_options);
+    };
+    auto state = ContextState::Open(options, fabrics->transports, make_shard);
+    if (!state.ok()) return state.status();
+    (*state)->set_companion(world);
+    return ContextAccess::Make(*std::move(state));
+  });
 }
 
 }  // namespace esdp

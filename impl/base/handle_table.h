@@ -41,6 +41,11 @@ class HandleTable {
     return Handle(*index, slot.generation);
   }
 
+  // The next Insert does not allocate.
+  void ReserveOne() {
+    if (first_free_ == kNoSlot) EnsureBlock();
+  }
+
   // nullptr for a handle that names no value of this table, or no longer.
   T* Find(uint64_t handle) {
     Slot* slot = SlotOf(handle);
@@ -95,8 +100,13 @@ class HandleTable {
       return index;
     }
     if (slots_ == kNoSlot) return std::nullopt;
-    if (slots_ % kBlock == 0) blocks_.push_back(std::make_unique<Slot[]>(kBlock));
+    EnsureBlock();
     return slots_++;
+  }
+
+  // Of the slot that has never been used.
+  void EnsureBlock() {
+    if (slots_ / kBlock == blocks_.size()) blocks_.push_back(std::make_unique<Slot[]>(kBlock));
   }
 
   Slot* SlotOf(uint64_t handle) {

@@ -15,7 +15,7 @@ void TimerQueue::Reserve(size_t deadlines) {
   if (deadlines <= heap_.capacity()) return;
   const size_t room = std::max({deadlines, 2 * heap_.capacity(), kRoomMin});
   heap_.reserve(room);
-  place_of_.reserve(room);
+  place_of_.Reserve(room);
 }
 
 void TimerQueue::Set(uint64_t key, Time deadline) {
@@ -23,10 +23,12 @@ void TimerQueue::Set(uint64_t key, Time deadline) {
     Cancel(key);
     return;
   }
+  if (heap_.size() == heap_.capacity()) Reserve(heap_.size() + 1);  // both grow, or neither
   const Entry entry{deadline, next_order_++, key};
-  const auto [found, inserted] = place_of_.try_emplace(key, heap_.size());
-  const size_t place = found->second;
-  if (inserted) {
+  const auto found = place_of_.find(key);
+  const size_t place = found == place_of_.end() ? heap_.size() : found->second;
+  if (place == heap_.size()) {
+    place_of_.Set(key, place);
     heap_.push_back(entry);
   } else {
     heap_[place] = entry;
@@ -55,7 +57,7 @@ bool TimerQueue::Before(const Entry& a, const Entry& b) {
 
 void TimerQueue::Put(size_t place, const Entry& entry) {
   heap_[place] = entry;
-  place_of_[entry.key] = place;
+  place_of_.find(entry.key)->second = place;
 }
 
 void TimerQueue::SiftUp(size_t place) {
@@ -80,7 +82,7 @@ void TimerQueue::SiftDown(size_t place) {
 }
 
 void TimerQueue::RemoveAt(size_t place) {
-  place_of_.erase(heap_[place].key);
+  place_of_.Erase(heap_[place].key);
   const Entry last = heap_.back();
   heap_.pop_back();
   if (place == heap_.size()) return;

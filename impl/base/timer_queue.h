@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "impl/base/pooled_map.h"
 #include "impl/base/time.h"
 
 namespace esdp {
@@ -59,7 +59,7 @@ class TimerQueue {
   void RemoveAt(size_t place);
 
   std::vector<Entry> heap_;  // binary, the earliest first
-  absl::flat_hash_map<uint64_t, size_t> place_of_;
+  PooledMap<uint64_t, size_t> place_of_;
   uint64_t next_order_ = 0;
 };
 

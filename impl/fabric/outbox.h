@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <iterator>
+#include <list>
 #include <utility>
 
 #include "impl/base/ring.h"
@@ -17,15 +18,22 @@ namespace esdp::fabric {
 // pair.
 class Outbox {
  public:
-  // Room for the completions of so much more posted work, so that it never grows while work goes
-  // on.
+  // One more queue pair: room for the completions of so much posted work, so that it never grows
+  // while work goes on, and for the event that tells of its end, which must not be lost.
   void ReserveMore(size_t completions) {
-    reserved_ += completions;
-    if (reserved_ > completions_.capacity()) {
-      completions_.Reserve(std::max(reserved_, 2 * completions_.capacity()));
+    const size_t needed = reserved_ + completions;
+    if (needed > completions_.capacity()) {
+      completions_.Reserve(std::max(needed, 2 * completions_.capacity()));
     }
+    spare_.emplace_back();
+    reserved_ = needed;
+    ++queue_pairs_;
   }
-  void ReserveLess(size_t completions) { reserved_ -= completions; }
+  void ReserveLess(size_t completions) {
+    reserved_ -= completions;
+    --queue_pairs_;
+    if (!spare_.empty()) spare_.pop_back();
+  }
 
   bool HasCompletions() const { return !completions_.empty(); }
   void PushBack(const Completion& completion) {
@@ -38,12 +46,17 @@ class Outbox {
   }
 
   bool HasEvents() const { return !events_.empty(); }
-  void PushBack(RendezvousEvent event) { events_.push_back({pushed_, std::move(event)}); }
+  void PushBack(RendezvousEvent event) {
+    if (spare_.empty()) spare_.emplace_back();
+    spare_.back() = {pushed_, std::move(event)};
+    events_.splice(events_.end(), spare_, std::prev(spare_.end()));
+  }
   // False when there is none, or when completions have to be polled before it.
   bool TakeEvent(RendezvousEvent& event) {
     if (events_.empty() || events_.front().after > taken_) return false;
     event = std::move(events_.front().event);
-    events_.pop_front();
+    spare_.splice(spare_.end(), events_, events_.begin());
+    if (spare_.size() > queue_pairs_) spare_.pop_back();
     return true;
   }
   template <typename Predicate>
@@ -58,8 +71,10 @@ class Outbox {
   };
 
   GrowingRing<Completion> completions_;
-  std::deque<Waiting> events_;
+  std::list<Waiting> events_;
+  std::list<Waiting> spare_;  // at least one for each queue pair whose end has not been pushed
   size_t reserved_ = 0;
+  size_t queue_pairs_ = 0;
   uint64_t pushed_ = 0;
   uint64_t taken_ = 0;
 };

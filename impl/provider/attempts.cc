@@ -39,7 +39,10 @@ absl::StatusOr<ConnectionId> Rendezvous::Connect(const Address& local, const Add
   Endpoint& endpoint = Begin(*added);
   const absl::Status& refused = endpoint.evidence.refused_call;
   if (endpoint.ended) {
-    return MakeStatus(refused.ok() ? absl::StatusCode::kInternal : refused.code(),
+    const bool no_memory = endpoint.failure && endpoint.failure->ending == Ending::kNoMemory;
+    const absl::StatusCode code =
+        no_memory ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kInternal;
+    return MakeStatus(refused.ok() ? code : refused.code(),
                       driver_.RootCause(endpoint, endpoint.cause).text);
   }
   endpoint.announced = true;

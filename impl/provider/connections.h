@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "impl/base/handle_table.h"
+#include "impl/base/pooled_map.h"
 #include "impl/base/ring.h"
 #include "impl/provider/endpoint.h"
 #include "impl/provider/types.h"
@@ -30,13 +30,21 @@ class Connections {
  public:
   static constexpr size_t kEpitaphs = 64;
 
+  // All the memory that the next one takes, from Add to Bury.
+  void ReserveOne(uint8_t place) {
+    by_id_.ReserveOne();
+    removed_.reserve(std::max(removed_.size() + by_id_.size() + 1, removed_.capacity()));
+    Names& names = NamesAt(place);
+    names.Reserve(names.size() + 1);
+  }
+
   // Gives the endpoint its id. nullptr at 2^32 connections.
   Endpoint* Add(std::unique_ptr<Endpoint> endpoint) {
     Endpoint* added = endpoint.get();
     const uint64_t handle = by_id_.Insert(std::move(endpoint));
     if (handle == kNoHandle) return nullptr;
     added->id = ConnectionId{handle};
-    NamesAt(added->place)[static_cast<uint64_t>(added->queue_pair)] = added;
+    NamesAt(added->place).Set(static_cast<uint64_t>(added->queue_pair), added);
     return added;
   }
 
@@ -45,8 +53,8 @@ class Connections {
     Endpoint* added = next.get();
     added->id = endpoint.id;
     if (last_ == &endpoint) last_ = nullptr;
-    NamesAt(endpoint.place).erase(static_cast<uint64_t>(endpoint.queue_pair));
-    NamesAt(added->place)[static_cast<uint64_t>(added->queue_pair)] = added;
+    NamesAt(endpoint.place).Erase(static_cast<uint64_t>(endpoint.queue_pair));
+    NamesAt(added->place).Set(static_cast<uint64_t>(added->queue_pair), added);
     removed_.push_back(std::exchange(*by_id_.Find(static_cast<uint64_t>(added->id)), nullptr));
     *by_id_.Find(static_cast<uint64_t>(added->id)) = std::move(next);
     return added;
@@ -87,10 +95,10 @@ class Connections {
   void Rename(Endpoint& endpoint, fabric::QueuePairId queue_pair) {
     if (last_ == &endpoint) last_ = nullptr;
     Names& names = NamesAt(endpoint.place);
-    names.erase(static_cast<uint64_t>(endpoint.queue_pair));
+    names.Erase(static_cast<uint64_t>(endpoint.queue_pair));
     endpoint.queue_pair = queue_pair;
     if (queue_pair != fabric::QueuePairId::kNone) {
-      names[static_cast<uint64_t>(queue_pair)] = &endpoint;
+      names.Set(static_cast<uint64_t>(queue_pair), &endpoint);
     }
   }
 
@@ -115,7 +123,7 @@ class Connections {
     if (ended_.full()) ended_.PopFront();
     (void)ended_.PushBack(epitaph);
     if (last_ == &endpoint) last_ = nullptr;
-    NamesAt(endpoint.place).erase(static_cast<uint64_t>(endpoint.queue_pair));
+    NamesAt(endpoint.place).Erase(static_cast<uint64_t>(endpoint.queue_pair));
     const uint64_t handle = static_cast<uint64_t>(endpoint.id);
     removed_.push_back(std::move(*by_id_.Find(handle)));
     by_id_.Erase(handle);
@@ -139,7 +147,7 @@ class Connections {
   }
 
  private:
-  using Names = absl::flat_hash_map<uint64_t, Endpoint*>;  // queue pairs of one fabric
+  using Names = PooledMap<uint64_t, Endpoint*>;  // queue pairs of one fabric
 
   Names& NamesAt(uint8_t place) {
     if (place >= by_queue_pair_.size()) by_queue_pair_.resize(place + 1u);

@@ -1,5 +1,6 @@
 #include "impl/provider/driver.h"
 
+#include <new>
 #include <utility>
 
 #include "impl/base/check.h"
@@ -7,10 +8,20 @@
 #include "impl/sdp/wire/codec.h"
 
 namespace esdp::provider {
+namespace {
+
+// So short that it takes none.
+Failure NoMemory() { return {Ending::kNoMemory, "no memory"}; }
+
+}  // namespace
 
 void Driver::Feed(Endpoint& endpoint, const sdp::Input& input) {
-  RunStep(endpoint, input);
-  FeedAnswers(endpoint);
+  try {
+    RunStep(endpoint, input);
+    FeedAnswers(endpoint);
+  } catch (const std::bad_alloc&) {
+    Condemn(endpoint);
+  }
 }
 
 void Driver::FeedAllAnswers(Endpoint& endpoint) {
@@ -40,7 +51,8 @@ inline void Driver::CarryOut(Endpoint& endpoint, const sdp::Action& action) {
 }
 
 // Its operation has no name: what the core says of it is done here.
-uint64_t Driver::SendAtOnce(Endpoint& endpoint, const sdp::Input& ask, ConstBytes bytes) {
+std::optional<uint64_t> Driver::SendAtOnce(Endpoint& endpoint, const sdp::Input& ask,
+                                           ConstBytes bytes) try {
   uint64_t stream_offset = 0;
   actions_.clear();
   endpoint.core.Step(ask, now_, actions_);
@@ -56,20 +68,78 @@ uint64_t Driver::SendAtOnce(Endpoint& endpoint, const sdp::Input& ask, ConstByte
   Flush();
   FeedAnswers(endpoint);
   return stream_offset;
+} catch (const std::bad_alloc&) {
+  Condemn(endpoint);
+  return std::nullopt;
 }
 
 void Driver::NoteEnd(Endpoint& endpoint) {
   endpoint.ended = true;
   timers_.ClearAll(endpoint.id);
   ended_.push_back(&endpoint);
-  const Failure failure =
-      endpoint.cause == sdp::Outcome::kDone ? Failure{} : RootCause(endpoint, endpoint.cause);
+  const Failure none;
+  const Failure& failure =
+      endpoint.cause == sdp::Outcome::kDone ? none : RootCause(endpoint, endpoint.cause);
   if (endpoint.announced) {
     const sdp::Counters& counters = endpoint.core.counters();
     return observer_.OnClosed(endpoint.id, failure,
                               counters.bytes_received_copied + counters.bytes_received_zero_copy);
   }
   if (!endpoint.connecting) Say("an incoming connection never came about: " + failure.text);
+}
+
+void Driver::Condemn(Endpoint& endpoint) {
+  if (endpoint.ended) return;
+  actions_.clear();
+  answers_.clear();
+  expose_answers_.clear();
+  if (staged_ == &endpoint) {
+    staged_ = nullptr;
+    batch_.Clear();
+  }
+  endpoint.failure = NoMemory();
+  endpoint.cause = sdp::Outcome::kInternal;
+  endpoint.lost = endpoint.ended = true;
+  timers_.ClearAll(endpoint.id);
+  ended_.push_back(&endpoint);
+  fabric::Fabric& fabric = *endpoint.fabric;
+  if (endpoint.request != fabric::RequestId::kNone) {
+    (void)fabric.Reject(std::exchange(endpoint.request, fabric::RequestId::kNone), {});
+  }
+  if (endpoint.return_listener != fabric::ListenerId::kNone) {
+    (void)fabric.StopListening(std::exchange(endpoint.return_listener, fabric::ListenerId::kNone));
+  }
+  // No memory of an operation is told to be free before the queue pair is gone.
+  (void)fabric.Disconnect(endpoint.queue_pair, /*orderly=*/false);
+  (void)fabric.DestroyQueuePair(endpoint.queue_pair);
+  withdrawn_.clear();
+  endpoint.exposures.ReleaseAll(fabric, withdrawn_);
+  FinishAll(endpoint);
+  if (!endpoint.announced) return;
+  const sdp::Counters& counters = endpoint.core.counters();
+  observer_.OnClosed(endpoint.id, *endpoint.failure,
+                     counters.bytes_received_copied + counters.bytes_received_zero_copy);
+}
+
+void Driver::FinishAll(Endpoint& endpoint) {
+  const Failure& failure = *endpoint.failure;
+  TransferResult result;
+  result.ending = failure.ending;
+  result.failure = &failure;
+  operations_.TakeAllOf(endpoint.id, [&](sdp::OperationId id, const Operation& operation) {
+    switch (operation.kind) {
+      case Operation::Kind::kTransfer:
+        timers_.ClearDeadline(id);
+        for (const Piece& piece : operation.transfer->pieces) piece.region->RemoveOperation();
+        return observer_.OnTransferFinished(endpoint.id, *operation.transfer, result);
+      case Operation::Kind::kShutdown:
+        return observer_.OnShutDown(endpoint.id, failure);
+      case Operation::Kind::kSuspend:
+        return observer_.OnResumed(endpoint.id, failure);
+      case Operation::Kind::kClose:
+        return;
+    }
+  });
 }
 
 // --- completions ---------------------------------------------------------------------------------
@@ -148,8 +218,14 @@ WorkBatch::NextSend Driver::StageSend(Endpoint& endpoint) {
 void Driver::Post() {
   Endpoint* endpoint = std::exchange(staged_, nullptr);
   if (batch_.empty()) return;
-  const absl::Status status = batch_.Post(*endpoint->fabric, endpoint->queue_pair);
-  if (!status.ok()) Break(*endpoint, status);
+  try {
+    const absl::Status status = batch_.Post(*endpoint->fabric, endpoint->queue_pair);
+    if (!status.ok()) Break(*endpoint, status);
+  } catch (const std::bad_alloc&) {
+    // Not condemned: this may be in the middle of a step of its core.
+    batch_.Clear();
+    Break(*endpoint, absl::ResourceExhaustedError("no memory"));
+  }
 }
 
 void Driver::Break(Endpoint& endpoint, const absl::Status& why) {
@@ -181,8 +257,12 @@ const Failure& Driver::RootCause(Endpoint& endpoint, sdp::Outcome outcome) {
     const auto* report = std::get_if<sdp::ReportClosed>(&action);
     if (report != nullptr && *reason == '\0') reason = report->reason;
   }
-  endpoint.failure = Explain(outcome, reason, endpoint.evidence, endpoint.peer);
-  if (endpoint.attempt) endpoint.failure->text += endpoint.attempt->failures;
+  try {
+    endpoint.failure = Explain(outcome, reason, endpoint.evidence, endpoint.peer);
+    if (endpoint.attempt) endpoint.failure->text += endpoint.attempt->failures;
+  } catch (const std::bad_alloc&) {
+    endpoint.failure = NoMemory();
+  }
   return *endpoint.failure;
 }
 

@@ -45,8 +45,8 @@ class Driver {
   // Flush.
   void Feed(Endpoint& endpoint, const sdp::Input& input);
   // The input is an AskSend that the core takes at once, of these bytes: they are posted. Returns
-  // their place in the stream.
-  uint64_t SendAtOnce(Endpoint& endpoint, const sdp::Input& ask, ConstBytes bytes);
+  // their place in the stream; nothing where the connection has ended over it.
+  std::optional<uint64_t> SendAtOnce(Endpoint& endpoint, const sdp::Input& ask, ConstBytes bytes);
   void FeedCompletion(Endpoint& endpoint, const fabric::Completion& completion);
   // The queue pair has left the ready state, or never reached it, and all its work is back. Takes
   // every key back first.
@@ -59,6 +59,9 @@ class Driver {
   // for that.
   void SetEager(bool eager) { eager_ = eager; }
 
+  // Ends the connection without its core: a step of that was broken off for want of memory, so
+  // that nobody knows it any more. Every operation ends, with kNoMemory.
+  void Condemn(Endpoint& endpoint);
   // The connection ends without the fabric having said so.
   void Break(Endpoint& endpoint, const absl::Status& why);
   // The root cause; to be asked for only when there is one.
@@ -67,6 +70,8 @@ class Driver {
   OperationTable& operations() { return operations_; }
   Timers& timers() { return timers_; }
   Time NextDeadline() const { return timers_.Next(); }
+  // Room to note the end of so many connections.
+  void ReserveEnded(size_t connections) { ended_.reserve(connections); }
   // Connections that have ended since the last call; each once.
   std::vector<Endpoint*>& ended() { return ended_; }
   void Say(const std::string& text) const {
@@ -87,6 +92,8 @@ class Driver {
   }
   void FeedAllAnswers(Endpoint& endpoint);
   void NoteEnd(Endpoint& endpoint);
+  // All operations of the connection, none of which the core knows any more.
+  void FinishAll(Endpoint& endpoint);
   void Post();
 
   void Act(Endpoint& endpoint, const sdp::StartConnect& action);

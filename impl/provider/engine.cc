@@ -30,7 +30,8 @@ Engine::Engine(std::vector<std::unique_ptr<fabric::Fabric>> fabrics, Observer& o
 
 // --- moving --------------------------------------------------------------------------------------
 
-bool Engine::Round() {
+// What fails for want of memory has failed for one connection; the others go on.
+bool Engine::Round() try {
   Begin();
   bool moved = false;
   const auto places = static_cast<uint8_t>(fabrics_.size());
@@ -40,6 +41,9 @@ bool Engine::Round() {
   driver_.Flush();
   if (HasEnded()) moved |= Reap();
   return moved;
+} catch (const std::bad_alloc&) {
+  driver_.Say("no memory");
+  return true;
 }
 
 // Where others are, one without a connection may wait a little: it costs a system call to ask.
@@ -67,8 +71,12 @@ bool Engine::ExpectWaits(bool expected) {
 bool Engine::PollEvents(uint8_t place) {
   int events = 0;
   while (events < kEventsPerRound && fabrics_[place]->PollRendezvous(event_)) {
-    rendezvous_.OnEvent(place, event_);
     ++events;
+    try {
+      rendezvous_.OnEvent(place, event_);
+    } catch (const std::bad_alloc&) {
+      rendezvous_.GiveUp(place, event_);
+    }
   }
   return events > 0;
 }

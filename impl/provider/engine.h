@@ -49,6 +49,11 @@ class Engine {
   bool TrySend(ConnectionId connection, PromptSend& send) {
     return requests_.TrySend(connection, send);
   }
+  // Room for so many operations at once: none of them then fails for want of it.
+  void ReserveOperations(size_t operations) {
+    driver_.operations().Reserve(operations);
+    driver_.timers().ReserveOperations(operations);
+  }
   // Posts what was collected and lets go of what has ended.
   void Finish() {
     driver_.Flush();

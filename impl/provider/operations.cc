@@ -30,6 +30,10 @@ std::optional<ResolvedRange> Resolve(Operation& operation, const sdp::OperationR
   return ResolvedRange{piece.region, offset, piece.region->Entry(place, offset, range.length)};
 }
 
+void OperationTable::Reserve(size_t operations) {
+  if (operations > slots_.capacity()) slots_.reserve(std::max(operations, 2 * slots_.capacity()));
+}
+
 std::optional<sdp::OperationId> OperationTable::Insert(const Operation& operation) {
   uint32_t index = first_free_;
   if (index != kNoSlot) {

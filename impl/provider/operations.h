@@ -45,6 +45,8 @@ std::optional<ResolvedRange> Resolve(Operation& operation, const sdp::OperationR
 //   next Insert.
 class OperationTable {
  public:
+  // Room for so many at once.
+  void Reserve(size_t operations);
   std::optional<sdp::OperationId> Insert(const Operation& operation);
   Operation* Find(sdp::OperationId id) {
     const uint32_t value = static_cast<uint32_t>(id);
@@ -54,6 +56,18 @@ class OperationTable {
     return slot.used && slot.generation == value >> kSlotBits ? &slot.operation : nullptr;
   }
   void Erase(sdp::OperationId id);
+  // Erases each operation of that connection, and then hands it to `visit`, which may Insert.
+  template <typename Visit>
+  void TakeAllOf(ConnectionId connection, Visit visit) {
+    for (uint32_t index = 0; index < slots_.size(); ++index) {
+      const Slot& slot = slots_[index];
+      if (!slot.used || slot.operation.connection != connection) continue;
+      const Operation operation = slot.operation;
+      const sdp::OperationId id{(slot.generation << kSlotBits) | index};
+      Erase(id);
+      visit(id, operation);
+    }
+  }
   size_t size() const { return size_; }
 
  private:

@@ -2,6 +2,7 @@
 #define ESDP_IMPL_PROVIDER_PROGRESS_H_
 
 #include <atomic>
+#include <new>
 #include <optional>
 #include <thread>
 
@@ -48,9 +49,14 @@ class ProgressLoop {
     turn_.Take();
     engine_.Begin();
     works |= DrainRequests();
-    auto result = call();
-    Leave(works);
-    return result;
+    try {
+      auto result = call();
+      Leave(works);
+      return result;
+    } catch (const std::bad_alloc&) {
+      Leave(works);
+      throw;
+    }
   }
 
   bool TryLead();

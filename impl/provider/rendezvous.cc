@@ -33,21 +33,36 @@ absl::StatusOr<std::unique_ptr<Endpoint>> Rendezvous::Make(const ConnectionOptio
   endpoint->peer = peer;
   ESDP_ASSIGN_OR_RETURN(endpoint->queue_pair, fabric.CreateQueuePair(plan.queue_pair));
   endpoint->exposures.Configure(endpoint->queue_pair, remote_invalidate);
-  const absl::Status opened = endpoint->pool.Open(fabric, plan.pool);
-  if (opened.ok()) return endpoint;
-  (void)fabric.DestroyQueuePair(endpoint->queue_pair);
-  return opened;
+  try {
+    const absl::Status opened = endpoint->pool.Open(fabric, plan.pool);
+    if (opened.ok()) return endpoint;
+    (void)fabric.DestroyQueuePair(endpoint->queue_pair);
+    return opened;
+  } catch (const std::bad_alloc&) {
+    (void)fabric.DestroyQueuePair(endpoint->queue_pair);
+    throw;
+  }
 }
 
 absl::StatusOr<Endpoint*> Rendezvous::Add(std::unique_ptr<Endpoint> endpoint) {
   fabric::Fabric& fabric = *endpoint->fabric;
   const fabric::QueuePairId queue_pair = endpoint->queue_pair;
+  try {
+    // All that its end takes, too.
+    const size_t connections = connections_.size() + 1;
+    driver_.timers().Reserve(connections);
+    driver_.ReserveEnded(connections);
+    connections_.ReserveOne(endpoint->place);
+  } catch (const std::bad_alloc&) {
+    (void)endpoint->pool.Close(fabric);
+    (void)fabric.DestroyQueuePair(queue_pair);
+    throw;
+  }
   Endpoint* const added = connections_.Add(std::move(endpoint));
   if (added == nullptr) {
     (void)fabric.DestroyQueuePair(queue_pair);
     return absl::ResourceExhaustedError("too many connections");
   }
-  driver_.timers().Reserve(connections_.size());
   return added;
 }
 
@@ -102,6 +117,14 @@ void Rendezvous::OnRequest(uint8_t place, const fabric::RendezvousEvent& event) 
   ++listener.waiting;
   driver_.Feed(endpoint, arrived);
   driver_.Flush();
+}
+
+void Rendezvous::GiveUp(uint8_t place, const fabric::RendezvousEvent& event) {
+  if (event.type == fabric::RendezvousType::kConnectRequest) {
+    (void)fabrics_[place]->Reject(event.request, {});
+  } else if (Endpoint* endpoint = connections_.Find(place, event.queue_pair)) {
+    driver_.Condemn(*endpoint);
+  }
 }
 
 void Rendezvous::SayRejected(const fabric::RendezvousEvent& event, const std::string& why) {

@@ -3,12 +3,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "impl/base/handle_table.h"
@@ -59,6 +59,8 @@ class Rendezvous {
 
   // `place` is the fabric's.
   void OnEvent(uint8_t place, const fabric::RendezvousEvent& event);
+  // There was no memory for what the event asks for: it costs the one connection.
+  void GiveUp(uint8_t place, const fabric::RendezvousEvent& event);
 
   // The connection no longer counts against its listener's backlog.
   void Taken(Endpoint& endpoint);
@@ -104,7 +106,7 @@ class Rendezvous {
   Driver& driver_;
   Connections& connections_;
   HandleTable<Listener> listeners_;
-  absl::flat_hash_map<ListenerAt, ListenerId> by_fabric_listener_;
+  std::map<ListenerAt, ListenerId> by_fabric_listener_;
   bool remote_invalidate_ = true;
 };
 

@@ -1,6 +1,8 @@
 #include "impl/provider/requests.h"
 
 #include <algorithm>
+#include <new>
+#include <optional>
 
 #include "impl/base/status.h"
 #include "impl/provider/regions.h"
@@ -38,6 +40,16 @@ const char* FaultOf(const Transfer& transfer) {
 }  // namespace
 
 void Requests::Execute(const Request& request) {
+  try {
+    Carry(request);
+  } catch (const std::bad_alloc&) {
+    if (request.kind == Request::Kind::kAlarm) return Ring(request.tag);  // early, but not never
+    Endpoint* endpoint = connections_.Find(request.connection);
+    if (endpoint != nullptr) driver_.Condemn(*endpoint);
+  }
+}
+
+void Requests::Carry(const Request& request) {
   if (request.kind == Request::Kind::kAlarm) {
     return driver_.timers().SetAlarm(request.tag, request.at);
   }
@@ -82,7 +94,9 @@ bool Requests::TrySend(ConnectionId connection, PromptSend& send) {
   ask.path = sdp::Path::kCopy;
   if (!endpoint->core.MaySendAtOnce(ask)) return false;
   rendezvous_.Taken(*endpoint);
-  send.stream_offset = driver_.SendAtOnce(*endpoint, input, send.bytes);
+  const std::optional<uint64_t> sent = driver_.SendAtOnce(*endpoint, input, send.bytes);
+  if (!sent.has_value()) return false;
+  send.stream_offset = *sent;
   observer_.OnSent(send);
   return true;
 }
@@ -97,8 +111,13 @@ void Requests::Begin(const Request& request, Endpoint* endpoint) {
   if (const char* fault = FaultOf(transfer)) {
     return Refuse(request.connection, transfer, {Ending::kInternal, fault});
   }
-  const auto operation =
-      driver_.operations().Insert({Operation::Kind::kTransfer, request.connection, &transfer});
+  std::optional<sdp::OperationId> operation;
+  try {
+    operation =
+        driver_.operations().Insert({Operation::Kind::kTransfer, request.connection, &transfer});
+  } catch (const std::bad_alloc&) {
+    return Refuse(request.connection, transfer, {Ending::kNoMemory, "no memory"});
+  }
   if (!operation) {
     return Refuse(request.connection, transfer, {Ending::kInternal, "too many operations at once"});
   }

@@ -29,6 +29,7 @@ class Requests {
   void Ring(uint64_t alarm) { observer_.OnAlarm(alarm); }
 
  private:
+  void Carry(const Request& request);
   void Begin(const Request& request, Endpoint* endpoint);
   void AskPieces(Endpoint& endpoint, Transfer& transfer, sdp::OperationId operation);
   void AskPiece(Endpoint& endpoint, const Transfer& transfer, const MemoryRegion& region,

@@ -81,6 +81,14 @@ Time Shard::Now() const { return impl_->engine.fabric().Now(); }
 bool Shard::virtual_time() const { return impl_->engine.fabric().limits().virtual_time; }
 
 void Shard::Submit(const Request& request) { impl_->progress.Submit(request); }
+void Shard::ReserveOperations(size_t operations) {
+  impl_->progress.WithTurn(
+      [&] {
+        impl_->engine.ReserveOperations(operations);
+        return true;
+      },
+      false);
+}
 bool Shard::TrySend(ConnectionId connection, PromptSend& send) {
   return impl_->progress.TrySend(connection, send);
 }

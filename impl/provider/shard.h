@@ -41,6 +41,9 @@ class Shard {
 
   // Runs the request at once if the turn is free, else leaves it to whoever has the turn. A
   // transfer on an unknown or ended connection is finished with its root cause, or kLocalAbort.
+  // Room for so many operations at once; what is submitted beyond that may end for want of memory.
+  // Throws std::bad_alloc.
+  void ReserveOperations(size_t operations);
   void Submit(const Request& request);
 
   // Sends at once what is small and has nothing before it, if the turn is free: then it has been

@@ -34,6 +34,11 @@ class Timers {
   void Reserve(size_t connections) {
     for (TimerQueue& queue : core_) queue.Reserve(connections);
   }
+  // Room for the deadlines and the alarms of so many operations.
+  void ReserveOperations(size_t operations) {
+    deadlines_.Reserve(operations);
+    alarms_.Reserve(operations);
+  }
   void Set(ConnectionId connection, sdp::Timer timer, Time at) {
     earliest_ = std::min(earliest_, at);
     Queue(timer).Set(static_cast<uint64_t>(connection), at);

@@ -49,6 +49,7 @@ enum class Ending : uint8_t {
   kPeerProtocol,      // the peer broke SDP or its fabric's protocol
   kRemoteAccess,      // a key, range or right was refused: by the peer to us, or by us to the peer
   kFabricFailed,
+  kNoMemory,     // this side's system had none
   kUnsupported,  // the peer cannot do what was asked for; the connection is as before
   kInternal,     // a fault of ours
 };

@@ -47,6 +47,7 @@ class WorkBatch {
   }
   void AddReceive(uint64_t work_id, const fabric::ScatterEntry& entry);
 
+  void Clear() { sends_ = receives_ = 0; }
   // Receives go first: a Send may announce them.
   absl::Status Post(fabric::Fabric& fabric, fabric::QueuePairId queue_pair);
 

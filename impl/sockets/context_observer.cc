@@ -152,7 +152,12 @@ void ContextState::OnIncoming(provider::ListenerId listener, provider::Connectio
   const auto accepted = std::make_shared<SocketState>(
       shared_from_this(), FromProvider(peer).family(), listening->OptionsInForce());
   Add(accepted);
-  Bind(connection, accepted);
+  try {
+    Bind(connection, accepted);
+  } catch (const std::bad_alloc&) {
+    Remove(accepted->id());
+    throw;
+  }
   accepted->BecomeAccepted(connection, FromProvider(local), FromProvider(peer), fabric);
   listening->OnIncoming(accepted);
 }

@@ -131,12 +131,24 @@ absl::StatusOr<Operation*> ContextState::NewOperation(EventType type, SocketId s
   if (!queue->Reserve()) {
     return MakeError(ErrorKind::kQueueFull, "every slot of the event queue is taken or promised");
   }
-  Operation* operation = operations_.New(type, socket, queue);
+  Operation* operation = nullptr;
+  try {
+    while ((operation = operations_.New(type, socket, queue)) == nullptr &&
+           operations_.NeedsRoom()) {
+      shard_->ReserveOperations(operations_.next_capacity());
+      operations_.Grow();
+    }
+  } catch (const std::bad_alloc&) {
+    queue->Unreserve();
+    return NoMemory();
+  }
   if (operation == nullptr) {
     queue->Unreserve();
-    return MakeError(ErrorKind::kMemory, std::to_string(options_.operations_max) +
-                                             " operations are outstanding, the Context's limit: "
-                                             "dequeue events, or raise operations_max");
+    return OrNoMemory([&] {
+      return MakeError(ErrorKind::kMemory, std::to_string(options_.operations_max) +
+                                               " operations are outstanding, the Context's "
+                                               "limit: dequeue events, or raise operations_max");
+    });
   }
   operation->cookie = args.cookie;
   return operation;
@@ -177,7 +189,7 @@ void ContextState::Finish(Operation& operation, const absl::Status& status) {
   event.code = status.code();
   event.kind = KindOf(status);
   event.sys_errno = DetailOf(status).sys_errno;
-  if (!status.ok()) event.detail = InternText(CauseOf(status));
+  if (!status.ok()) event.detail = InternCause(status);
   if (event.kind == ErrorKind::kCancelled || event.kind == ErrorKind::kDeadlineExceeded) {
     event.flags |= kCancelled;
   }

@@ -104,17 +104,27 @@ Texts& AllTexts() {
   return *texts;
 }
 
-}  // namespace
-
-absl::Status MakeError(ErrorKind kind, const std::string& text) {
+absl::Status WithText(ErrorKind kind, std::string_view text) {
   const Row& row = RowOf(kind);
-  std::string whole = text.empty() ? std::string(row.name) : text;
+  std::string whole(text.empty() ? row.name : text);
   if (row.advice[0] != '\0') whole += std::string(": ") + row.advice;
   absl::Status status(row.code, whole);
   // In digits: whoever prints the status prints this too.
   status.SetPayload(kDetailType, absl::Cord(std::to_string(static_cast<int>(kind)) + " " +
                                             std::to_string(row.sys_errno)));
   return status;
+}
+
+}  // namespace
+
+absl::Status MakeError(ErrorKind kind, std::string_view text) noexcept {
+  return OrNoMemory([&] { return WithText(kind, text); });
+}
+
+absl::Status NoMemory() noexcept {
+  static const auto* const status =
+      new absl::Status(WithText(ErrorKind::kMemory, "the system has no memory left"));
+  return *status;
 }
 
 std::string CauseOf(const absl::Status& status) {
@@ -161,18 +171,20 @@ ErrorKind KindOfEnding(provider::Ending ending) {
       return ErrorKind::kUnsupported;
     case provider::Ending::kFabricFailed:
       return ErrorKind::kFabric;
+    case provider::Ending::kNoMemory:
+      return ErrorKind::kMemory;
     case provider::Ending::kInternal:
       return ErrorKind::kInternal;
   }
   return ErrorKind::kInternal;
 }
 
-absl::Status StatusOf(const provider::Failure& failure) {
+absl::Status StatusOf(const provider::Failure& failure) noexcept {
   const ErrorKind kind = KindOfEnding(failure.ending);
   return kind == ErrorKind::kNone ? absl::OkStatus() : MakeError(kind, failure.text);
 }
 
-absl::Status Adopt(const absl::Status& status) {
+absl::Status Adopt(const absl::Status& status) noexcept {
   if (status.ok() || DetailOf(status).kind != ErrorKind::kNone) return status;
   const auto kind = [&] {
     switch (status.code()) {
@@ -198,10 +210,10 @@ absl::Status Adopt(const absl::Status& status) {
         return ErrorKind::kInternal;
     }
   }();
-  return MakeError(kind, std::string(FromAbsl(status.message())));
+  return MakeError(kind, FromAbsl(status.message()));
 }
 
-uint32_t InternText(const std::string& text) {
+uint32_t InternText(const std::string& text) noexcept try {
   if (text.empty()) return 0;
   Texts& all = AllTexts();
   const std::lock_guard lock(all.mutex);
@@ -211,6 +223,14 @@ uint32_t InternText(const std::string& text) {
   const auto number = static_cast<uint32_t>(all.texts.size());
   all.numbers.emplace(text, number);
   return number;
+} catch (const std::bad_alloc&) {
+  return 0;
+}
+
+uint32_t InternCause(const absl::Status& status) noexcept try {
+  return InternText(CauseOf(status));
+} catch (const std::bad_alloc&) {
+  return 0;
 }
 
 std::string TextOf(uint32_t number) {

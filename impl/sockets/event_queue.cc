@@ -61,12 +61,12 @@ EventQueue::~EventQueue() {
 
 absl::StatusOr<size_t> EventQueue::Dequeue(absl::Span<Event> out, const WaitArgs& wait) {
   if (!IsOpen(state_)) return EmptyHandle();
-  return state_->Dequeue({out.data(), out.size()}, wait);
+  return sockets::OrNoMemory([&] { return state_->Dequeue({out.data(), out.size()}, wait); });
 }
 
 absl::StatusOr<size_t> EventQueue::TryDequeue(absl::Span<Event> out) {
   if (!IsOpen(state_)) return EmptyHandle();
-  return state_->TryDequeue({out.data(), out.size()});
+  return sockets::OrNoMemory([&] { return state_->TryDequeue({out.data(), out.size()}); });
 }
 
 int EventQueue::fd() const {
@@ -80,18 +80,19 @@ void EventQueue::Wake() {
 }
 
 absl::Status EventQueue::Resize(size_t depth) {
-  return IsOpen(state_) ? state_->Resize(depth) : EmptyHandle();
+  if (!IsOpen(state_)) return EmptyHandle();
+  return sockets::OrNoMemory([&] { return state_->Resize(depth); });
 }
 
 QueueStats EventQueue::Stats() const { return state_ == nullptr ? QueueStats{} : state_->Stats(); }
 
 absl::Status EventQueue::Close() {
   if (!IsOpen(state_)) return EmptyHandle();
-  if (!state_->Close()) {
+  return sockets::OrNoMemory([&] {
+    if (state_->Close()) return absl::OkStatus();
     return sockets::MakeError(
         ErrorKind::kBusy, std::to_string(state_->reserved()) + " operations name the event queue");
-  }
-  return absl::OkStatus();
+  });
 }
 
 }  // namespace esdp

@@ -121,8 +121,11 @@ size_t QueueState::Take(std::span<Event> out, size_t at_least) {
 }
 
 void QueueState::FeedStarved() {
-  if (starved_.load(std::memory_order_relaxed) && starved_.exchange(false)) {
+  if (!starved_.load(std::memory_order_relaxed) || !starved_.exchange(false)) return;
+  try {
     context_->MatchAllListeners();
+  } catch (const std::bad_alloc&) {
+    starved_.store(true);  // with the next event that is taken
   }
 }
 

@@ -9,18 +9,7 @@ Operation* OperationTable::New(EventType type, SocketId socket,
                                const std::shared_ptr<QueueState>& queue) {
   const std::lock_guard lock(mutex_);
   if (live_ >= max_) return nullptr;
-  if (first_free_ == kNoSlot) {
-    const auto base = static_cast<uint32_t>(blocks_.size()) * kBlock;
-    blocks_.push_back(std::make_unique<Slot[]>(kBlock));
-    for (uint32_t i = kBlock; i-- > 0;) {
-      Slot& slot = blocks_.back()[i];
-      slot.index = base + i;
-      // Which slot a post gets is a matter of chance: none is to be the first to allocate later.
-      slot.operation.memory.reserve(1);
-      slot.operation.regions.reserve(1);
-      slot.next_free = std::exchange(first_free_, slot.index);
-    }
-  }
+  if (first_free_ == kNoSlot) return nullptr;
   Slot& slot = At(first_free_);
   first_free_ = slot.next_free;
   slot.used = true;
@@ -34,6 +23,28 @@ Operation* OperationTable::New(EventType type, SocketId socket,
   slot.operation.socket = socket;
   slot.operation.queue = queue;
   return &slot.operation;
+}
+
+bool OperationTable::NeedsRoom() const {
+  const std::lock_guard lock(mutex_);
+  return first_free_ == kNoSlot && live_ < max_;
+}
+
+void OperationTable::Grow() {
+  auto block = std::make_unique<Slot[]>(kBlock);
+  // Which slot a post gets is a matter of chance: none is to be the first to allocate later.
+  for (uint32_t i = 0; i < kBlock; ++i) {
+    block[i].operation.memory.reserve(1);
+    block[i].operation.regions.reserve(1);
+  }
+  const std::lock_guard lock(mutex_);
+  const auto base = static_cast<uint32_t>(blocks_.size()) * kBlock;
+  blocks_.push_back(std::move(block));
+  for (uint32_t i = kBlock; i-- > 0;) {
+    Slot& slot = blocks_.back()[i];
+    slot.index = base + i;
+    slot.next_free = std::exchange(first_free_, slot.index);
+  }
 }
 
 std::shared_ptr<QueueState> OperationTable::Free(Operation& operation) {
@@ -76,6 +87,11 @@ std::vector<OpId> OperationTable::InOrder(std::vector<std::pair<uint64_t, OpId>>
 uint32_t OperationTable::live() const {
   const std::lock_guard lock(mutex_);
   return live_;
+}
+
+uint32_t OperationTable::next_capacity() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<uint32_t>(blocks_.size() + 1) * kBlock;
 }
 
 uint64_t OperationTable::posted() const {

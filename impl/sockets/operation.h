@@ -59,14 +59,19 @@ struct PromptSend : provider::PromptSend {
 //
 //   Owns:     the operations.
 //   Threads:  any.
-//   Blocks:   never beyond its own short lock. Allocates only while more operations live than ever
-//   before. Units:    – Errors:   New answers null when `max` operations live.
+//   Blocks:   never beyond its own short lock. Allocates only in Grow.
+//   Units:    –
+//   Errors:   see New and Grow.
 class OperationTable {
  public:
   explicit OperationTable(uint32_t max) : max_(max) {}
 
-  // What With and List may look at is there before they can find it.
+  // What With and List may look at is there before they can find it. Null: see NeedsRoom.
   Operation* New(EventType type, SocketId socket, const std::shared_ptr<QueueState>& queue);
+  // New lacks no more than a Grow; else there are `max` of them.
+  bool NeedsRoom() const;
+  // Throws std::bad_alloc, and nothing has changed.
+  void Grow();
   // What the receives among them are filling, until Free.
   ReceiveRanges& ranges() { return ranges_; }
   // Neither With nor List finds the operation after that. Returns its queue.
@@ -103,6 +108,8 @@ class OperationTable {
   }
 
   uint32_t live() const;
+  // How many there will be room for after the next Grow.
+  uint32_t next_capacity() const;
   uint64_t posted() const;
 
  private:

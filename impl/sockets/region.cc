@@ -65,42 +65,49 @@ Slice Region::slice() const {
 }
 
 absl::StatusOr<Slice> Region::slice(uint64_t offset, uint64_t length) const {
-  using sockets::MakeError;
-  if (state_ == nullptr) return MakeError(ErrorKind::kBadHandle, "the region handle is empty");
-  if (!state_->open()) return MakeError(ErrorKind::kWrongState, "the region has been closed");
-  if (offset > state_->length() || length > state_->length() - offset) {
-    return MakeError(ErrorKind::kBadRange, std::to_string(length) + " bytes from " +
-                                               std::to_string(offset) + " on leave the region of " +
-                                               std::to_string(state_->length()) + " bytes");
-  }
-  Slice slice = this->slice();
-  slice.offset_ = offset;
-  slice.length_ = length;
-  return slice;
+  return sockets::OrNoMemory([&]() -> absl::StatusOr<Slice> {
+    using sockets::MakeError;
+    if (state_ == nullptr) return MakeError(ErrorKind::kBadHandle, "the region handle is empty");
+    if (!state_->open()) return MakeError(ErrorKind::kWrongState, "the region has been closed");
+    if (offset > state_->length() || length > state_->length() - offset) {
+      return MakeError(ErrorKind::kBadRange, std::to_string(length) + " bytes from " +
+                                                 std::to_string(offset) +
+                                                 " on leave the region of " +
+                                                 std::to_string(state_->length()) + " bytes");
+    }
+    Slice slice = this->slice();
+    slice.offset_ = offset;
+    slice.length_ = length;
+    return slice;
+  });
 }
 
 RegionInfo Region::info() const { return state_ == nullptr ? RegionInfo{} : state_->Describe(); }
 
 absl::Status Region::Close() {
-  if (state_ == nullptr) {
-    return sockets::MakeError(ErrorKind::kBadHandle, "the region handle is empty");
-  }
-  return state_->Close();
+  return sockets::OrNoMemory([&]() -> absl::Status {
+    if (state_ == nullptr) {
+      return sockets::MakeError(ErrorKind::kBadHandle, "the region handle is empty");
+    }
+    return state_->Close();
+  });
 }
 
 absl::Status Region::Close(absl::Time deadline) {
-  absl::Status done = Close();
-  if (KindOf(done) != ErrorKind::kBusy) return done;
-  sockets::ContextState& context = state_->its_context();
-  // From here on only the time that passes counts, whatever becomes of the wall clock.
-  const Time last = context.ToShardTime(deadline);
-  for (;; done = Close()) {
+  return sockets::OrNoMemory([&]() -> absl::Status {
+    absl::Status done = Close();
     if (KindOf(done) != ErrorKind::kBusy) return done;
-    if (!context.Pause(last)) {
-      return sockets::MakeError(ErrorKind::kDeadlineExceeded,
-                                "operations still use the region at the deadline");
+    sockets::ContextState& context = state_->its_context();
+    // From here on only the time that passes counts, whatever becomes of the wall clock.
+    const Time last = context.ToShardTime(deadline);
+    for (;; done = Close()) {
+      if (KindOf(done) != ErrorKind::kBusy) return done;
+      if (!context.Pause(last)) {
+        return sockets::MakeError(ErrorKind::kDeadlineExceeded,
+                                  "operations still use the region at the deadline");
+      }
     }
-  }
+  });
 }
 
 }  // namespace esdp

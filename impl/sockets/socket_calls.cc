@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -20,6 +21,17 @@ constexpr absl::Duration kConnectWait = absl::Seconds(30);
 provider::CancelMode ToProvider(CancelMode mode) {
   return mode == CancelMode::kAbortConnection ? provider::CancelMode::kAbortConnection
                                               : provider::CancelMode::kIfNotStarted;
+}
+
+// False: there was no memory for it.
+template <typename List>
+bool Append(List& list, Operation* operation) {
+  try {
+    list.push_back(operation);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 absl::Status ClosedHandle() {
@@ -63,9 +75,10 @@ absl::Status SocketState::Listen(int backlog) {
   }
   provider::Shard& shard = context_->shard();
   const auto self = shared_from_this();
-  const auto listener =
-      shard.Listen(ToProvider(address), backlog, ToConnectionOptions(),
-                   [&](provider::ListenerId name) { context_->Bind(name, self); });
+  const auto listener = OrNoMemory([&] {
+    return shard.Listen(ToProvider(address), backlog, ToConnectionOptions(),
+                        [&](provider::ListenerId name) { context_->Bind(name, self); });
+  });
   if (!listener.ok()) {
     phase_ = Phase::kNew;
     return Adopt(listener.status());
@@ -111,12 +124,14 @@ absl::StatusOr<OpId> SocketState::Connect(const Address& address, const OpArgs& 
   const absl::Time deadline =
       args.deadline == absl::InfiniteFuture() ? context_->Now() + kConnectWait : args.deadline;
   const auto self = shared_from_this();
-  const auto connection =
-      context_->shard().Connect(ToProvider(local), ToProvider(address), ToConnectionOptions(),
-                                context_->ToShardTime(deadline), [&](provider::ConnectionId name) {
-                                  connection_ = name;
-                                  context_->Bind(name, self);
-                                });
+  const auto connection = OrNoMemory([&] {
+    return context_->shard().Connect(ToProvider(local), ToProvider(address), ToConnectionOptions(),
+                                     context_->ToShardTime(deadline),
+                                     [&](provider::ConnectionId name) {
+                                       connection_ = name;
+                                       context_->Bind(name, self);
+                                     });
+  });
   if (connection.ok()) {
     // Close and Cancel may have come before there was a name to tell the shard.
     if (closing_ || connect_cancelled_) SubmitToConnection({.kind = Kind::kAbort});
@@ -155,8 +170,12 @@ absl::StatusOr<OpId> SocketState::Accept(int count, const OpArgs& args) {
       context_->Discard(**operation);
       return ClosedHandle();
     }
+    if (!Append(accepts_, *operation)) {
+      lock.unlock();
+      context_->Discard(**operation);
+      return NoMemory();
+    }
     if (count != 1) (*operation)->queue->AddOpenEnded(1);
-    accepts_.push_back(*operation);
   }
   context_->SetAlarm(op, args.deadline);
   Match();
@@ -178,8 +197,12 @@ absl::StatusOr<OpId> SocketState::Shutdown(const OpArgs& args) {
       context_->Discard(**operation);
       return CanTransfer(true);
     }
+    if (!Append(shutdowns_, *operation)) {
+      lock.unlock();
+      context_->Discard(**operation);
+      return NoMemory();
+    }
     write_shut_ = true;
-    shutdowns_.push_back(*operation);
   }
   context_->SetAlarm(op, args.deadline);
   SubmitToConnection({.kind = Kind::kShutdown});
@@ -236,26 +259,28 @@ void SocketState::SubmitToConnection(provider::Request request) {
   context_->shard().Submit(request);
 }
 
+// One by one: a destructor calls this, and a list of its own might find no memory.
 void SocketState::StopListening() {
-  std::deque<Operation*> accepts;
-  std::deque<std::shared_ptr<SocketState>> arrived;
-  std::vector<std::weak_ptr<SocketState>> announced;
+  const auto take_first = [this](auto& list, auto& first) {
+    const std::lock_guard lock(mutex_);
+    if (list.empty()) return false;
+    first = std::move(list.front());
+    list.erase(list.begin());
+    return true;
+  };
   provider::ListenerId listener;
   {
     const std::lock_guard lock(mutex_);
-    accepts.swap(accepts_);
-    arrived.swap(arrived_);
-    announced.swap(announced_);
     listener = listener_;
   }
   context_->Unbind(listener);
-  (void)context_->shard().StopListening(listener);
-  for (Operation* operation : accepts) {
+  (void)OrNoMemory([&] { return context_->shard().StopListening(listener); });
+  for (Operation* operation = nullptr; take_first(accepts_, operation);) {
     if (operation->accepts_left != 1) operation->queue->AddOpenEnded(-1);
     context_->Finish(*operation, MakeError(ErrorKind::kShutDown, "the listener was closed"));
   }
-  for (const auto& socket : arrived) socket->Drop();
-  for (const auto& weak : announced) {
+  for (std::shared_ptr<SocketState> socket; take_first(arrived_, socket);) socket->Drop();
+  for (std::weak_ptr<SocketState> weak; take_first(announced_, weak);) {
     const auto socket = weak.lock();
     if (socket != nullptr && context_->untaken().Take(socket->id()) != nullptr) socket->Drop();
   }

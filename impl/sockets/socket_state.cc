@@ -55,7 +55,8 @@ void SocketState::OnIncoming(const std::shared_ptr<SocketState>& accepted) {
   Match();
 }
 
-void SocketState::Match() {
+// Without memory they go on waiting, for the next event that is taken from the queue.
+void SocketState::Match() try {
   for (;;) {
     Operation* last = nullptr;
     Event event;
@@ -65,6 +66,9 @@ void SocketState::Match() {
       if (arrived_.empty() || accepts_.empty()) return;
       Operation* operation = accepts_.front();
       queue = operation->queue;
+      std::erase_if(announced_, [](const auto& weak) { return weak.expired(); });
+      announced_.reserve(announced_.size() + 1);
+      context_->untaken().Add(arrived_.front());
       if (operation->accepts_left == 1) {
         last = operation;
         accepts_.pop_front();
@@ -75,9 +79,7 @@ void SocketState::Match() {
       if (operation->accepts_left > 1 && --operation->accepts_left == 1) queue->AddOpenEnded(-1);
       const std::shared_ptr<SocketState> accepted = std::move(arrived_.front());
       arrived_.pop_front();
-      std::erase_if(announced_, [](const auto& weak) { return weak.expired(); });
       announced_.push_back(accepted);
-      context_->untaken().Add(accepted);
       event.type = EventType::kAccept;
       event.flags = kMore;
       event.cookie = operation->cookie;
@@ -93,6 +95,9 @@ void SocketState::Match() {
       context_->Finish(*last, event);
     }
   }
+} catch (const std::bad_alloc&) {
+  const std::lock_guard lock(mutex_);
+  if (!accepts_.empty()) accepts_.front()->queue->SetStarved();
 }
 
 void SocketState::OnConnected(const Address& local, const Address& peer, uint8_t fabric) {
@@ -122,8 +127,10 @@ absl::Status SocketState::CloseStatus(const provider::Failure& cause) const {
     return absl::OkStatus();
   }
   if (close_late_) {
-    return MakeError(ErrorKind::kDeadlineExceeded,
-                     "the deadline of Close has passed: " + cause.text);
+    return OrNoMemory([&] {
+      return MakeError(ErrorKind::kDeadlineExceeded,
+                       "the deadline of Close has passed: " + cause.text);
+    });
   }
   return StatusOf(cause);
 }
@@ -134,7 +141,11 @@ void SocketState::OnClosed(const provider::Failure& cause, uint64_t bytes_receiv
   absl::Status connect_status = StatusOf(cause);
   {
     const std::lock_guard lock(mutex_);
-    cause_ = cause;
+    cause_.ending = cause.ending;
+    try {
+      cause_.text = cause.text;
+    } catch (const std::bad_alloc&) {  // the kind has a text of its own
+    }
     bytes_received_ = bytes_received;
     phase_ = Phase::kEnded;
     connecting = std::exchange(connect_, nullptr);

@@ -126,6 +126,8 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   OpId TrySend(EventType type, std::span<const std::byte> bytes, const OpArgs& args);
   // Its bytes, where the processor reaches them and the slice is in order; else nothing.
   std::span<const std::byte> BytesOf(const Slice& slice) const;
+  template <typename Fill>
+  absl::StatusOr<OpId> FillAndLaunch(Operation& operation, Fill fill);
   absl::StatusOr<OpId> Launch(Operation& operation);
   void FinishAtEndOfStream(Operation& operation);
   absl::Status CheckSlice(const Slice& slice, bool is_send) const;

@@ -162,10 +162,7 @@ absl::Status SocketState::ClaimMemory(const Operation& operation) const {
 
 absl::StatusOr<OpId> SocketState::Launch(Operation& operation) {
   if constexpr (kReceivesAreWatched) {
-    if (absl::Status claimed = ClaimMemory(operation); !claimed.ok()) {
-      context_->Discard(operation);
-      return claimed;
-    }
+    if (absl::Status claimed = ClaimMemory(operation); !claimed.ok()) return claimed;
   }
   const OpId op = operation.id;  // the operation may have ended before Submit returns
   operation.pieces = operation.memory;
@@ -175,6 +172,17 @@ absl::StatusOr<OpId> SocketState::Launch(Operation& operation) {
   }
   SubmitToConnection({.kind = provider::Request::Kind::kTransfer, .transfer = &operation});
   return op;
+}
+
+// What is not launched was never accepted.
+template <typename Fill>
+absl::StatusOr<OpId> SocketState::FillAndLaunch(Operation& operation, Fill fill) {
+  absl::StatusOr<OpId> launched = OrNoMemory([&]() -> absl::StatusOr<OpId> {
+    if (absl::Status filled = fill(operation); !filled.ok()) return filled;
+    return Launch(operation);
+  });
+  if (!launched.ok()) context_->Discard(operation);
+  return launched;
 }
 
 void SocketState::FinishAtEndOfStream(Operation& operation) {
@@ -242,19 +250,14 @@ absl::StatusOr<OpId> SocketState::Post(EventType type, absl::Span<const Slice> s
   }
   absl::StatusOr<Operation*> operation = NewTransfer(type, wishes, args);
   if (!operation.ok()) return operation.status();
-  uint64_t length = 0;
-  for (const Slice& slice : slices) {
-    if (absl::Status added = AddPiece(**operation, slice, wishes.is_send); !added.ok()) {
-      context_->Discard(**operation);
-      return added;
+  return FillAndLaunch(**operation, [&](Operation& filled) {
+    uint64_t length = 0;
+    for (const Slice& slice : slices) {
+      if (absl::Status added = AddPiece(filled, slice, wishes.is_send); !added.ok()) return added;
+      length += slice.length();
     }
-    length += slice.length();
-  }
-  if (wishes.urgent && length == 0) {
-    context_->Discard(**operation);
-    return NoUrgentByte();
-  }
-  return Launch(**operation);
+    return wishes.urgent && length == 0 ? NoUrgentByte() : absl::OkStatus();
+  });
 }
 
 absl::StatusOr<OpId> SocketState::PostSendCopy(std::span<const std::byte> bytes,
@@ -267,16 +270,15 @@ absl::StatusOr<OpId> SocketState::PostSendCopy(std::span<const std::byte> bytes,
   }
   absl::StatusOr<Operation*> operation = NewTransfer(EventType::kSend, wishes, args);
   if (!operation.ok()) return operation.status();
-  const auto range = context_->bounce_pool().Take(*context_, bytes.size());
-  if (!range.ok()) {
-    context_->Discard(**operation);
-    return range.status();
-  }
-  CopyBytes(range->memory, bytes);
-  OnBounceCopy(bytes.size());
-  (*operation)->bounce = range->block;
-  (*operation)->memory.push_back(range->piece);
-  return Launch(**operation);
+  return FillAndLaunch(**operation, [&](Operation& filled) {
+    const auto range = context_->bounce_pool().Take(*context_, bytes.size());
+    if (!range.ok()) return range.status();
+    CopyBytes(range->memory, bytes);
+    OnBounceCopy(bytes.size());
+    filled.bounce = range->block;
+    filled.memory.push_back(range->piece);
+    return absl::OkStatus();
+  });
 }
 
 absl::StatusOr<OpId> SocketState::PostRecvCopy(std::span<std::byte> bytes, const Wishes& wishes,
@@ -285,9 +287,11 @@ absl::StatusOr<OpId> SocketState::PostRecvCopy(std::span<std::byte> bytes, const
   if (!call.ok()) return call.status();
   absl::StatusOr<Operation*> operation = NewTransfer(EventType::kRecv, wishes, args);
   if (!operation.ok()) return operation.status();
-  provider::Shard::NameUnregistered((*operation)->unregistered, bytes);
-  (*operation)->memory.push_back({(*operation)->unregistered.get(), 0, bytes.size()});
-  return Launch(**operation);
+  return FillAndLaunch(**operation, [&](Operation& filled) {
+    provider::Shard::NameUnregistered(filled.unregistered, bytes);
+    filled.memory.push_back({filled.unregistered.get(), 0, bytes.size()});
+    return absl::OkStatus();
+  });
 }
 
 absl::StatusOr<OpId> SocketState::AwaitUrgent(const OpArgs& args) {
@@ -295,8 +299,10 @@ absl::StatusOr<OpId> SocketState::AwaitUrgent(const OpArgs& args) {
   if (!call.ok()) return call.status();
   absl::StatusOr<Operation*> operation = NewTransfer(EventType::kUrgent, Wishes{}, args);
   if (!operation.ok()) return operation.status();
-  (*operation)->awaits_urgent = true;
-  return Launch(**operation);
+  return FillAndLaunch(**operation, [](Operation& filled) {
+    filled.awaits_urgent = true;
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace esdp::sockets

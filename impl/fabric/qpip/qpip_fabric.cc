@@ -123,6 +123,8 @@ class QpipFabric final : public Fabric, private QueuePairs {
   bool TryHot(bool& stuck);
   bool Look();
   bool Dispatch(const Readiness& ready);
+  bool Serve(QueuePair& queue_pair, bool readable, bool writable);
+  void OnNoMemory(const Readiness& ready);
   void RunDeadlines();
 
   Commons commons_;
@@ -245,7 +247,7 @@ bool QpipFabric::TryHot(bool& stuck) {
   hot_.Visit([&](QueuePairId id) {
     QueuePair* queue_pair = Find(id);
     if (queue_pair == nullptr) return HotList::Verdict::kForget;
-    const bool busy = queue_pair->OnReady(/*readable=*/true, /*writable=*/false);
+    const bool busy = Serve(*queue_pair, /*readable=*/true, /*writable=*/false);
     stuck = stuck || queue_pair->IsStuck();
     moved = moved || busy;
     return busy ? HotList::Verdict::kBusy : HotList::Verdict::kIdle;
@@ -257,8 +259,30 @@ bool QpipFabric::Look() {
   std::array<Readiness, 64> ready;
   const size_t count = commons_.poller.Ready(absl::MakeSpan(ready));
   bool moved = false;
-  for (size_t i = 0; i < count; ++i) moved = Dispatch(ready[i]) || moved;
+  for (size_t i = 0; i < count; ++i) {
+    try {
+      moved = Dispatch(ready[i]) || moved;
+    } catch (const std::bad_alloc&) {
+      OnNoMemory(ready[i]);
+      moved = true;
+    }
+  }
   return moved;
+}
+
+// A step that was broken off leaves a stream where nobody can go on.
+bool QpipFabric::Serve(QueuePair& queue_pair, bool readable, bool writable) try {
+  return queue_pair.OnReady(readable, writable);
+} catch (const std::bad_alloc&) {
+  queue_pair.OnNoMemory();
+  return true;
+}
+
+// It costs whoever it was done for, and no other.
+void QpipFabric::OnNoMemory(const Readiness& ready) {
+  if (ready.kind == Watched::kRequest) rendezvous_.OnRequestDeadline(ready.owner);
+  if (ready.kind == Watched::kInitiator) rendezvous_.OnInitiatorDeadline(ready.owner);
+  if (ready.kind == Watched::kLingering) commons_.lingering.OnDeadline(ready.owner);
 }
 
 bool QpipFabric::Dispatch(const Readiness& ready) {
@@ -267,7 +291,7 @@ bool QpipFabric::Dispatch(const Readiness& ready) {
       const QueuePairId id{ready.owner};
       QueuePair* queue_pair = Find(id);
       if (queue_pair == nullptr) return false;
-      const bool moved = queue_pair->OnReady(ready.readable, ready.writable);
+      const bool moved = Serve(*queue_pair, ready.readable, ready.writable);
       if (moved && ready.readable) hot_.Add(id);
       return moved;
     }

@@ -57,6 +57,8 @@ class QueuePair final : private InboundEvents {
   // Returns whether anything moved.
   bool OnReady(bool readable, bool writable);
   void OnDeadline();
+  // A step of it was broken off for want of memory.
+  void OnNoMemory();
   // Its kEstablished has been polled: from now on messages may be received.
   void OnAnnounced() { announced_ = true; }
   // One of its completions has been polled.

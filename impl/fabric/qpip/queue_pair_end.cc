@@ -115,6 +115,12 @@ void QueuePair::LookAfterPeer() {
   commons_.poller.SetDeadline(watch_, AddSaturating(commons_.clock->Now(), keep_alive_idle_ / 2));
 }
 
+void QueuePair::OnNoMemory() {
+  if (phase_ == Phase::kEnded) return;
+  CloseStream(/*abruptly=*/true);
+  End(Cause::kDevice, "no memory");
+}
+
 void QueuePair::OnPeerEnd() {
   if (receiver_.InsideFrame()) {
     End(Cause::kPeerReset, "the stream ended in the middle of a frame");

@@ -18,11 +18,11 @@ absl::StatusOr<RegionId> RegionTable::Register(std::byte* base, uint64_t length,
   const RegionId id{regions_.Insert(region)};
   if (id == RegionId::kNone) return absl::ResourceExhaustedError("no more regions");
   if (region.key != 0) {
-    tags_[region.key] = Tag{.region = id,
-                            .base = base,
-                            .length = length,
-                            .readable = access.remote_read,
-                            .writable = access.remote_write};
+    tags_.Set(region.key, Tag{.region = id,
+                              .base = base,
+                              .length = length,
+                              .readable = access.remote_read,
+                              .writable = access.remote_write});
   }
   return id;
 }
@@ -59,12 +59,12 @@ absl::StatusOr<RemoteRange> RegionTable::Bind(QueuePairId queue_pair, RegionId i
   ESDP_RETURN_IF_ERROR(CheckWindow(region, address, length, access));
   const absl::StatusOr<uint32_t> key = DrawTag();
   if (!key.ok()) return key.status();
-  tags_[*key] = Tag{.queue_pair = queue_pair,
-                    .region = id,
-                    .base = address,
-                    .length = length,
-                    .readable = access.remote_read,
-                    .writable = access.remote_write};
+  tags_.Set(*key, Tag{.queue_pair = queue_pair,
+                      .region = id,
+                      .base = address,
+                      .length = length,
+                      .readable = access.remote_read,
+                      .writable = access.remote_write});
   ++region->windows;
   return RemoteRange{.key = *key, .address = 0};
 }
@@ -121,7 +121,7 @@ bool RegionTable::WasWithdrawn(uint32_t key) const {
 }
 
 void RegionTable::Withdraw(uint32_t key) {
-  tags_.erase(key);
+  tags_.Erase(key);
   withdrawn_[next_withdrawn_] = key;
   next_withdrawn_ = (next_withdrawn_ + 1) % kWithdrawnKept;
 }

@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "impl/base/bytes.h"
 #include "impl/base/handle_table.h"
+#include "impl/base/pooled_map.h"
 #include "impl/base/secure_random.h"
 #include "impl/fabric/registration.h"
 #include "impl/fabric/types.h"
@@ -41,7 +41,7 @@ class RegionTable {
  public:
   static constexpr uint64_t kRegionBytesMax = uint64_t{1} << 46;
 
-  RegionTable() { tags_.reserve(kTagsFirst); }
+  RegionTable() { tags_.Reserve(kTagsFirst); }
 
   // --- this side's regions ---
   absl::StatusOr<RegionId> Register(std::byte* base, uint64_t length, Access access);
@@ -95,7 +95,7 @@ class RegionTable {
   void Withdraw(uint32_t key);
 
   HandleTable<Region> regions_;
-  absl::flat_hash_map<uint32_t, Tag> tags_;
+  PooledMap<uint32_t, Tag> tags_;
   SecureRandom random_;
   std::array<uint32_t, kWithdrawnKept> withdrawn_{};  // the latest, overwritten in a circle
   size_t next_withdrawn_ = 0;

@@ -85,7 +85,10 @@ absl::Status Rendezvous::StopListening(ListenerId id) {
   const uint64_t owner = static_cast<uint64_t>(id);
   Listener* listener = listeners_.Find(owner);
   if (listener == nullptr) return UnknownListener();
-  for (int i = 0; i < kLastTurns && OnListenerReady(owner); ++i) {
+  try {
+    for (int i = 0; i < kLastTurns && OnListenerReady(owner); ++i) {
+    }
+  } catch (const std::bad_alloc&) {  // what waits in the system's queue is reset
   }
   commons_.poller.Forget(listener->watch);
   listeners_.Erase(owner);
@@ -93,15 +96,22 @@ absl::Status Rendezvous::StopListening(ListenerId id) {
       [id](const RendezvousEvent& event) { return event.listener == id; });
 
   // Those whose request is not complete are rejected when it is: Present finds no listener.
-  std::vector<uint64_t> presented;
-  requests_.ForEach([&](uint64_t request_owner, const Request& request) {
-    if (request.listener == id && request.presented) presented.push_back(request_owner);
-  });
-  for (const uint64_t request_owner : presented) {
-    RejectStream(*requests_.Find(request_owner), {});
-    Drop(request_owner);
+  while (const uint64_t presented = FindPresented(id)) {
+    try {
+      RejectStream(*requests_.Find(presented), {});
+    } catch (const std::bad_alloc&) {  // it is reset
+    }
+    Drop(presented);
   }
   return absl::OkStatus();
+}
+
+uint64_t Rendezvous::FindPresented(ListenerId listener) {
+  uint64_t found = kNoHandle;
+  requests_.ForEach([&](uint64_t owner, const Request& request) {
+    if (request.listener == listener && request.presented) found = owner;
+  });
+  return found;
 }
 
 bool Rendezvous::OnListenerReady(uint64_t owner) {

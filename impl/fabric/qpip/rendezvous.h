@@ -101,6 +101,8 @@ class Rendezvous {
   // Drops one that was silent for long enough; false: there is none.
   bool DropOneThatIsSilent();
   void AddRequest(ListenerId listener, TcpStream stream);
+  // One whose event is out and that has no answer; kNoHandle for none.
+  uint64_t FindPresented(ListenerId listener);
   void Present(uint64_t owner, Request& request);
   void RejectStream(Request& request, ConstBytes private_data);
   void Drop(uint64_t owner);
