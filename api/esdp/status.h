@@ -34,7 +34,8 @@ enum class ErrorKind : uint16_t {
   kSocketWindow,  // ResourceExhausted, EAGAIN: the bounce pool of SendCopy is in use:
                   // dequeue, then post again
   kMemory,  // ResourceExhausted, ENOMEM: a limit of memory or registration; the text names it, its
-            // use and the cure
+            // use and the cure. Also an allocation that failed: no call throws. In an event: the
+            // connection ended, because its protocol found no memory
 
   // An operation ended so because somebody asked.
   kCancelled,         // Cancelled, ECANCELED: Cancel or Wake

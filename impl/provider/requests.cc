@@ -233,7 +233,12 @@ void Requests::CancelSuspend(Endpoint& endpoint, const Request& request) {
 }
 
 void Requests::Close(Endpoint& endpoint, bool abort) {
-  const auto operation = driver_.operations().Insert({Operation::Kind::kClose, endpoint.id});
+  std::optional<sdp::OperationId> operation;
+  try {
+    operation = driver_.operations().Insert({Operation::Kind::kClose, endpoint.id});
+  } catch (const std::bad_alloc&) {
+    return driver_.Condemn(endpoint);
+  }
   if (operation) driver_.Feed(endpoint, sdp::AskClose{*operation, abort});
 }
 

@@ -210,12 +210,23 @@ void ContextState::SetAlarm(OpId op, absl::Time deadline) {
 // --- memory --------------------------------------------------------------------------------------
 
 void ContextState::Bury(Grave grave) {
-  {
+  if (!ShardTurn::HeldByThisThread()) {
+    Reap();
+    return Deregister(grave);
+  }
+  try {
     const std::lock_guard lock(graves_mutex_);
     graves_.push_back(std::move(grave));
     has_graves_.store(true, std::memory_order_release);
+  } catch (const std::bad_alloc&) {
+    // It stays registered, so that its memory must stay too.
+    (void)grave.owned.release();
   }
-  if (!ShardTurn::HeldByThisThread()) Reap();
+}
+
+void ContextState::Deregister(Grave& grave) {
+  const ContextCall call(this);
+  if (call.ok()) (void)shard_->Deregister(*grave.memory);
 }
 
 void ContextState::Reap() {
@@ -226,9 +237,7 @@ void ContextState::Reap() {
     graves.swap(graves_);
     has_graves_.store(false, std::memory_order_release);
   }
-  const ContextCall call(this);
-  if (!call.ok()) return;
-  for (Grave& grave : graves) (void)shard_->Deregister(*grave.memory);
+  for (Grave& grave : graves) Deregister(grave);
 }
 
 void ContextState::CountRegion(int count, int64_t bytes) {
@@ -259,7 +268,10 @@ void ContextState::Stop() {
     return;
   }
   if (stopping_.exchange(true)) return;
-  for (const auto& socket : Sockets()) socket->Abort();
+  try {
+    for (const auto& socket : Sockets()) socket->Abort();
+  } catch (const std::bad_alloc&) {  // the end of the shard aborts them
+  }
   const Time deadline = AddSaturating(shard_->Now(), kStopWait);
   while (operations_.live() > 0 && Pause(deadline)) {
   }
@@ -291,10 +303,7 @@ void ContextState::AwaitCalls() {
 
 void ContextState::FinishLeftovers() {
   const absl::Status status = MakeError(ErrorKind::kLocalAbort, "the Context has been closed");
-  for (const OpId id : operations_.List([](const Operation&) { return true; })) {
-    Operation* left = nullptr;
-    operations_.With(id, [&](Operation& operation) { left = &operation; });
-    if (left == nullptr) continue;
+  while (Operation* left = operations_.Oldest()) {
     left->has_alarm = false;
     left->owner.reset();  // every socket ends here at once
     Finish(*left, status);

@@ -98,6 +98,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
     OwnedMemory owned;
   };
   void Bury(Grave grave);
+  void Deregister(Grave& grave);
   void Reap();
 
   void CountRegion(int count, int64_t bytes);

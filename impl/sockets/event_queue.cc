@@ -26,12 +26,15 @@ void Abandon(sockets::QueueState& queue) {
   sockets::ContextState& context = queue.context();
   if (!context.Usable().ok() || queue.Close()) return;
   std::vector<SocketId> sockets;
-  context.operations().List([&](const sockets::Operation& operation) {
-    if (operation.queue.get() == &queue && operation.type != EventType::kClose) {
-      sockets.push_back(operation.socket);
-    }
-    return false;
-  });
+  try {
+    context.operations().List([&](const sockets::Operation& operation) {
+      if (operation.queue.get() == &queue && operation.type != EventType::kClose) {
+        sockets.push_back(operation.socket);
+      }
+      return false;
+    });
+  } catch (const std::bad_alloc&) {  // the others end with their sockets or with the Context
+  }
   if (sockets.empty()) return;
   for (const SocketId id : sockets) {
     if (const auto socket = context.Find(id)) socket->DropAlsoClosing();

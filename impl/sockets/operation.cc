@@ -76,6 +76,16 @@ Operation* OperationTable::FindLocked(OpId id) {
   return slot.used && slot.operation.id == id ? &slot.operation : nullptr;
 }
 
+Operation* OperationTable::Oldest() {
+  const std::lock_guard lock(mutex_);
+  Slot* oldest = nullptr;
+  for (uint32_t i = 0; live_ > 0 && i < blocks_.size() * kBlock; ++i) {
+    Slot& slot = At(i);
+    if (slot.used && (oldest == nullptr || slot.number < oldest->number)) oldest = &slot;
+  }
+  return oldest == nullptr ? nullptr : &oldest->operation;
+}
+
 std::vector<OpId> OperationTable::InOrder(std::vector<std::pair<uint64_t, OpId>> found) {
   std::ranges::sort(found);
   std::vector<OpId> ids;

@@ -100,6 +100,9 @@ class OperationTable {
     return InOrder(std::move(found));
   }
 
+  // Of those that live, while no other thread uses the table; null for none. Allocates nothing.
+  Operation* Oldest();
+
   // A name for a PromptSend that is over: no operation has it. By the holder of the shard's turn.
   OpId NamePrompt() {
     const uint64_t number = prompt_.load(std::memory_order_relaxed) + 1;

@@ -202,15 +202,14 @@ class Course {
     listener_ = Socket();
     client_.socket = Socket();
     server_.socket = Socket();
-    const Spared spared;
     for (Side* side : {&client_, &server_}) {
+      const Spared spared;
       for (const auto& [op, ends] : side->ends) Await({side, op});
       for (const auto& [op, ends] : side->ends) EXPECT_EQ(ends, 1);
-      side->region = Region();
-      if (!side->queue.Stats().depth) continue;
-      EXPECT_EQ(side->context.Stats().operations, 0u);
     }
     for (Side* side : {&client_, &server_}) {
+      EXPECT_EQ(side->context.Stats().operations, 0u);
+      side->region = Region();
       side->queue = EventQueue();
       side->context = Context();
     }
