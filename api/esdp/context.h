@@ -94,8 +94,8 @@ class Context {
   absl::StatusOr<Socket> CreateSocket(Family family, SocketType type = SocketType::kStream,
                                       const SocketOptions& options = {});
   // The connection of a kAccept event, once; NotFound after that or when it is unknown. What is not
-  // taken is aborted: when its listener, the queue of an event that was not dequeued, or the Context
-  // closes, or ContextOptions::take_accepted_within after the event was dequeued.
+  // taken is aborted: when its listener, the queue of an event that was not dequeued, or the
+  // Context closes, or ContextOptions::take_accepted_within after the event was dequeued.
   absl::StatusOr<Socket> TakeAccepted(SocketId accepted);
 
   // The clock of every deadline: the wall clock, or the simulated world's.

@@ -33,7 +33,8 @@ class Connections {
   // All the memory that the next one takes, from Add to Bury.
   void ReserveOne(uint8_t place) {
     by_id_.ReserveOne();
-    removed_.reserve(std::max(removed_.size() + by_id_.size() + 1, removed_.capacity()));
+    const size_t most = removed_.size() + by_id_.size() + 1;
+    if (most > removed_.capacity()) removed_.reserve(2 * most);
     Names& names = NamesAt(place);
     names.Reserve(names.size() + 1);
   }

@@ -71,7 +71,9 @@ class Driver {
   Timers& timers() { return timers_; }
   Time NextDeadline() const { return timers_.Next(); }
   // Room to note the end of so many connections.
-  void ReserveEnded(size_t connections) { ended_.reserve(connections); }
+  void ReserveEnded(size_t connections) {
+    if (connections > ended_.capacity()) ended_.reserve(2 * connections);
+  }
   // Connections that have ended since the last call; each once.
   std::vector<Endpoint*>& ended() { return ended_; }
   void Say(const std::string& text) const {

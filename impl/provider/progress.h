@@ -2,7 +2,6 @@
 #define ESDP_IMPL_PROVIDER_PROGRESS_H_
 
 #include <atomic>
-#include <new>
 #include <optional>
 #include <thread>
 
@@ -49,14 +48,8 @@ class ProgressLoop {
     turn_.Take();
     engine_.Begin();
     works |= DrainRequests();
-    try {
-      auto result = call();
-      Leave(works);
-      return result;
-    } catch (const std::bad_alloc&) {
-      Leave(works);
-      throw;
-    }
+    const Leaving leaving{*this, works};  // also where there is no memory for the call
+    return call();
   }
 
   bool TryLead();
@@ -76,6 +69,11 @@ class ProgressLoop {
 
  private:
   void Leave(bool worked);
+  struct Leaving {
+    ProgressLoop& loop;
+    bool worked;
+    ~Leaving() { loop.Leave(worked); }
+  };
   bool DrainRequests() { return !submissions_.empty() && ExecuteWaiting(); }
   bool ExecuteWaiting();
   // How many rounds moved something: `most` means that there may be more.

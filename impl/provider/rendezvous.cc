@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "impl/base/status.h"
+#include "impl/base/undo.h"
 #include "impl/sdp/wire/codec.h"
 
 namespace esdp::provider {
@@ -33,31 +34,25 @@ absl::StatusOr<std::unique_ptr<Endpoint>> Rendezvous::Make(const ConnectionOptio
   endpoint->peer = peer;
   ESDP_ASSIGN_OR_RETURN(endpoint->queue_pair, fabric.CreateQueuePair(plan.queue_pair));
   endpoint->exposures.Configure(endpoint->queue_pair, remote_invalidate);
-  try {
-    const absl::Status opened = endpoint->pool.Open(fabric, plan.pool);
-    if (opened.ok()) return endpoint;
-    (void)fabric.DestroyQueuePair(endpoint->queue_pair);
-    return opened;
-  } catch (const std::bad_alloc&) {
-    (void)fabric.DestroyQueuePair(endpoint->queue_pair);
-    throw;
-  }
+  Undo undo([&, queue_pair = endpoint->queue_pair] { (void)fabric.DestroyQueuePair(queue_pair); });
+  ESDP_RETURN_IF_ERROR(endpoint->pool.Open(fabric, plan.pool));
+  undo.Cancel();
+  return endpoint;
 }
 
 absl::StatusOr<Endpoint*> Rendezvous::Add(std::unique_ptr<Endpoint> endpoint) {
   fabric::Fabric& fabric = *endpoint->fabric;
   const fabric::QueuePairId queue_pair = endpoint->queue_pair;
-  try {
-    // All that its end takes, too.
-    const size_t connections = connections_.size() + 1;
-    driver_.timers().Reserve(connections);
-    driver_.ReserveEnded(connections);
-    connections_.ReserveOne(endpoint->place);
-  } catch (const std::bad_alloc&) {
+  Undo undo([&] {
     (void)endpoint->pool.Close(fabric);
     (void)fabric.DestroyQueuePair(queue_pair);
-    throw;
-  }
+  });
+  // All that its end takes, too.
+  const size_t connections = connections_.size() + 1;
+  driver_.timers().Reserve(connections);
+  driver_.ReserveEnded(connections);
+  connections_.ReserveOne(endpoint->place);
+  undo.Cancel();
   Endpoint* const added = connections_.Add(std::move(endpoint));
   if (added == nullptr) {
     (void)fabric.DestroyQueuePair(queue_pair);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "impl/base/bytes.h"
+#include "impl/base/undo.h"
 #include "impl/sockets/context_state.h"
 #include "impl/sockets/convert.h"
 #include "impl/sockets/errors.h"
@@ -32,6 +33,17 @@ using sockets::ContextCall;
 using sockets::ContextState;
 using sockets::MakeError;
 
+// Of memory that is registered: not any more where that fails.
+Region RegionOf(const std::shared_ptr<ContextState>& context,
+                const std::shared_ptr<provider::MemoryRegion>& memory,
+                const RegisterOptions& options, uint64_t length, sockets::OwnedMemory owned) {
+  Undo undo([&] { (void)context->shard().Deregister(*memory); });
+  auto state =
+      std::make_shared<sockets::RegionState>(context, memory, options, length, std::move(owned));
+  undo.Cancel();
+  return sockets::SliceAccess::Make(std::move(state));
+}
+
 absl::StatusOr<Region> RegisterWith(const std::shared_ptr<ContextState>& context,
                                     absl::Span<std::byte> memory, const RegisterOptions& options,
                                     sockets::OwnedMemory owned) {
@@ -44,8 +56,7 @@ absl::StatusOr<Region> RegisterWith(const std::shared_ptr<ContextState>& context
     auto registered = context->shard().Register({memory.data(), memory.size()}, options.local_write,
                                                 static_cast<provider::Exposure>(options.exposure));
     if (!registered.ok()) return sockets::Adopt(registered.status());
-    return sockets::SliceAccess::Make(std::make_shared<sockets::RegionState>(
-        context, *std::move(registered), options, memory.size(), std::move(owned)));
+    return RegionOf(context, *registered, options, memory.size(), std::move(owned));
   });
 }
 
@@ -120,8 +131,7 @@ absl::StatusOr<Region> Context::RegisterDmaBuf(int fd, uint64_t offset, uint64_t
         state_->shard().RegisterDmaBuf({fd, offset}, {names.get() + past, length},
                                        static_cast<provider::Exposure>(options.exposure));
     if (!registered.ok()) return sockets::Adopt(registered.status());
-    return sockets::SliceAccess::Make(std::make_shared<sockets::RegionState>(
-        state_, *std::move(registered), options, length, std::move(names)));
+    return RegionOf(state_, *registered, options, length, std::move(names));
   });
 }
 

@@ -1,10 +1,11 @@
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/time/time.h"
-
 #include "impl/base/bytes.h"
+#include "impl/base/undo.h"
 #include "impl/sockets/context_state.h"
 #include "impl/sockets/convert.h"
 #include "impl/sockets/errors.h"
@@ -71,7 +72,7 @@ void ContextState::Unbind(provider::ListenerId listener) {
   listeners_.erase(listener);
 }
 
-void ContextState::OnAcceptsSeen(std::span<const Event> events) {
+void ContextState::OnAcceptsSeen(std::span<const Event> events) try {
   const ContextCall call(this);
   if (!call.ok()) return;
   for (const Event& event : events) {
@@ -81,6 +82,7 @@ void ContextState::OnAcceptsSeen(std::span<const Event> events) {
           {.kind = provider::Request::Kind::kAlarm, .tag = kUntakenAlarm, .at = *overdue_at});
     }
   }
+} catch (const std::bad_alloc&) {  // those not noted stay until their listener goes
 }
 
 void ContextState::OnAcceptsLost(std::span<const SocketId> accepted) {
@@ -152,12 +154,9 @@ void ContextState::OnIncoming(provider::ListenerId listener, provider::Connectio
   const auto accepted = std::make_shared<SocketState>(
       shared_from_this(), FromProvider(peer).family(), listening->OptionsInForce());
   Add(accepted);
-  try {
-    Bind(connection, accepted);
-  } catch (const std::bad_alloc&) {
-    Remove(accepted->id());
-    throw;
-  }
+  Undo undo([&] { Remove(accepted->id()); });
+  Bind(connection, accepted);
+  undo.Cancel();
   accepted->BecomeAccepted(connection, FromProvider(local), FromProvider(peer), fabric);
   listening->OnIncoming(accepted);
 }

@@ -123,7 +123,8 @@ class QpipFabric final : public Fabric, private QueuePairs {
   bool TryHot(bool& stuck);
   bool Look();
   bool Dispatch(const Readiness& ready);
-  bool Serve(QueuePair& queue_pair, bool readable, bool writable);
+  template <typename Step>
+  bool Serve(QueuePair& queue_pair, Step step);
   void OnNoMemory(const Readiness& ready);
   void RunDeadlines();
 
@@ -242,12 +243,23 @@ void QpipFabric::Progress() {
   if (commons_.poller.HasDeadlines()) RunDeadlines();
 }
 
+// A step that was broken off leaves a stream where nobody can go on.
+template <typename Step>
+bool QpipFabric::Serve(QueuePair& queue_pair, Step step) try {
+  return step(queue_pair);
+} catch (const std::bad_alloc&) {
+  queue_pair.OnNoMemory();
+  return true;
+}
+
 bool QpipFabric::TryHot(bool& stuck) {
   bool moved = false;
   hot_.Visit([&](QueuePairId id) {
     QueuePair* queue_pair = Find(id);
     if (queue_pair == nullptr) return HotList::Verdict::kForget;
-    const bool busy = Serve(*queue_pair, /*readable=*/true, /*writable=*/false);
+    const bool busy = Serve(*queue_pair, [](QueuePair& one) {
+      return one.OnReady(/*readable=*/true, /*writable=*/false);
+    });
     stuck = stuck || queue_pair->IsStuck();
     moved = moved || busy;
     return busy ? HotList::Verdict::kBusy : HotList::Verdict::kIdle;
@@ -270,14 +282,6 @@ bool QpipFabric::Look() {
   return moved;
 }
 
-// A step that was broken off leaves a stream where nobody can go on.
-bool QpipFabric::Serve(QueuePair& queue_pair, bool readable, bool writable) try {
-  return queue_pair.OnReady(readable, writable);
-} catch (const std::bad_alloc&) {
-  queue_pair.OnNoMemory();
-  return true;
-}
-
 // It costs whoever it was done for, and no other.
 void QpipFabric::OnNoMemory(const Readiness& ready) {
   if (ready.kind == Watched::kRequest) rendezvous_.OnRequestDeadline(ready.owner);
@@ -291,7 +295,8 @@ bool QpipFabric::Dispatch(const Readiness& ready) {
       const QueuePairId id{ready.owner};
       QueuePair* queue_pair = Find(id);
       if (queue_pair == nullptr) return false;
-      const bool moved = Serve(*queue_pair, ready.readable, ready.writable);
+      const bool moved = Serve(
+          *queue_pair, [&](QueuePair& one) { return one.OnReady(ready.readable, ready.writable); });
       if (moved && ready.readable) hot_.Add(id);
       return moved;
     }
@@ -314,7 +319,9 @@ void QpipFabric::RunDeadlines() {
   while (commons_.poller.NextDue(now, due)) {
     switch (due.kind) {
       case Watched::kQueuePair:
-        if (QueuePair* queue_pair = Find(QueuePairId{due.owner})) queue_pair->OnDeadline();
+        if (QueuePair* queue_pair = Find(QueuePairId{due.owner})) {
+          (void)Serve(*queue_pair, [](QueuePair& one) { return one.OnDeadline(), true; });
+        }
         break;
       case Watched::kRequest:
         rendezvous_.OnRequestDeadline(due.owner);

@@ -4,7 +4,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <map>
+#include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -172,7 +173,7 @@ void Rendezvous::AddRequest(ListenerId listener, TcpStream stream) {
       commons_.poller.Watch(request->stream.descriptor(), Watched::kRequest, owner, true, false);
   commons_.poller.SetDeadline(
       request->watch, AddSaturating(commons_.clock->Now(), commons_.options.startup_timeout));
-  silent_requests_.push_back({owner, commons_.clock->Now(), request->stream.PeerAddress().bytes});
+  silent_requests_.Add(owner, request->stream.PeerAddress(), commons_.clock->Now());
   OnRequestReady(owner);
 }
 
@@ -201,7 +202,7 @@ void Rendezvous::Present(uint64_t owner, Request& request) {
   }
   // What it does next is looked at when it has been answered.
   commons_.poller.Forget(std::exchange(request.watch, WatchId::kNone));
-  std::erase_if(silent_requests_, [&](const Silent& silent) { return silent.owner == owner; });
+  silent_requests_.Remove(owner);
   request.presented = true;
   commons_.outbox.PushBack(RequestEvent(owner, request.listener, request.stream, request.reader));
 }
@@ -254,36 +255,26 @@ void Rendezvous::RejectStream(Request& request, ConstBytes private_data) {
 void Rendezvous::Drop(uint64_t owner) {
   Request* request = requests_.Find(owner);
   if (request == nullptr) return;
-  if (!request->presented) {
-    std::erase_if(silent_requests_, [&](const Silent& silent) { return silent.owner == owner; });
-  }
+  if (!request->presented) silent_requests_.Remove(owner);
   commons_.poller.Forget(request->watch);
   requests_.Erase(owner);
 }
 
 bool Rendezvous::DropOneThatIsSilent() {
   const Time now = commons_.clock->Now();
-  std::map<std::array<uint8_t, 16>, size_t> of_address;
-  for (const Silent& silent : silent_requests_) ++of_address[silent.address];
-  const Silent* chosen = nullptr;
-  for (const Silent& silent : silent_requests_) {
-    if (AddSaturating(silent.since, kTimeToSpeak) > now) break;  // those behind it are younger
-    if (chosen == nullptr || of_address[silent.address] > of_address[chosen->address]) {
-      chosen = &silent;
-    }
-  }
-  if (chosen == nullptr) return false;
+  const std::optional<uint64_t> chosen = silent_requests_.Choose(now);
+  if (!chosen) return false;
   ++dropped_silent_;
   if (commons_.options.log && now >= next_word_) {
     next_word_ = AddSaturating(now, kBetweenWords);
-    const Request* request = requests_.Find(chosen->owner);
+    const Request* request = requests_.Find(*chosen);
     commons_.options.log(
         "no room for more connections that have said nothing: the oldest are "
         "dropped, this one from " +
         ToString(request->stream.PeerAddress()) + " (" + std::to_string(dropped_silent_) +
         " so far)");
   }
-  Drop(chosen->owner);
+  Drop(*chosen);
   return true;
 }
 

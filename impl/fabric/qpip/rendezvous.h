@@ -1,11 +1,8 @@
 #ifndef ESDP_IMPL_FABRIC_QPIP_RENDEZVOUS_H_
 #define ESDP_IMPL_FABRIC_QPIP_RENDEZVOUS_H_
 
-#include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <string>
 #include <vector>
 
@@ -16,6 +13,7 @@
 #include "impl/base/time.h"
 #include "impl/fabric/qpip/commons.h"
 #include "impl/fabric/qpip/queue_pair.h"
+#include "impl/fabric/qpip/silent_requests.h"
 #include "impl/fabric/qpip/startup.h"
 #include "impl/fabric/qpip/tcp_stream.h"
 #include "impl/fabric/types.h"
@@ -44,7 +42,6 @@ class Rendezvous {
   // a larger one as many as that. More wait in the system's queue. Where there is no room, the
   // oldest of the address that has most makes some, but not before it had time to speak.
   static constexpr size_t kSilentRequestsMax = 256;
-  static constexpr Duration kTimeToSpeak = std::chrono::seconds(1);
 
   Rendezvous(Commons& commons, QueuePairs& queue_pairs)
       : commons_(commons), queue_pairs_(queue_pairs) {}
@@ -116,12 +113,7 @@ class Rendezvous {
   HandleTable<Listener> listeners_;
   HandleTable<Request> requests_;
   HandleTable<Initiator> initiators_;
-  struct Silent {
-    uint64_t owner = 0;
-    Time since{};
-    std::array<uint8_t, 16> address{};
-  };
-  std::deque<Silent> silent_requests_;  // the oldest first
+  SilentRequests silent_requests_;
   uint64_t dropped_silent_ = 0;
   Time next_word_{};  // when the log may speak of them again
 };
