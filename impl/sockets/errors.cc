@@ -117,11 +117,11 @@ absl::Status WithText(ErrorKind kind, std::string_view text) {
 
 }  // namespace
 
-absl::Status MakeError(ErrorKind kind, std::string_view text) noexcept {
+absl::Status MakeError(ErrorKind kind, std::string_view text) {
   return OrNoMemory([&] { return WithText(kind, text); });
 }
 
-absl::Status NoMemory() noexcept {
+absl::Status NoMemory() {
   static const auto* const status =
       new absl::Status(WithText(ErrorKind::kMemory, "the system has no memory left"));
   return *status;
@@ -179,12 +179,12 @@ ErrorKind KindOfEnding(provider::Ending ending) {
   return ErrorKind::kInternal;
 }
 
-absl::Status StatusOf(const provider::Failure& failure) noexcept {
+absl::Status StatusOf(const provider::Failure& failure) {
   const ErrorKind kind = KindOfEnding(failure.ending);
   return kind == ErrorKind::kNone ? absl::OkStatus() : MakeError(kind, failure.text);
 }
 
-absl::Status Adopt(const absl::Status& status) noexcept {
+absl::Status Adopt(const absl::Status& status) {
   if (status.ok() || DetailOf(status).kind != ErrorKind::kNone) return status;
   const auto kind = [&] {
     switch (status.code()) {
@@ -213,7 +213,7 @@ absl::Status Adopt(const absl::Status& status) noexcept {
   return MakeError(kind, FromAbsl(status.message()));
 }
 
-uint32_t InternText(const std::string& text) noexcept try {
+uint32_t InternText(const std::string& text) try {
   if (text.empty()) return 0;
   Texts& all = AllTexts();
   const std::lock_guard lock(all.mutex);
@@ -227,7 +227,7 @@ uint32_t InternText(const std::string& text) noexcept try {
   return 0;
 }
 
-uint32_t InternCause(const absl::Status& status) noexcept try {
+uint32_t InternCause(const absl::Status& status) try {
   return InternText(CauseOf(status));
 } catch (const std::bad_alloc&) {
   return 0;

@@ -16,12 +16,12 @@ namespace esdp::sockets {
 
 // A status of this kind. `text` says what happened; what to do is added from the table. Where there
 // is no memory for that it is NoMemory(); it never throws.
-[[gnu::cold]] absl::Status MakeError(ErrorKind kind, std::string_view text) noexcept;
+[[gnu::cold]] absl::Status MakeError(ErrorKind kind, std::string_view text);
 // That the system has no memory: kMemory. Takes none itself, once it has been called.
-absl::Status NoMemory() noexcept;
+absl::Status NoMemory();
 // What `make` answers, or that there was no memory for it.
 template <typename Make>
-auto OrNoMemory(Make make) noexcept -> decltype(make()) {
+auto OrNoMemory(Make make) -> decltype(make()) {
   try {
     return make();
   } catch (const std::bad_alloc&) {
@@ -34,17 +34,17 @@ absl::StatusCode CodeOf(ErrorKind kind);
 int32_t ErrnoOf(ErrorKind kind);
 
 ErrorKind KindOfEnding(provider::Ending ending);
-absl::Status StatusOf(const provider::Failure& failure) noexcept;
+absl::Status StatusOf(const provider::Failure& failure);
 
 // A status that came from below the front end, given its kind and errno.
-absl::Status Adopt(const absl::Status& status) noexcept;
+absl::Status Adopt(const absl::Status& status);
 
 // Texts of failures, kept for the life of the process under small numbers, so that an Event can
 // name one and stay a plain value. 0 is "no text". The table is bounded: beyond 4096 different
 // texts, and without memory, it answers 0, and status() gives the kind's own.
-uint32_t InternText(const std::string& text) noexcept;
+uint32_t InternText(const std::string& text);
 // The same of what happened, of a status of MakeError.
-uint32_t InternCause(const absl::Status& status) noexcept;
+uint32_t InternCause(const absl::Status& status);
 std::string TextOf(uint32_t number);
 
 }  // namespace esdp::sockets

@@ -85,7 +85,8 @@ class QueueState {
                                           Time deadline);
   absl::StatusOr<size_t> WaitMoving(std::span<Event> out, const WaitArgs& wait, Time deadline);
   absl::StatusOr<size_t> WaitLooking(std::span<Event> out, const WaitArgs& wait, Time deadline);
-  bool MayLookAgain(Time now);
+  // `fresh`: what is waited for may be on its way.
+  bool MayLookAgain(Time now, bool fresh);
   Slept SleepUntil(size_t at_least, Time deadline, Sleep sleep);
   bool SleepOnDescriptors(Time deadline, Sleep sleep) const;
   bool SleeperHasReason() const;

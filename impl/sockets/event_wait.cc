@@ -163,10 +163,7 @@ absl::StatusOr<size_t> QueueState::WaitMoving(std::span<Event> out, const WaitAr
     }
     const Time now = shard.Now();
     if (now >= deadline) return TooLate();
-    if (patience.Lasts(now)) {
-      if (context_->manual() && patience.IsFresh(now)) continue;
-      if (MayLookAgain(now)) continue;
-    }
+    if (patience.Lasts(now) && MayLookAgain(now, patience.IsFresh(now))) continue;
     if (auto ended = SleepOrEnd(out, wait, deadline, Sleep::kOnWork)) return *std::move(ended);
   }
 }
@@ -195,13 +192,15 @@ absl::StatusOr<size_t> QueueState::WaitLooking(std::span<Event> out, const WaitA
     if (context_->stopped()) return TakeLast(out, context_->Usable());
     const Time now = shard.Now();
     if (now >= deadline) return TooLate();
-    if ((options_.wait == WaitMode::kBusyPoll || now < spin_end) && MayLookAgain(now)) continue;
+    if ((options_.wait == WaitMode::kBusyPoll || now < spin_end) && MayLookAgain(now, false))
+      continue;
     if (auto ended = SleepOrEnd(out, wait, deadline, Sleep::kOnEvents)) return *std::move(ended);
   }
 }
 
 // Between two looks: the peer, or the progress thread, may share this processor. False: sleep.
-bool QueueState::MayLookAgain(Time now) {
+bool QueueState::MayLookAgain(Time now, bool fresh) {
+  if (fresh && context_->manual()) return true;
   if (crowding_.Lasts(now)) return false;
   std::this_thread::yield();
   crowding_.OnBack(now, context_->shard().Now());

@@ -87,8 +87,7 @@ absl::Status Rendezvous::StopListening(ListenerId id) {
   Listener* listener = listeners_.Find(owner);
   if (listener == nullptr) return UnknownListener();
   try {
-    for (int i = 0; i < kLastTurns && OnListenerReady(owner); ++i) {
-    }
+    for (int i = 0; i < kLastTurns && OnListenerReady(owner);) ++i;
   } catch (const std::bad_alloc&) {  // what waits in the system's queue is reset
   }
   commons_.poller.Forget(listener->watch);
