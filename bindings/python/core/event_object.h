@@ -46,11 +46,6 @@ struct EventObject {
   pybind11::object cookie;
   std::weak_ptr<SocketObject> socket;
   std::shared_ptr<Offer> offer;  // of kAccept; dropped with the last copy
-
-  template <typename Visit>
-  void ForEachObject(Visit visit) {
-    visit(cookie);
-  }
 };
 
 void DefineEvent(pybind11::module_& module);

@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "bindings/python/core/collected.h"
 #include "bindings/python/core/context_object.h"
 #include "bindings/python/core/errors.h"
 #include "bindings/python/core/event_object.h"
@@ -93,8 +92,7 @@ void DefineFlags(Class& type) {
 
 void DefineEvent(py::module_& module) {
   DefineOperationName(module);
-  py::class_<EventObject> type(module, "Event", "One completion, from EventQueue.get.",
-                               Collected<EventObject>::Setup());
+  py::class_<EventObject> type(module, "Event", "One completion, from EventQueue.get.");
   DefineFlags(type);
   type.def_property_readonly(
           "type", [](const EventObject& self) { return ToString(self.event.type); },

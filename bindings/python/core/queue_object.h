@@ -83,13 +83,6 @@ class QueueObject : public std::enable_shared_from_this<QueueObject> {
   void Resize(size_t depth);
   // BusyError while operations name it. Ends every get.
   void Close();
-  // What may be in a cycle with it: all but the memory of operations.
-  template <typename Visit>
-  void ForEachObject(Visit visit) {
-    for (Record& record : records_) visit(record.sink);
-    visit(loop_);
-    visit(make_future_);
-  }
   // Every operation has had its end: lets go of what they kept.
   void OnContextClosed();
 

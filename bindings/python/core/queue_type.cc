@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "bindings/python/core/collected.h"
 #include "bindings/python/core/context_object.h"
 #include "bindings/python/core/queue_object.h"
 #include "bindings/python/core/stats_type.h"
@@ -27,8 +26,7 @@ void DefineQueue(py::module_& module) {
   py::class_<QueueObject, Self>(
       module, "EventQueue",
       "Holds the events of operations that have ended. It never overflows: a post that finds no "
-      "slot raises QueueFullError. Any thread may take events; each goes to one of them.",
-      Collected<QueueObject>::Setup())
+      "slot raises QueueFullError. Any thread may take events; each goes to one of them.")
       .def("get", &QueueObject::Get, py::arg("min") = 1, py::arg("timeout") = py::none(),
            py::arg("max") = 64,
            "A list of `min` to `max` events, oldest first, waiting for them with the interpreter "

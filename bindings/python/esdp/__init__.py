@@ -10,15 +10,8 @@ The classes are those of the C++ headers; docs/python.md is the guide, esdp.aio 
 """
 
 import atexit as _atexit
-import sys as _sys
 
-try:
-    from esdp import _core
-except ImportError as _error:
-    raise ImportError(
-        "%s; this is Python %d.%d (%s): run the Python that esdp was installed for, which is /usr/bin/python3 unless told, or"
-        " install it for this one: pip install ./bindings/python" % (_error, *_sys.version_info[:2], _sys.executable)
-    ) from None
+from esdp import _core
 from esdp._core import (
     Context,
     ContextStats,
@@ -61,8 +54,6 @@ from esdp._errors import (
     WrongStateError,
 )
 from esdp._errors import make_error as _make_error
-
-__version__ = "0.1.0"
 
 # A threshold that no transfer reaches.
 NEVER = 2**64 - 1

@@ -35,48 +35,6 @@ def test_package_and_samples_are_strictly_typed_and_a_wrong_call_is_found(tmp_pa
     assert 'expected "int"' in complaints[0]
 
 
-IDIOMS = '''
-import esdp
-import numpy
-
-with esdp.Context(fabric="qpip") as context, context.queue() as queue, context.allocate(1 << 12) as region:
-    view: memoryview = region.view()
-    view[:5] = b"hello"
-    array = numpy.frombuffer(region.view(), dtype=numpy.uint8)
-    with context.socket() as socket:
-        socket.send(region[0:5], queue, cookie=("any", 1))
-        for event in queue.get(timeout=1.0):
-            event.check()
-    print(esdp.__version__.split("."))
-'''
-
-
-def test_the_idioms_of_the_guide_are_strictly_typed(tmp_path):
-    settings, idioms = tmp_path / "mypy.ini", tmp_path / "idioms.py"
-    settings.write_text(SETTINGS)
-    idioms.write_text(IDIOMS)
-    command = [sys.executable, "-m", "mypy", "--config-file", str(settings), "--cache-dir", str(tmp_path / "cache")]
-    result = subprocess.run(command + [str(idioms)], capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stdout + result.stderr
-
-
-def test_the_version_is_the_packages():
-    with open("impl/package/version", encoding="utf-8") as file:
-        assert esdp.__version__ == file.read().strip()
-
-
-def test_another_python_is_told_what_to_do(tmp_path):
-    package = tmp_path / "esdp"
-    package.mkdir()
-    (package / "__init__.py").write_text(open("bindings/python/esdp/__init__.py", encoding="utf-8").read())
-    (package / "_core.py").write_text("raise ImportError('compiled for Python 3.99')")
-    command = [sys.executable, "-c", "import esdp"]
-    environment = dict(os.environ, PYTHONPATH=str(tmp_path))
-    result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    last = result.stderr.splitlines()[-1]
-    assert "compiled for Python 3.99" in last and sys.executable in last and "pip install" in last
-
-
 def stubs():
     with open(STUBS, encoding="utf-8") as file:
         classes = [node for node in ast.parse(file.read()).body if isinstance(node, ast.ClassDef)]
