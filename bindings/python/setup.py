@@ -1,6 +1,6 @@
 """Builds the wheel: the Python files from here, and the module as Bazel builds it for the tests.
 
-    python3 -m venv --system-site-packages /tmp/venv
+    /usr/bin/python3 -m venv --system-site-packages /tmp/venv
     /tmp/venv/bin/pip install ./bindings/python --no-build-isolation
 """
 
@@ -8,19 +8,28 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sysconfig
 import tempfile
 
 from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
+from setuptools.command.develop import develop
+from setuptools.command.editable_wheel import editable_wheel
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 MODULE = "bindings/python/esdp/_core.so"
-BAZEL = """
+# With the headers of the Python that runs this: the module loads into no other.
+BAZEL = f"""
 . impl/bazel/bazel.sh
-esdp_bazel build --config=opt //bindings/python:esdp/_core.so >&2 &&
-  esdp_bazel info --config=opt bazel-bin
+options=(--config=opt --repo_env=ESDP_PYTHON_HEADERS={sysconfig.get_paths()["include"]})
+esdp_bazel build "${{options[@]}}" //bindings/python:esdp/_core.so >&2 &&
+  esdp_bazel info "${{options[@]}}" bazel-bin
 """
+NOT_EDITABLE = (
+    "esdp cannot be installed editable: its module is built by Bazel, outside of the repository; "
+    "use `pip install ./bindings/python --no-build-isolation`, again after each change"
+)
 
 
 class BuildPy(build_py):
@@ -34,6 +43,22 @@ class BuildPy(build_py):
         shutil.copyfile(pathlib.Path(folder.stdout.strip(), MODULE), target)
 
 
+def refuse(command):
+    raise SystemExit(NOT_EDITABLE)
+
+
+class EditableWheel(editable_wheel):
+    """`pip install -e`, which is refused before anything is built."""
+
+    initialize_options = refuse
+
+
+class Develop(develop):
+    """The same with an older pip."""
+
+    initialize_options = refuse
+
+
 class BinaryDistribution(Distribution):
     """The wheel is for this interpreter and machine, although setuptools compiles nothing."""
 
@@ -45,13 +70,13 @@ os.chdir(HERE)
 scratch = tempfile.mkdtemp(prefix="esdp-wheel-")  # nothing is left in the repository
 setup(
     name="esdp",
-    version="0.1",
+    version=(ROOT / "impl/package/version").read_text().strip(),
     description="Sockets over RDMA: registered memory, posted operations, completions from an event queue",
     packages=["esdp"],
     package_data={"esdp": ["py.typed", "*.pyi"]},
     python_requires=">=3.11",
     zip_safe=False,
-    cmdclass={"build_py": BuildPy},
+    cmdclass={"build_py": BuildPy, "editable_wheel": EditableWheel, "develop": Develop},
     distclass=BinaryDistribution,
     options={"build": {"build_base": scratch}, "egg_info": {"egg_base": scratch}},
 )

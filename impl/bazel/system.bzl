@@ -132,11 +132,8 @@ _system_repository = repository_rule(implementation = _system_impl, local = True
 
 # pybind11 with the headers of /usr/bin/python3, in a repository of its own: only who builds the binding needs the
 # packages. An extension names nothing to link: the interpreter that loads it has the symbols. A program that is one links it.
+# setup.py names the headers of the Python that it runs in.
 _PYTHON = "/usr/include/python3.11"
-_PYTHON_HEADERS = {
-    "/usr/include/pybind11/pybind11.h": "pybind11-dev",
-    _PYTHON + "/Python.h": "python3-dev",
-}
 _PYBIND11 = """
 cc_library(
     name = "pybind11",
@@ -154,13 +151,15 @@ cc_library(
 """
 
 def _python_impl(ctx):
-    for header, package in _PYTHON_HEADERS.items():
+    python = ctx.os.environ.get("ESDP_PYTHON_HEADERS", _PYTHON)
+    needed = {"/usr/include/pybind11/pybind11.h": "pybind11-dev", python + "/Python.h": "python3-dev"}
+    for header, package in needed.items():
         if not ctx.path(header).exists:
             fail("%s is missing: apt-get install %s" % (header, package))
-    ctx.symlink(_PYTHON, "headers")
+    ctx.symlink(python, "headers")
     ctx.file("BUILD", _PYBIND11)
 
-_python_repository = repository_rule(implementation = _python_impl, local = True)
+_python_repository = repository_rule(implementation = _python_impl, local = True, environ = ["ESDP_PYTHON_HEADERS"])
 
 def system_repositories():
     _stub_repository(name = "rules_cc", files = _native_rules("cc", _CC_RULES))

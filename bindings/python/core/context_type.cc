@@ -43,7 +43,7 @@ void DefineChildren(Class& type) {
            "afterwards. UnsupportedError where the fabric or the device has no way to it, "
            "ValueError for no bytes or the exposure none, RegistrationError as register.")
       .def("allocate", &ContextObject::Allocate, arg("bytes"), arg("exposure") = "per_operation",
-           "Registered, page-aligned, zeroed memory of its own: numpy.frombuffer(region, ...).")
+           "Registered, page-aligned, zeroed memory of its own: numpy.frombuffer(region.view()).")
       .def("queue", &ContextObject::CreateQueue,
            "An EventQueue: depth (events, 256), wait ('adaptive', 'notify', 'busy_poll'), spin "
            "(seconds).")

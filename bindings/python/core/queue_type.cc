@@ -53,9 +53,9 @@ void DefineQueue(py::module_& module) {
            [](QueueObject& self, const py::object& type, const py::object&, const py::object&) {
              if (type.is_none() || self.outstanding() == 0) self.Close();
            })
-      .def("_bind_to_loop", &QueueObject::BindToLoop)
+      .def("_bind_to_loop", &QueueObject::BindToLoop, py::arg("loop"), py::arg("make_future"))
       .def("_deliver", &QueueObject::Deliver, py::arg("max") = 256)
-      .def("_cancel_future", &QueueObject::CancelFuture);
+      .def("_cancel_future", &QueueObject::CancelFuture, py::arg("future"));
 }
 
 }  // namespace esdp::python

@@ -10,6 +10,18 @@ The classes are those of the C++ headers; docs/python.md is the guide, esdp.aio 
 """
 
 import atexit as _atexit
+import sys as _sys
+
+try:
+    import esdp._core
+except ImportError as _error:
+    raise ImportError(
+        f"esdp's module does not load into Python {_sys.version.split()[0]} ({_sys.executable}): "
+        f"{' '.join(str(_error).split())}; what Bazel builds is for Python 3.11, /usr/bin/python3 of Debian 12, and this "
+        f"builds it for another: {_sys.executable} -m pip install ./bindings/python --no-build-isolation",
+        name=_error.name,
+        path=_error.path,
+    ) from None
 
 from esdp import _core
 from esdp._core import (
@@ -54,6 +66,8 @@ from esdp._errors import (
     WrongStateError,
 )
 from esdp._errors import make_error as _make_error
+
+__version__ = "0.1.0"
 
 # A threshold that no transfer reaches.
 NEVER = 2**64 - 1

@@ -15,10 +15,15 @@ step() {
 }
 
 use_it() {
-  cd / && env -u PYTHONPATH "$folder/venv/bin/python" -W error - <<'END'
+  local version
+  version="$(cat impl/package/version)"
+  cd / && env -u PYTHONPATH "$folder/venv/bin/python" -W error - "$version" <<'END'
+import importlib.metadata
 import os
+import sys
 import esdp
 
+assert esdp.__version__ == importlib.metadata.version("esdp") == sys.argv[1], esdp.__version__
 assert "site-packages" in esdp.__file__, esdp.__file__
 assert os.path.exists(os.path.join(os.path.dirname(esdp.__file__), "py.typed"))
 with esdp.Context(fabric="qpip") as context, context.queue() as queue, context.socket() as listener:
@@ -35,9 +40,16 @@ with esdp.Context(fabric="qpip") as context, context.queue() as queue, context.s
 END
 }
 
+editable_is_refused() {
+  local said
+  if said="$("$folder/venv/bin/pip" install --no-build-isolation --editable ./bindings/python 2>&1)"; then return 1; fi
+  grep -q 'esdp cannot be installed editable' <<<"$said" || { echo "$said" >&2 && return 1; }
+}
+
 left_clean() { [ -z "$(find bindings/python -name '*.egg-info' -o -name build -o -name '*.so')" ]; }
 
 step environment_is_made /usr/bin/python3 -m venv --system-site-packages "$folder/venv"
+step editable_is_refused_in_a_line editable_is_refused
 step pip_installs "$folder/venv/bin/pip" install --quiet --no-build-isolation ./bindings/python
 (step wheel_works_outside_of_the_repository use_it; exit $failed) || failed=1
 step repository_is_left_clean left_clean
