@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "bindings/python/core/collected.h"
 #include "esdp/event.h"
 
 namespace esdp::python {
@@ -46,6 +47,9 @@ struct EventObject {
   pybind11::object cookie;
   std::weak_ptr<SocketObject> socket;
   std::shared_ptr<Offer> offer;  // of kAccept; dropped with the last copy
+
+  int Visit(const Visitor& visit) const { return visit(cookie); }
+  void Clear() noexcept { cookie = pybind11::none(); }
 };
 
 void DefineEvent(pybind11::module_& module);

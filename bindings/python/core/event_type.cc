@@ -92,7 +92,8 @@ void DefineFlags(Class& type) {
 
 void DefineEvent(py::module_& module) {
   DefineOperationName(module);
-  py::class_<EventObject> type(module, "Event", "One completion, from EventQueue.get.");
+  py::class_<EventObject> type(module, "Event", Collected<EventObject>(),
+                               "One completion, from EventQueue.get.");
   DefineFlags(type);
   type.def_property_readonly(
           "type", [](const EventObject& self) { return ToString(self.event.type); },

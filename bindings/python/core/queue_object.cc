@@ -59,8 +59,20 @@ void SetFuture(const Record& record, EventObject ended) {
 QueueObject::QueueObject(std::shared_ptr<ContextObject> context, EventQueue queue)
     : context_(std::move(context)), queue_(std::move(queue)) {}
 
-QueueObject::~QueueObject() {
-  if (closed_) return;
+QueueObject::~QueueObject() { Finalize(); }
+
+int QueueObject::Visit(const Visitor& visit) const {
+  for (const Record& record : records_) {
+    if (const int end = visit(record.sink); end != 0) return end;
+    if (const int end = visit(record.memory); end != 0) return end;
+  }
+  if (const int end = visit(loop_); end != 0) return end;
+  return visit(make_future_);
+}
+
+void QueueObject::Finalize() noexcept {
+  if (uses_ > 0 || std::exchange(closed_, true)) return;
+  let_go_ = true;
   Quietly([this] {
     if (!context_->closed()) {
       WarnUnclosed("EventQueue with " + std::to_string(outstanding()) + " operations outstanding");
@@ -75,6 +87,7 @@ QueueObject::~QueueObject() {
       (void)std::make_unique<std::vector<Record>>(std::move(records_)).release();
     }
   });
+  DropReferences();
 }
 
 // --- records -------------------------------------------------------------------------------------
@@ -274,10 +287,15 @@ void QueueObject::LetGo() noexcept {
     }
   });
   (void)queue_.Close();
+  DropReferences();
+}
+
+// Their ends run Python code, which finds them gone.
+void QueueObject::DropReferences() noexcept {
   free_.clear();
-  loop_ = make_future_ = py::object();
-  // Their ends run Python code, which finds them gone.
   const std::vector<Record> ended = std::exchange(records_, {});
+  const py::object loop = std::exchange(loop_, {});
+  const py::object make_future = std::exchange(make_future_, {});
 }
 
 }  // namespace esdp::python

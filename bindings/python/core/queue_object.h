@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "bindings/python/core/collected.h"
 #include "bindings/python/core/errors.h"
 #include "bindings/python/core/event_object.h"
 #include "esdp/event_queue.h"
@@ -86,6 +87,12 @@ class QueueObject : public std::enable_shared_from_this<QueueObject> {
   // Every operation has had its end: lets go of what they kept.
   void OnContextClosed();
 
+  // For the collector of cycles, which has found that nobody will take an event any more: ends what
+  // is outstanding, as the destructor does, and lets go.
+  int Visit(const Visitor& visit) const;
+  void Finalize() noexcept;
+  void Clear() noexcept { Finalize(); }
+
  private:
   // One call that runs. The last one to leave a queue that is closed lets go of everything.
   class Use {
@@ -103,6 +110,7 @@ class QueueObject : public std::enable_shared_from_this<QueueObject> {
 
   void CheckOpen() const;
   void LetGo() noexcept;
+  void DropReferences() noexcept;
   uint64_t Keep(Record record);
   Record Release(uint64_t cookie);
   OpArgs ArgumentsFor(const PostArguments& arguments);

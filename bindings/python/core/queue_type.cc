@@ -24,7 +24,7 @@ std::string Describe(QueueObject& self) {
 void DefineQueue(py::module_& module) {
   using Self = std::shared_ptr<QueueObject>;
   py::class_<QueueObject, Self>(
-      module, "EventQueue",
+      module, "EventQueue", Collected<QueueObject>(),
       "Holds the events of operations that have ended. It never overflows: a post that finds no "
       "slot raises QueueFullError. Any thread may take events; each goes to one of them.")
       .def("get", &QueueObject::Get, py::arg("min") = 1, py::arg("timeout") = py::none(),

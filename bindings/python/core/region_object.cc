@@ -46,10 +46,14 @@ RegionObject::RegionObject(std::shared_ptr<ContextObject> context, Region region
     : context_(std::move(context)), region_(std::move(region)), memory_(std::move(memory)) {}
 
 // No operation uses it: each holds it until its terminal event.
-RegionObject::~RegionObject() {
-  if (closed_) return;
-  if (!context_->closed()) WarnUnclosed("Region of " + std::to_string(length()) + " bytes");
+RegionObject::~RegionObject() { Finalize(); }
+
+void RegionObject::Finalize() noexcept {
+  if (closed_ || Info().operations > 0) return;
   (void)region_.Close();
+  closed_ = true;
+  if (!context_->closed()) WarnUnclosed("Region of " + std::to_string(length()) + " bytes");
+  LetGoIfUnused();
 }
 
 void RegionObject::Close(std::optional<double> timeout) {
@@ -83,8 +87,9 @@ void RegionObject::LetGoIfUnused() {
   if (closed_ && views_ == 0) memory_.view = py::object();
 }
 
-SliceObject SliceOf(const std::shared_ptr<RegionObject>& region, uint64_t offset, uint64_t length) {
-  return {region, Value(region->handle().slice(offset, length))};
+SliceObject SliceOf(py::object owner, uint64_t offset, uint64_t length) {
+  auto& region = owner.cast<RegionObject&>();
+  return {std::move(owner), &region, Value(region.handle().slice(offset, length))};
 }
 
 Named Named::ToSend(py::handle data) {

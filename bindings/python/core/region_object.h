@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "absl/types/span.h"
+#include "bindings/python/core/collected.h"
 #include "esdp/region.h"
 
 namespace esdp::python {
@@ -57,6 +58,11 @@ class RegionObject : public std::enable_shared_from_this<RegionObject> {
 
   void CountView(int change);
 
+  // For the collector of cycles. What operations use stays as it is until the queue has ended them.
+  int Visit(const Visitor& visit) const { return visit(memory_.view); }
+  void Finalize() noexcept;
+  void Clear() noexcept { Finalize(); }
+
  private:
   void LetGoIfUnused();
 
@@ -67,15 +73,18 @@ class RegionObject : public std::enable_shared_from_this<RegionObject> {
   bool closed_ = false;
 };
 
-// esdp.Slice: a range of a region, which it keeps alive.
+// esdp.Slice: a range of a region, which it keeps alive: as an object of Python, so that the
+// collector finds the region behind it.
 struct SliceObject {
-  std::shared_ptr<RegionObject> region;
+  pybind11::object owner;  // the esdp.Region
+  RegionObject* region;
   Slice slice;
 
-  std::byte* base() const { return region->base() + slice.offset(); }
+  // It is never cleared: a cycle that leads here goes on through the region.
+  int Visit(const Visitor& visit) const { return visit(owner); }
 };
 
-SliceObject SliceOf(const std::shared_ptr<RegionObject>& region, uint64_t offset, uint64_t length);
+SliceObject SliceOf(pybind11::object owner, uint64_t offset, uint64_t length);
 
 // What an operation names: a range of registered memory, or memory to be copied.
 struct Named {

@@ -2,6 +2,7 @@
 #include <pybind11/stl.h>
 
 #include <string>
+#include <utility>
 
 #include "bindings/python/core/context_object.h"
 #include "bindings/python/core/errors.h"
@@ -60,8 +61,8 @@ int GetRegionView(PyObject* self, Py_buffer* view, int flags) {
 int GetSliceView(PyObject* self, Py_buffer* view, int flags) {
   return Guarded(view, [&] {
     const auto& slice = py::handle(self).cast<SliceObject&>();
-    const py::object region = py::cast(slice.region);
-    return FillView(view, *slice.region, region, slice.slice.offset(), slice.slice.length(), flags);
+    return FillView(view, *slice.region, slice.owner, slice.slice.offset(), slice.slice.length(),
+                    flags);
   });
 }
 
@@ -69,8 +70,10 @@ void ReleaseView(PyObject* self, Py_buffer*) {
   py::handle(self).cast<RegionObject&>().CountView(-1);
 }
 
-py::custom_type_setup BufferSlots(getbufferproc get, releasebufferproc release) {
+template <typename T>
+py::custom_type_setup Slots(getbufferproc get, releasebufferproc release) {
   return py::custom_type_setup([=](PyHeapTypeObject* type) {
+    TakePartInCollection<T>(type);
     type->as_buffer.bf_getbuffer = get;
     type->as_buffer.bf_releasebuffer = release;
     type->ht_type.tp_as_buffer = &type->as_buffer;
@@ -78,12 +81,11 @@ py::custom_type_setup BufferSlots(getbufferproc get, releasebufferproc release) 
 }
 
 // [start:stop] of what is `length` bytes long and begins at `offset` in its region.
-SliceObject Part(const std::shared_ptr<RegionObject>& region, uint64_t offset, uint64_t length,
-                 const py::slice& range) {
+SliceObject Part(py::object region, uint64_t offset, uint64_t length, const py::slice& range) {
   size_t start = 0, stop = 0, step = 0, count = 0;
   if (!range.compute(length, &start, &stop, &step, &count)) throw py::error_already_set();
   if (step != 1) RaiseValueError("a range of a region has no step");
-  return SliceOf(region, offset + start, count);
+  return SliceOf(std::move(region), offset + start, count);
 }
 
 std::string Describe(const RegionObject& region) {
@@ -113,13 +115,13 @@ void Exit(RegionObject& self, const py::object& type, const py::object&, const p
 }
 
 void DefineSlice(py::module_& module) {
-  py::class_<SliceObject>(module, "Slice", BufferSlots(GetSliceView, nullptr),
+  py::class_<SliceObject>(module, "Slice", Slots<SliceObject>(GetSliceView, nullptr),
                           "A range of a Region, checked when it was made. A view of its bytes is "
                           "memoryview(slice).")
       .def("__len__", [](const SliceObject& self) { return self.slice.length(); })
       .def("__getitem__",
            [](const SliceObject& self, const py::slice& range) {
-             return Part(self.region, self.slice.offset(), self.slice.length(), range);
+             return Part(self.owner, self.slice.offset(), self.slice.length(), range);
            })
       .def("view", &ViewOf, "Its bytes: memoryview(slice).")
       .def("__repr__",
@@ -127,7 +129,7 @@ void DefineSlice(py::module_& module) {
              return "<esdp.Slice [" + std::to_string(self.slice.offset()) + ":" +
                     std::to_string(self.slice.offset() + self.slice.length()) + "]>";
            })
-      .def_property_readonly("region", [](const SliceObject& self) { return self.region; })
+      .def_property_readonly("region", [](const SliceObject& self) { return self.owner; })
       .def_property_readonly("offset", [](const SliceObject& self) { return self.slice.offset(); });
 }
 
@@ -135,15 +137,15 @@ void DefineSlice(py::module_& module) {
 
 void DefineRegion(py::module_& module) {
   py::class_<RegionObject, std::shared_ptr<RegionObject>>(
-      module, "Region", BufferSlots(GetRegionView, ReleaseView),
+      module, "Region", Slots<RegionObject>(GetRegionView, ReleaseView),
       "Registered memory, from Context.register or Context.allocate.\n\n"
       "region[a:b] names a range of it for an operation; memoryview(region) shows its bytes. The "
       "object that gave the memory cannot resize or free it (BufferError) until the region is "
       "closed and the last view and operation are gone.")
       .def("__len__", &RegionObject::length)
       .def("__getitem__",
-           [](const std::shared_ptr<RegionObject>& self, const py::slice& range) {
-             return Part(self, 0, self->length(), range);
+           [](const py::object& self, const py::slice& range) {
+             return Part(self, 0, self.cast<RegionObject&>().length(), range);
            })
       .def("view", &ViewOf, "Its bytes: memoryview(region).")
       .def("__repr__", &Describe)
