@@ -14,7 +14,7 @@ extern "C" PyObject* PyInit__core();
 namespace esdp::python {
 namespace {
 
-// faulthandler would take the sanitizer's signals.
+// What the sanitizer says is not to be captured, nor its signals taken by faulthandler.
 constexpr char kRun[] = R"(
 import os, sys
 import _core
@@ -25,7 +25,7 @@ sys.dont_write_bytecode = True
 
 import pytest
 
-options = ["-v", "--tb=short", "-c", "/dev/null", "--rootdir", os.getcwd()]
+options = ["-v", "-s", "--tb=short", "-c", "/dev/null", "--rootdir", os.getcwd()]
 options += ["-p", "no:cacheprovider", "-p", "no:faulthandler", "--basetemp", os.environ["TEST_TMPDIR"] + "/pytest"]
 options += ["-W", "error::pytest.PytestUnraisableExceptionWarning"]
 code = int(pytest.main([*options, os.environ["ESDP_SCRIPT"]]))
