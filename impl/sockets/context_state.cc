@@ -133,11 +133,8 @@ absl::StatusOr<Operation*> ContextState::NewOperation(EventType type, SocketId s
   }
   Operation* operation = nullptr;
   try {
-    while ((operation = operations_.New(type, socket, queue)) == nullptr &&
-           operations_.NeedsRoom()) {
-      shard_->ReserveOperations(operations_.next_capacity());
-      operations_.Grow();
-    }
+    operation = operations_.New(type, socket, queue,
+                                [this](uint32_t capacity) { shard_->ReserveOperations(capacity); });
   } catch (const std::bad_alloc&) {
     queue->Unreserve();
     return NoMemory();

@@ -5,11 +5,14 @@
 
 namespace esdp::sockets {
 
-Operation* OperationTable::New(EventType type, SocketId socket,
-                               const std::shared_ptr<QueueState>& queue) {
+Operation* OperationTable::Take(EventType type, SocketId socket,
+                                const std::shared_ptr<QueueState>& queue, uint32_t& capacity) {
   const std::lock_guard lock(mutex_);
   if (live_ >= max_) return nullptr;
-  if (first_free_ == kNoSlot) return nullptr;
+  if (first_free_ == kNoSlot) {
+    capacity = static_cast<uint32_t>(blocks_.size() + 1) * kBlock;
+    return nullptr;
+  }
   Slot& slot = At(first_free_);
   first_free_ = slot.next_free;
   slot.used = true;
@@ -25,12 +28,7 @@ Operation* OperationTable::New(EventType type, SocketId socket,
   return &slot.operation;
 }
 
-bool OperationTable::NeedsRoom() const {
-  const std::lock_guard lock(mutex_);
-  return first_free_ == kNoSlot && live_ < max_;
-}
-
-void OperationTable::Grow() {
+void OperationTable::GrowTo(uint32_t capacity) {
   auto block = std::make_unique<Slot[]>(kBlock);
   // Which slot a post gets is a matter of chance: none is to be the first to allocate later.
   for (uint32_t i = 0; i < kBlock; ++i) {
@@ -39,6 +37,7 @@ void OperationTable::Grow() {
   }
   const std::lock_guard lock(mutex_);
   const auto base = static_cast<uint32_t>(blocks_.size()) * kBlock;
+  if (base >= capacity) return;
   blocks_.push_back(std::move(block));
   for (uint32_t i = kBlock; i-- > 0;) {
     Slot& slot = blocks_.back()[i];
@@ -97,11 +96,6 @@ std::vector<OpId> OperationTable::InOrder(std::vector<std::pair<uint64_t, OpId>>
 uint32_t OperationTable::live() const {
   const std::lock_guard lock(mutex_);
   return live_;
-}
-
-uint32_t OperationTable::next_capacity() const {
-  const std::lock_guard lock(mutex_);
-  return static_cast<uint32_t>(blocks_.size() + 1) * kBlock;
 }
 
 uint64_t OperationTable::posted() const {

@@ -59,19 +59,27 @@ struct PromptSend : provider::PromptSend {
 //
 //   Owns:     the operations.
 //   Threads:  any.
-//   Blocks:   never beyond its own short lock. Allocates only in Grow.
+//   Blocks:   never beyond its own short lock. Allocates only in New.
 //   Units:    –
-//   Errors:   see New and Grow.
+//   Errors:   see New.
 class OperationTable {
  public:
   explicit OperationTable(uint32_t max) : max_(max) {}
 
-  // What With and List may look at is there before they can find it. Null: see NeedsRoom.
-  Operation* New(EventType type, SocketId socket, const std::shared_ptr<QueueState>& queue);
-  // New lacks no more than a Grow; else there are `max` of them.
-  bool NeedsRoom() const;
-  // Throws std::bad_alloc, and nothing has changed.
-  void Grow();
+  // What With and List may look at is there before they can find it. Where the table has to grow,
+  // `prepare(capacity)` comes first. Null: there are `max` of them. Throws std::bad_alloc, and
+  // nothing has changed.
+  template <typename Prepare>
+  Operation* New(EventType type, SocketId socket, const std::shared_ptr<QueueState>& queue,
+                 Prepare prepare) {
+    for (;;) {
+      uint32_t capacity = 0;
+      Operation* operation = Take(type, socket, queue, capacity);
+      if (operation != nullptr || capacity == 0) return operation;
+      prepare(capacity);
+      GrowTo(capacity);
+    }
+  }
   // What the receives among them are filling, until Free.
   ReceiveRanges& ranges() { return ranges_; }
   // Neither With nor List finds the operation after that. Returns its queue.
@@ -111,8 +119,6 @@ class OperationTable {
   }
 
   uint32_t live() const;
-  // How many there will be room for after the next Grow.
-  uint32_t next_capacity() const;
   uint64_t posted() const;
 
  private:
@@ -129,6 +135,11 @@ class OperationTable {
     bool used = false;
   };
 
+  // Null: `capacity` is what would give it room, or 0 where there are `max`.
+  Operation* Take(EventType type, SocketId socket, const std::shared_ptr<QueueState>& queue,
+                  uint32_t& capacity);
+  // Does nothing where another thread has come before.
+  void GrowTo(uint32_t capacity);
   Slot& At(uint32_t index) { return blocks_[index / kBlock][index % kBlock]; }
   Operation* FindLocked(OpId id);
   static std::vector<OpId> InOrder(std::vector<std::pair<uint64_t, OpId>> found);
