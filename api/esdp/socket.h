@@ -101,8 +101,8 @@ class Socket {
   // Sets the local address, for Listen or Connect. FailedPrecondition once one of these was called.
   // InvalidArgument for another family.
   absl::Status Bind(const Address& address);
-  // Begins to take connections; at most `backlog` wait for an Accept. AlreadyExists when the port
-  // is taken.
+  // Begins to take connections; where `backlog` of them wait for an Accept, further ones are
+  // rejected, but for those whose set-up has begun. AlreadyExists when the port is taken.
   absl::Status Listen(int backlog);
 
   // Event kConnect. Refusals, unreachable or silent peers are told there; the default deadline is

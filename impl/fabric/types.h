@@ -159,6 +159,7 @@ inline constexpr size_t kPrivateDataMax = 512;
 enum class RendezvousType : uint8_t {
   kConnectRequest,
   kTurnedAway,
+  kShort,
   kEstablished,
   kConnectFailed,
   kDisconnected
@@ -166,6 +167,8 @@ enum class RendezvousType : uint8_t {
 
 // kConnectRequest: listener, request, local, peer, private data of the connecting side.
 // kTurnedAway: a request that the fabric itself has rejected: listener, local, peer, detail.
+// kShort: the system has no descriptor for a connection that waits at this listener: listener. It
+// stays, and is asked for again. Whoever holds set-ups that have not come about may let some go.
 // kEstablished: queue_pair, local, peer; on the connecting side the private data of the answer.
 // kConnectFailed: queue_pair, cause, and the private data of a rejection. No kDisconnected follows.
 // kDisconnected: queue_pair, cause. All its work has been completed or flushed before this event is

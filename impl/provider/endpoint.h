@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "impl/base/handle_table.h"
 #include "impl/base/time.h"
 #include "impl/fabric/port.h"
 #include "impl/provider/buffer_pool.h"
@@ -72,10 +73,11 @@ struct Endpoint {
 
   // The front end.
   ListenerId listener = ListenerId::kNone;
-  bool counted = false;    // against its listener's backlog
-  bool orphaned = false;   // its listener has gone before the front end heard of it
-  bool announced = false;  // the front end knows it
-  bool ended = false;      // OnClosed has been called, or nobody will ever ask
+  uint64_t half_open = kNoHandle;  // among the set-ups that have not come about
+  bool counted = false;            // against its listener's backlog
+  bool orphaned = false;           // its listener has gone before the front end heard of it
+  bool announced = false;          // the front end knows it
+  bool ended = false;              // OnClosed has been called, or nobody will ever ask
 
   // Why it ended.
   Evidence evidence;

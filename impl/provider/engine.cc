@@ -120,7 +120,7 @@ bool Engine::Reap() {
   std::vector<Endpoint*>& ended = driver_.ended();
   const bool any = !ended.empty();
   for (Endpoint* endpoint : ended) {
-    rendezvous_.Taken(*endpoint);
+    rendezvous_.Ended(*endpoint);
     (void)endpoint->fabric->DestroyQueuePair(endpoint->queue_pair);
     connections_.Remove(*endpoint, {endpoint->id, CountersOf(endpoint->core)});
   }

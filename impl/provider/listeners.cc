@@ -134,4 +134,9 @@ void Rendezvous::Taken(Endpoint& endpoint) {
     --listener->waiting;
 }
 
+void Rendezvous::Ended(Endpoint& endpoint) {
+  Taken(endpoint);
+  half_open_.Remove(std::exchange(endpoint.half_open, kNoHandle));
+}
+
 }  // namespace esdp::provider

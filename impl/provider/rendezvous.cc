@@ -65,6 +65,7 @@ absl::StatusOr<Endpoint*> Rendezvous::Add(std::unique_ptr<Endpoint> endpoint) {
 
 void Rendezvous::OnEvent(uint8_t place, const fabric::RendezvousEvent& event) {
   if (event.type == fabric::RendezvousType::kConnectRequest) return OnRequest(place, event);
+  if (event.type == fabric::RendezvousType::kShort) return OnShort();
   if (event.type == fabric::RendezvousType::kTurnedAway) return SayRejected(event, event.detail);
   Endpoint* endpoint = connections_.Find(place, event.queue_pair);
   if (endpoint == nullptr && connections_.TakeFarewell(place, event.queue_pair)) {
@@ -74,6 +75,7 @@ void Rendezvous::OnEvent(uint8_t place, const fabric::RendezvousEvent& event) {
   switch (event.type) {
     case fabric::RendezvousType::kConnectRequest:
     case fabric::RendezvousType::kTurnedAway:
+    case fabric::RendezvousType::kShort:
       return;
     case fabric::RendezvousType::kEstablished:
       return OnEstablished(*endpoint, event);
@@ -101,6 +103,12 @@ void Rendezvous::OnRequest(uint8_t place, const fabric::RendezvousEvent& event) 
   if (const auto error = sdp::wire::DecodeHello(PrivateDataOf(event), addresses, arrived.hello)) {
     return Reject(place, event, std::string("no Hello: ") + error->field + ": " + error->reason);
   }
+  const uint64_t half_open = half_open_.Add(kNoHandle, event.peer, driver_.now());
+  Undo undo([&] { half_open_.Remove(half_open); });
+  if (half_open_.size() > std::max(kHalfOpenMax, static_cast<size_t>(listener.backlog)) &&
+      !DropHalfOpen("others want in")) {
+    return Reject(place, event, "too many connections are being set up");
+  }
   auto made = Make(listener.options, false, event.local, event.peer, place);
   const absl::StatusOr<Endpoint*> created =
       made.ok() ? Add(*std::move(made)) : absl::StatusOr<Endpoint*>(made.status());
@@ -108,10 +116,27 @@ void Rendezvous::OnRequest(uint8_t place, const fabric::RendezvousEvent& event) 
   Endpoint& endpoint = **created;
   endpoint.request = event.request;
   endpoint.listener = known->second;
-  endpoint.counted = true;
-  ++listener.waiting;
+  undo.Cancel();
+  half_open_.SetOwner(half_open, static_cast<uint64_t>(endpoint.id));
+  endpoint.half_open = half_open;
   driver_.Feed(endpoint, arrived);
   driver_.Flush();
+}
+
+bool Rendezvous::DropHalfOpen(const char* why) {
+  const std::optional<uint64_t> chosen = half_open_.Choose(driver_.now());
+  if (!chosen) return false;
+  Endpoint& endpoint = *connections_.Find(ConnectionId{*chosen});
+  half_open_.Remove(std::exchange(endpoint.half_open, kNoHandle));
+  endpoint.evidence.cause = fabric::Cause::kTimedOut;
+  endpoint.evidence.detail = std::string("the peer has not completed its set-up, and ") + why;
+  endpoint.broken = true;
+  driver_.Feed(endpoint, sdp::ConnectFailed{});
+  return true;
+}
+
+void Rendezvous::OnShort() {
+  for (int i = 0; i < kDroppedWhenShort && DropHalfOpen("the system is short of descriptors");) ++i;
 }
 
 void Rendezvous::GiveUp(uint8_t place, const fabric::RendezvousEvent& event) {
@@ -135,6 +160,12 @@ void Rendezvous::Reject(uint8_t place, const fabric::RendezvousEvent& event,
 void Rendezvous::OnEstablished(Endpoint& endpoint, const fabric::RendezvousEvent& event) {
   endpoint.ready = true;
   endpoint.attempt.reset();
+  half_open_.Remove(std::exchange(endpoint.half_open, kNoHandle));
+  Listener* const listener = listeners_.Find(static_cast<uint64_t>(endpoint.listener));
+  if (!endpoint.moved && !endpoint.connecting && listener != nullptr) {
+    endpoint.counted = true;
+    ++listener->waiting;
+  }
   if (!endpoint.moved) {  // afterwards it keeps the names that its application knows
     endpoint.local = event.local;
     endpoint.peer = event.peer;

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "impl/base/handle_table.h"
+#include "impl/fabric/half_open.h"
 #include "impl/fabric/port.h"
 #include "impl/provider/connections.h"
 #include "impl/provider/driver.h"
@@ -64,6 +65,8 @@ class Rendezvous {
 
   // The connection no longer counts against its listener's backlog.
   void Taken(Endpoint& endpoint);
+  // Nor for anything else.
+  void Ended(Endpoint& endpoint);
   // From now on (and since no connection may promise otherwise) keys may be shown that a Send must
   // not invalidate.
   void ForbidRemoteInvalidate() { remote_invalidate_ = false; }
@@ -72,9 +75,14 @@ class Rendezvous {
   struct Listener {
     std::vector<fabric::ListenerId> at;  // by the place of the fabric; kNone where it does not
     int backlog = 1;
-    int waiting = 0;  // half open, or not yet taken by the application
+    int waiting = 0;  // not yet taken by the application
     ConnectionOptions options;
   };
+
+  // Incoming set-ups that have not come about, of all listeners; with a longer backlog as many as
+  // that. Where there is no room, fabric::HalfOpen tells which one goes.
+  static constexpr size_t kHalfOpenMax = 256;
+  static constexpr int kDroppedWhenShort = 32;
 
   using ListenerAt = std::pair<uint8_t, uint64_t>;  // a fabric's place, and its own name
 
@@ -94,6 +102,9 @@ class Rendezvous {
                                                  uint8_t place);
   absl::StatusOr<Endpoint*> Add(std::unique_ptr<Endpoint> endpoint);
   void OnRequest(uint8_t place, const fabric::RendezvousEvent& event);
+  // Ends a set-up that has not come about; false: each may stay for now.
+  bool DropHalfOpen(const char* why);
+  void OnShort();
   // resumption.cc
   void OnReturn(Endpoint& endpoint, const fabric::RendezvousEvent& event);
   void OnEstablished(Endpoint& endpoint, const fabric::RendezvousEvent& event);
@@ -107,6 +118,7 @@ class Rendezvous {
   Connections& connections_;
   HandleTable<Listener> listeners_;
   std::map<ListenerAt, ListenerId> by_fabric_listener_;
+  fabric::HalfOpen half_open_;
   bool remote_invalidate_ = true;
 };
 

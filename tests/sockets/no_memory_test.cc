@@ -1,3 +1,6 @@
+#include <execinfo.h>
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <cstdlib>
@@ -17,9 +20,12 @@ namespace {
 
 std::atomic<int64_t> g_left{-1};  // allocations until one fails; negative: none does
 std::atomic<bool> g_has_failed{false};
+std::array<void*, 64> g_callers;  // of the one that failed
+int g_depth = 0;
 
 void* Allocate(size_t size, size_t alignment) {
   if (g_left.load(std::memory_order_relaxed) >= 0 && g_left.fetch_sub(1) == 0) {
+    g_depth = backtrace(g_callers.data(), static_cast<int>(g_callers.size()));
     g_has_failed = true;
     throw std::bad_alloc();
   }
@@ -241,7 +247,8 @@ class Course {
     };
     while (!ended() && (ended_ == 0 || closing_)) {
       Collect();
-      ASSERT_LT(absl::Now(), bound) << "an operation never ends";
+      ASSERT_LT(absl::Now(), bound)
+          << "an operation of the " << (op.side == &client_ ? "client" : "server") << " never ends";
     }
   }
 
@@ -261,6 +268,7 @@ INSTANTIATE_TEST_SUITE_P(On, NoMemoryTest, ::testing::Values(Progress::kManual, 
 
 TEST_P(NoMemoryTest, WhicheverAllocationFailsEveryOperationEndsAndEverythingCloses) {
   { Course(GetParam()).Run(); }  // what is made once for the whole program
+  (void)backtrace(g_callers.data(), 1);
   int64_t failing = 0;
   for (bool hit = true; hit && !HasFailure(); ++failing) {
     SCOPED_TRACE("allocation " + std::to_string(failing));
@@ -273,6 +281,7 @@ TEST_P(NoMemoryTest, WhicheverAllocationFailsEveryOperationEndsAndEverythingClos
     }
     hit = g_has_failed;
   }
+  if (HasFailure()) backtrace_symbols_fd(g_callers.data(), g_depth, STDERR_FILENO);
   EXPECT_GT(failing, 100);
   RecordProperty("allocations", static_cast<int>(failing));
 }

@@ -19,11 +19,6 @@ constexpr Duration kBetweenWords = std::chrono::seconds(10);
 constexpr Duration kRestAfterFailure = std::chrono::milliseconds(100);
 constexpr int kLastTurns = 128;  // a listener that stops answers those that wait already
 
-absl::Status CheckPrivateData(ConstBytes private_data) {
-  if (private_data.size() <= kPrivateDataSentMax) return absl::OkStatus();
-  return absl::OutOfRangeError("more private data than limits().private_data_max");
-}
-
 absl::Status UnknownListener() { return absl::NotFoundError("no such listener"); }
 
 absl::Status UnknownRequest() {
@@ -51,6 +46,11 @@ RendezvousEvent RequestEvent(uint64_t owner, ListenerId listener, const TcpStrea
 }
 
 }  // namespace
+
+absl::Status Rendezvous::CheckPrivateData(ConstBytes private_data) {
+  if (private_data.size() <= kPrivateDataSentMax) return absl::OkStatus();
+  return absl::OutOfRangeError("more private data than limits().private_data_max");
+}
 
 Offer Rendezvous::OfferOf(const QueuePairOptions& options) const {
   return Offer{.checksum = options.checksum || commons_.options.checksum,
@@ -119,7 +119,8 @@ bool Rendezvous::OnListenerReady(uint64_t owner) {
   if (listener == nullptr) return false;
   bool moved = false;
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
-    if (silent_requests_.size() >= listener->silent_max && !DropOneThatIsSilent()) {
+    // One more than that, so that it is known whether it comes from elsewhere.
+    if (silent_requests_.size() > listener->silent_max && !DropOneThatIsSilent()) {
       Rest(*listener, AddSaturating(commons_.clock->Now(), kRestAfterFailure));
       break;
     }
@@ -129,7 +130,9 @@ bool Rendezvous::OnListenerReady(uint64_t owner) {
     if (outcome == IoOutcome::kWouldBlock) break;
     if (outcome == IoOutcome::kFailed) {
       // Out of descriptors: a stranger that says nothing is the first to go.
-      if ((error == EMFILE || error == ENFILE) && DropOneThatIsSilent()) continue;
+      const bool is_short = error == EMFILE || error == ENFILE;
+      if (is_short && DropOneThatIsSilent()) continue;
+      if (is_short) SayShort(ListenerId{owner});
       OnAcceptFailed(*listener, error);
       break;
     }
@@ -155,6 +158,13 @@ void Rendezvous::OnAcceptFailed(Listener& listener, int error) {
                        "; they are taken when the system allows it (ulimit -n: descriptors)");
 }
 
+void Rendezvous::SayShort(ListenerId listener) {
+  RendezvousEvent event;
+  event.type = RendezvousType::kShort;
+  event.listener = listener;
+  commons_.outbox.PushBack(event);
+}
+
 void Rendezvous::OnListenerDeadline(uint64_t owner) {
   const Listener* listener = listeners_.Find(owner);
   if (listener != nullptr) commons_.poller.Change(listener->watch, true, false);
@@ -172,7 +182,8 @@ void Rendezvous::AddRequest(ListenerId listener, TcpStream stream) {
       commons_.poller.Watch(request->stream.descriptor(), Watched::kRequest, owner, true, false);
   commons_.poller.SetDeadline(
       request->watch, AddSaturating(commons_.clock->Now(), commons_.options.startup_timeout));
-  silent_requests_.Add(owner, request->stream.PeerAddress(), commons_.clock->Now());
+  request->silent =
+      silent_requests_.Add(owner, request->stream.PeerAddress(), commons_.clock->Now());
   OnRequestReady(owner);
 }
 
@@ -201,7 +212,7 @@ void Rendezvous::Present(uint64_t owner, Request& request) {
   }
   // What it does next is looked at when it has been answered.
   commons_.poller.Forget(std::exchange(request.watch, WatchId::kNone));
-  silent_requests_.Remove(owner);
+  silent_requests_.Remove(request.silent);
   request.presented = true;
   commons_.outbox.PushBack(RequestEvent(owner, request.listener, request.stream, request.reader));
 }
@@ -254,7 +265,7 @@ void Rendezvous::RejectStream(Request& request, ConstBytes private_data) {
 void Rendezvous::Drop(uint64_t owner) {
   Request* request = requests_.Find(owner);
   if (request == nullptr) return;
-  if (!request->presented) silent_requests_.Remove(owner);
+  silent_requests_.Remove(request->silent);
   commons_.poller.Forget(request->watch);
   requests_.Erase(owner);
 }
@@ -278,123 +289,5 @@ bool Rendezvous::DropOneThatIsSilent() {
 }
 
 void Rendezvous::OnRequestDeadline(uint64_t owner) { Drop(owner); }
-
-// --- the connecting side ---
-
-absl::Status Rendezvous::Connect(QueuePairId id, const Address& local, const Address& peer,
-                                 ConstBytes private_data, Time deadline) {
-  if (absl::Status status = CheckPrivateData(private_data); !status.ok()) return status;
-  absl::StatusOr<TcpStream> stream = TcpStream::Connect(local, peer, commons_.options);
-  if (!stream.ok()) return stream.status();
-  const uint64_t owner =
-      initiators_.Insert(Initiator{.queue_pair = id,
-                                   .stream = *std::move(stream),
-                                   .private_data = {private_data.begin(), private_data.end()}});
-  Initiator& initiator = *initiators_.Find(owner);
-  initiator.watch =
-      commons_.poller.Watch(initiator.stream.descriptor(), Watched::kInitiator, owner, false, true);
-  if (initiator.watch == WatchId::kNone) {
-    initiators_.Erase(owner);
-    return absl::ResourceExhaustedError("the system cannot watch one more socket");
-  }
-  commons_.poller.SetDeadline(initiator.watch, deadline);
-  queue_pairs_.Find(id)->BeginStartup();
-  return absl::OkStatus();
-}
-
-bool Rendezvous::OnInitiatorReady(uint64_t owner) {
-  Initiator* initiator = initiators_.Find(owner);
-  if (initiator == nullptr) return false;
-  if (!initiator->request_sent) return SendRequest(owner, *initiator);
-  switch (initiator->reader.Read(initiator->stream)) {
-    case StartupReader::Outcome::kMore:
-      return false;
-    case StartupReader::Outcome::kDone:
-      OnReply(owner, *initiator);
-      break;
-    case StartupReader::Outcome::kEnd:
-      Fail(owner, Cause::kPeerReset, "the peer closed before it had answered", {});
-      break;
-    case StartupReader::Outcome::kFailed:
-      Fail(owner, CauseOfError(initiator->reader.error()),
-           "no answer: " + ErrorText(initiator->reader.error()), {});
-      break;
-    case StartupReader::Outcome::kMalformed:
-      Fail(owner, Cause::kProtocol, ToString(initiator->reader.malformed()), {});
-      break;
-  }
-  return true;
-}
-
-bool Rendezvous::SendRequest(uint64_t owner, Initiator& initiator) {
-  QueuePair* target = queue_pairs_.Find(initiator.queue_pair);
-  if (const int error = initiator.stream.TakeError(); error != 0) {
-    const Cause cause = error == ETIMEDOUT ? Cause::kTimedOut : CauseOfError(error);
-    Fail(owner, cause, "cannot connect: " + ErrorText(error), {});
-    return true;
-  }
-  const std::vector<std::byte> request =
-      EncodeStartup(MakeRequest(OfferOf(target->options()), initiator.private_data.size()),
-                    initiator.private_data);
-  const IoResult written = initiator.stream.Write(request);
-  if (written.outcome != IoOutcome::kMoved || written.bytes != request.size()) {
-    Fail(owner, CauseOfError(written.error), "the MPA request was not sent", {});
-    return true;
-  }
-  initiator.request_sent = true;
-  commons_.poller.Change(initiator.watch, true, false);
-  return true;
-}
-
-void Rendezvous::OnReply(uint64_t owner, Initiator& initiator) {
-  QueuePair* target = queue_pairs_.Find(initiator.queue_pair);
-  const StartupReader reader = initiator.reader;
-  const ReplyVerdict verdict = JudgeReply(reader.startup(), OfferOf(target->options()));
-  if (verdict.cause != Cause::kNone) {
-    if (verdict.farewell) SendFarewell(initiator, verdict);
-    Fail(owner, verdict.cause, verdict.detail, reader.private_data());
-    return;
-  }
-  const WatchId watch = initiator.watch;
-  commons_.poller.Rename(watch, Watched::kQueuePair, static_cast<uint64_t>(initiator.queue_pair));
-  TcpStream stream = std::move(initiator.stream);
-  initiators_.Erase(owner);
-  target->Establish(std::move(stream), watch, verdict.negotiated, reader.private_data());
-}
-
-// RFC 6581: the responder, which has accepted, is told what cannot be.
-void Rendezvous::SendFarewell(Initiator& initiator, const ReplyVerdict& verdict) {
-  commons_.poller.Forget(std::exchange(initiator.watch, WatchId::kNone));
-  Terminate terminate;
-  terminate.reason = *verdict.farewell;
-  commons_.lingering.Add(std::move(initiator.stream),
-                         TerminateFrame(terminate, verdict.negotiated.checksum),
-                         AddSaturating(commons_.clock->Now(), commons_.options.close_timeout));
-}
-
-void Rendezvous::OnInitiatorDeadline(uint64_t owner) {
-  Fail(owner, Cause::kTimedOut, "no answer within the time given", {});
-}
-
-void Rendezvous::Fail(uint64_t owner, Cause cause, std::string detail, ConstBytes private_data) {
-  Initiator* initiator = initiators_.Find(owner);
-  if (initiator == nullptr) return;
-  const QueuePairId id = initiator->queue_pair;
-  commons_.poller.Forget(initiator->watch);
-  initiators_.Erase(owner);
-  queue_pairs_.Find(id)->FailStartup(cause, std::move(detail), private_data);
-}
-
-void Rendezvous::GiveUp(QueuePairId id) {
-  uint64_t attempt = kNoHandle;
-  initiators_.ForEach([&](uint64_t owner, const Initiator& initiator) {
-    if (initiator.queue_pair == id) attempt = owner;
-  });
-  Initiator* initiator = initiators_.Find(attempt);
-  if (initiator == nullptr) return;
-  commons_.poller.Forget(initiator->watch);
-  initiator->stream.Abort();
-  initiators_.Erase(attempt);
-}
 
 }  // namespace esdp::fabric::qpip

@@ -11,9 +11,9 @@
 #include "impl/base/bytes.h"
 #include "impl/base/handle_table.h"
 #include "impl/base/time.h"
+#include "impl/fabric/half_open.h"
 #include "impl/fabric/qpip/commons.h"
 #include "impl/fabric/qpip/queue_pair.h"
-#include "impl/fabric/qpip/silent_requests.h"
 #include "impl/fabric/qpip/startup.h"
 #include "impl/fabric/qpip/tcp_stream.h"
 #include "impl/fabric/types.h"
@@ -39,8 +39,8 @@ class QueuePairs {
 class Rendezvous {
  public:
   // Connections whose MPA Request has not fully arrived, of a listener with a smaller backlog; with
-  // a larger one as many as that. More wait in the system's queue. Where there is no room, the
-  // oldest of the address that has most makes some, but not before it had time to speak.
+  // a larger one as many as that. More wait in the system's queue. Where there is no room, HalfOpen
+  // tells who makes some.
   static constexpr size_t kSilentRequestsMax = 256;
 
   Rendezvous(Commons& commons, QueuePairs& queue_pairs)
@@ -78,7 +78,8 @@ class Rendezvous {
     ListenerId listener = ListenerId::kNone;
     TcpStream stream;
     WatchId watch = WatchId::kNone;
-    bool presented = false;  // its event is out; it is not watched any more
+    uint64_t silent = kNoHandle;  // among the silent ones
+    bool presented = false;       // its event is out; it is not watched any more
     StartupReader reader{MpaKind::kRequest};
   };
 
@@ -92,9 +93,11 @@ class Rendezvous {
     StartupReader reader{MpaKind::kReply};
   };
 
+  static absl::Status CheckPrivateData(ConstBytes private_data);
   Offer OfferOf(const QueuePairOptions& options) const;
   void OnAcceptFailed(Listener& listener, int error);
   void Rest(Listener& listener, Time until);
+  void SayShort(ListenerId listener);
   // Drops one that was silent for long enough; false: there is none.
   bool DropOneThatIsSilent();
   void AddRequest(ListenerId listener, TcpStream stream);
@@ -113,7 +116,7 @@ class Rendezvous {
   HandleTable<Listener> listeners_;
   HandleTable<Request> requests_;
   HandleTable<Initiator> initiators_;
-  SilentRequests silent_requests_;
+  HalfOpen silent_requests_;  // whose MPA Request has not fully arrived
   uint64_t dropped_silent_ = 0;
   Time next_word_{};  // when the log may speak of them again
 };

@@ -1,0 +1,53 @@
+#include <memory>
+#include <vector>
+
+#include "esdp/context.h"
+#include "gtest/gtest.h"
+#include "tests/sockets/harness.h"
+#include "tests/sockets/raw_stream.h"
+
+// Peers of qpip who begin to connect and do not go on, beside one who does.
+
+namespace esdp::contract {
+namespace {
+
+class HalfOpenTest : public PairTest {
+ protected:
+  static constexpr int kBacklog = 4;
+  static constexpr int kStrangers = 3 * kBacklog;
+
+  std::unique_ptr<RawStream> Stranger(const Octets& says) {
+    auto raw = std::make_unique<RawStream>(
+        [this](const std::function<bool()>& done) { return Pump(done); });
+    EXPECT_TRUE(raw->Connect(address_.port()));
+    raw->Write(says);
+    return raw;
+  }
+  // Asks for the model of peers, where the first frame is a sign that the initiator is ready: an
+  // empty RDMA Write (RFC 6581). Until then there is no connection.
+  static Octets RequestOfAPeer() {
+    Octets request = MpaRequest(HonestHello());
+    request[20] |= 0x80;
+    request[22] |= 0x80;
+    return request;
+  }
+
+  Address address_;
+};
+ESDP_ON_REAL_WORLDS(HalfOpenTest);
+
+TEST_P(HalfOpenTest, TheyKeepNobodyOut) {
+  address_ = Listen({}, kBacklog);
+  std::vector<std::unique_ptr<RawStream>> strangers;
+  for (int i = 0; i < kStrangers; ++i) {
+    strangers.push_back(Stranger(RequestOfAPeer()));
+    EXPECT_GE(strangers.back()->Read(20 + 4 + 196).size(), 20u + 4u + 196u) << "no HelloAck";
+    strangers.push_back(Stranger({}));
+  }
+  ASSERT_NO_FATAL_FAILURE(ConnectTo(address_));
+  Carry(client_, Make(client_, 100'000), server_, Make(server_, 100'000), 100'000);
+  for (auto& stranger : strangers) EXPECT_FALSE(stranger->ended()) << "there was room for all";
+}
+
+}  // namespace
+}  // namespace esdp::contract
