@@ -162,8 +162,8 @@ void SocketState::OnClosed(const provider::Failure& cause, uint64_t bytes_receiv
   for (Operation* operation : shutdowns) context_->Finish(*operation, StatusOf(cause));
   // One that came too late to be heard of.
   const bool in_order = cause.ending == provider::Ending::kOk;
-  OnResumed(in_order ? provider::Failure{provider::Ending::kShutDown, "the connection has ended"}
-                     : cause);
+  FinishSuspend(in_order ? MakeError(ErrorKind::kShutDown, "the connection has ended")
+                         : StatusOf(cause));
   MaybeFinishClose();
 }
 

@@ -117,6 +117,7 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   provider::ConnectionOptions ToConnectionOptions() const;
   absl::Status CanTransfer(bool is_send) const;
   absl::Status CanSuspend() const;
+  void FinishSuspend(const absl::Status& status);
   bool AtEndOfStream(bool is_send) const;
   absl::Status EndedStatus() const;
   absl::StatusOr<Operation*> NewTransfer(EventType type, const Wishes& wishes, const OpArgs& args);

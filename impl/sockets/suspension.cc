@@ -50,13 +50,15 @@ absl::StatusOr<OpId> SocketState::Suspend(const OpArgs& args) {
   return op;
 }
 
-void SocketState::OnResumed(const provider::Failure& failure) {
+void SocketState::OnResumed(const provider::Failure& failure) { FinishSuspend(StatusOf(failure)); }
+
+void SocketState::FinishSuspend(const absl::Status& status) {
   Operation* operation = nullptr;
   {
     const std::lock_guard lock(mutex_);
     operation = std::exchange(suspend_, nullptr);
   }
-  if (operation != nullptr) context_->Finish(*operation, StatusOf(failure));
+  if (operation != nullptr) context_->Finish(*operation, status);
 }
 
 }  // namespace esdp::sockets
