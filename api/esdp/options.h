@@ -38,6 +38,17 @@ enum class DeliveryMode : uint8_t {
   kPipelined,  // several of them at once, and receives that wait are written to
 };
 
+// Whether the peer of a connection may move it to another queue pair (docs/protocol.md,
+// Suspending). To follow it this side connects to a port that the peer names, at the peer's
+// address; the connection ends, kPeerProtocol, where that is not allowed.
+enum class PeerMoves : uint8_t {
+  kRefused,
+  kGuarded,    // whoever comes back shows a secret of 128 bits that only the two ends know
+  kUnguarded,  // also a peer that knows no such secret, as the standard has it: then whoever
+               // connects first from the peer's address gets the connection. For networks that are
+               // trusted.
+};
+
 struct ContextOptions {
   // "auto": each socket takes an RDMA device where it leads to the peer, else qpip;
   // Socket::transport() tells which. All devices with an active port are opened, with "auto:rxe0"
@@ -59,6 +70,16 @@ struct ContextOptions {
   DeliveryMode receive_mode = DeliveryMode::kAutomatic;
   bool as_deployed = false;
   absl::Duration cancel_grace = absl::Seconds(5);
+  PeerMoves peer_moves = PeerMoves::kRefused;
+  // What peers may take. Of these moves one connection may make so many, and one more each second:
+  // beyond that it ends, kPeerProtocol. So many connections may be moving at once: one more ends.
+  uint32_t moves_max = 16;          // 1 .. 2^20
+  uint32_t moves_at_once_max = 64;  // 1 .. 2^20
+  // Incoming connections of all listeners whose set-up has begun and not ended; with a longer
+  // backlog as many as that. Where there is no room the oldest makes some, of the address that has
+  // most: after a second, or at once if it has more than three quarters. Else the new one is
+  // rejected.
+  uint32_t half_open_max = 256;  // 1 .. 2^20
   // An accepted connection that nobody has taken so long after its event was dequeued is aborted:
   // whoever dropped the event has forgotten it. InfiniteDuration: it stays until its listener goes.
   absl::Duration take_accepted_within = absl::Seconds(60);

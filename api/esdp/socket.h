@@ -145,11 +145,12 @@ class Socket {
   // is ended, and the peer connects anew to a port that is opened for it. Streams, operations and
   // adverts outlive it; local() and peer() stay. Bytes that nobody receives, on either side, can
   // hold it up. Event kSuspend when data flows again. Its errors, after which the connection is as
-  // before: Unimplemented (the peer, or this side, is as_deployed), FailedPrecondition (kShutDown:
-  // the connection is being closed), Cancelled, and DeadlineExceeded, when it could not begin in
-  // time. Cancel does nothing once the peer is told; a move that is not over at the deadline (30 s,
-  // unless told) then ends the connection with kPeerSilent. The post: FailedPrecondition
-  // (kWrongState: not connected; kBusy: one is under way).
+  // before: Unimplemented (the peer does not let itself be moved, see ContextOptions::peer_moves,
+  // or it or this side is as_deployed), FailedPrecondition (kShutDown: the connection is being
+  // closed), Cancelled, and DeadlineExceeded, when it could not begin in time. Cancel does nothing
+  // once the peer is told; a move that is not over at the deadline (30 s, unless told) then ends
+  // the connection with kPeerSilent. The post: FailedPrecondition (kWrongState: not connected;
+  // kBusy: one is under way).
   absl::StatusOr<OpId> Suspend(const OpArgs& args);
 
   // Ends the sending direction after all that was posted. Event kShutdown when the peer has been

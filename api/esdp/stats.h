@@ -40,8 +40,9 @@ struct SocketStats {
   uint64_t peer_resizes = 0;     // of the peer's, that we asked for and it granted
   uint64_t urgent_sent = 0;      // urgent bytes
   uint64_t urgent_received = 0;
-  uint64_t expose_failures = 0;  // memory that could not be shown to the peer, and was copied
-  uint64_t resumptions = 0;      // moves to a new queue pair, whoever asked
+  uint64_t expose_failures = 0;   // memory that could not be shown to the peer, and was copied
+  uint64_t resumptions = 0;       // moves to a new queue pair, whoever asked
+  uint64_t returns_rejected = 0;  // who came back during a move, and was not the peer
 };
 
 struct QueueStats {

@@ -117,6 +117,16 @@ absl::Status CheckOptions(const ContextOptions& options) {
   if (options.operations_max == 0 || options.operations_max > 1u << 22) {
     return MakeError(ErrorKind::kInvalidArgument, "operations_max must be 1 to 2^22");
   }
+  const auto is_bound = [](uint32_t bound) { return bound >= 1 && bound <= 1u << 20; };
+  if (!is_bound(options.moves_max) || !is_bound(options.moves_at_once_max) ||
+      !is_bound(options.half_open_max)) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "moves_max, moves_at_once_max and half_open_max must be 1 to 2^20");
+  }
+  if (options.peer_moves > PeerMoves::kUnguarded) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "peer_moves is none of kRefused, kGuarded and kUnguarded");
+  }
   if (options.bounce_pool_bytes == 0 || options.bounce_pool_bytes > size_t{1} << 30) {
     return MakeError(ErrorKind::kInvalidArgument, "bounce_pool_bytes must be 1 to 2^30");
   }

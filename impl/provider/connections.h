@@ -30,6 +30,9 @@ class Connections {
  public:
   static constexpr size_t kEpitaphs = 64;
 
+  // `moving_max`: so many may follow their peers at once.
+  explicit Connections(uint32_t moving_max) : moving_max_(moving_max) {}
+
   // All the memory that the next one takes, from Add to Bury.
   void ReserveOne(uint8_t place) {
     by_id_.ReserveOne();
@@ -90,6 +93,27 @@ class Connections {
       if (endpoint.return_listener == listener && endpoint.place == place) returning = &endpoint;
     });
     return returning;
+  }
+
+  // The endpoint follows its peer to another queue pair. False: too many do already.
+  bool BeginMove(Endpoint& endpoint) {
+    if (moving_ >= moving_max_) return false;
+    endpoint.follows = true;
+    ++moving_;
+    return true;
+  }
+  void EndMove(Endpoint& endpoint) {
+    if (std::exchange(endpoint.follows, false)) --moving_;
+  }
+  // One of these comes from there, which is where it was told to go.
+  bool Follows(const Address& from, uint16_t named_port) {
+    bool found = false;
+    if (moving_ == 0) return found;
+    ForEach([&](const Endpoint& endpoint) {
+      found |= endpoint.follows && endpoint.local.bytes == from.bytes &&
+               endpoint.local.port == named_port;
+    });
+    return found;
   }
 
   // The endpoint has another queue pair.
@@ -161,6 +185,8 @@ class Connections {
   std::vector<std::unique_ptr<Endpoint>> removed_;
   std::vector<std::pair<uint8_t, fabric::QueuePairId>> farewells_;  // few, if any
   Ring<Epitaph> ended_{kEpitaphs};
+  const uint32_t moving_max_;
+  uint32_t moving_ = 0;
 };
 
 }  // namespace esdp::provider

@@ -1,5 +1,6 @@
 #include <array>
 
+#include "impl/base/bytes.h"
 #include "impl/provider/driver.h"
 #include "impl/provider/regions.h"
 #include "impl/sdp/wire/codec.h"
@@ -16,8 +17,15 @@ sdp::RemoteRange ToCore(const fabric::RemoteRange& range) { return {range.key, r
 ConstBytes EncodeHello(const sdp::wire::Message& hello, const fabric::Fabric& fabric,
                        std::array<std::byte, sdp::wire::kHelloBytes>& bytes) {
   size_t length = sdp::wire::Encode(hello, 0, bytes);
-  if (fabric.limits().private_data_max < length) length = sdp::wire::kCompactHelloBytes;
-  return ConstBytes(bytes).first(length);
+  if (fabric.limits().private_data_max >= length) return ConstBytes(bytes).first(length);
+  const auto& body = *std::get_if<sdp::wire::Hello>(&hello.body);
+  if (body.return_token == sdp::wire::ReturnToken{}) {
+    return ConstBytes(bytes).first(sdp::wire::kCompactHelloBytes);
+  }
+  constexpr size_t kTail = sdp::wire::kCompactHelloTokenBytes - sdp::wire::kCompactHelloBytes;
+  CopyBytes(Bytes(bytes).subspan(sdp::wire::kCompactHelloBytes, kTail),
+            ConstBytes(bytes).subspan(sdp::wire::kHelloAddressesEnd, kTail));
+  return ConstBytes(bytes).first(sdp::wire::kCompactHelloTokenBytes);
 }
 
 }  // namespace
@@ -32,6 +40,11 @@ void Driver::Act(Endpoint& endpoint, const sdp::StartConnect& action) {
   sdp::wire::Message hello = action.hello;
   absl::Status status;
   if (action.port) {
+    if (!endpoint.broken && !connections_.BeginMove(endpoint)) {
+      endpoint.broken = true;
+      endpoint.evidence.NoteRefusal(
+          absl::ResourceExhaustedError("too many connections are being moved by their peers"));
+    }
     // The old port may still be in use, perhaps by a listener: the Hello alone has it.
     local.port = 0;
     peer.port = *action.port;

@@ -17,6 +17,8 @@ constexpr uint16_t kReceiveBuffersMin = 3;  // sdp wire protocol, section 4.5
 
 static_assert(static_cast<int>(sdp::ModeWish::kPipelined) ==
               static_cast<int>(ModeWish::kPipelined));
+static_assert(static_cast<int>(sdp::PeerMoves::kUnguarded) ==
+              static_cast<int>(PeerMoves::kUnguarded));
 
 template <typename T>
 T OrDefault(T wish, T fallback) {
@@ -80,6 +82,8 @@ Plan MakePlan(const ConnectionOptions& options, const fabric::Limits& limits, bo
   PlanWork(limits, plan.queue_pair, core);
   core.linger = options.linger;
   core.cancel_grace = options.cancel_grace;
+  core.peer_moves = static_cast<sdp::PeerMoves>(options.peer_moves);
+  core.moves_max = options.moves_max;
   core.ip_version = static_cast<uint8_t>(peer.family);
   core.local_port = local.port;
   core.local_address = local.bytes;
@@ -93,8 +97,8 @@ Plan MakePlan(const ConnectionOptions& options, const fabric::Limits& limits, bo
   return plan;
 }
 
-ConnectionCounters CountersOf(const sdp::Connection& core) {
-  const sdp::Counters& from = core.counters();
+ConnectionCounters CountersOf(const Endpoint& endpoint) {
+  const sdp::Counters& from = endpoint.core.counters();
   ConnectionCounters to;
   to.bytes_sent_copied = from.bytes_sent_copied;
   to.bytes_sent_zero_copy = from.bytes_sent_zero_copy;
@@ -129,6 +133,7 @@ ConnectionCounters CountersOf(const sdp::Connection& core) {
   to.urgent_sent = from.urgent_sent;
   to.urgent_received = from.urgent_received;
   to.resumptions = from.resumptions;
+  to.returns_rejected = endpoint.returns_rejected;
   return to;
 }
 

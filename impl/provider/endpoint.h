@@ -70,6 +70,8 @@ struct Endpoint {
   std::optional<Move> move;
   bool awaits_hello = false;  // without a queue pair
   bool moved = false;         // not on its first queue pair
+  bool follows = false;       // its peer to another queue pair, and has not arrived
+  uint64_t returns_rejected = 0;
 
   // The front end.
   ListenerId listener = ListenerId::kNone;
@@ -97,7 +99,7 @@ struct Plan {
 Plan MakePlan(const ConnectionOptions& options, const fabric::Limits& limits, bool connecting,
               const Address& local, const Address& peer, bool remote_invalidate);
 
-ConnectionCounters CountersOf(const sdp::Connection& core);
+ConnectionCounters CountersOf(const Endpoint& endpoint);
 
 }  // namespace esdp::provider
 

@@ -20,12 +20,13 @@ Fabrics InOrder(const std::vector<std::unique_ptr<fabric::Fabric>>& owned) {
 }  // namespace
 
 Engine::Engine(std::vector<std::unique_ptr<fabric::Fabric>> fabrics, Observer& observer,
-               Driver::Log log)
+               Driver::Log log, const PeerBounds& bounds)
     : owned_(std::move(fabrics)),
       fabrics_(InOrder(owned_)),
       log_(std::move(log)),
       driver_(observer, log_, connections_),
-      rendezvous_(fabrics_, driver_, connections_),
+      connections_(bounds.moving),
+      rendezvous_(fabrics_, driver_, connections_, bounds.half_open),
       requests_(driver_, connections_, rendezvous_, observer) {}
 
 // --- moving --------------------------------------------------------------------------------------
@@ -103,7 +104,11 @@ bool Engine::FireTimers() {
       continue;
     }
     if (const auto* alarm = std::get_if<Timers::Alarm>(&*due)) {
-      requests_.Ring(alarm->key);
+      if (alarm->key == Rendezvous::kRejectAlarm) {
+        rendezvous_.RejectDue();
+      } else {
+        requests_.Ring(alarm->key);
+      }
       continue;
     }
     const auto& timer = std::get<Timers::CoreTimer>(*due);
@@ -122,7 +127,7 @@ bool Engine::Reap() {
   for (Endpoint* endpoint : ended) {
     rendezvous_.Ended(*endpoint);
     (void)endpoint->fabric->DestroyQueuePair(endpoint->queue_pair);
-    connections_.Remove(*endpoint, {endpoint->id, CountersOf(endpoint->core)});
+    connections_.Remove(*endpoint, {endpoint->id, CountersOf(*endpoint)});
   }
   ended.clear();
   connections_.Bury();
@@ -173,7 +178,7 @@ absl::Status Engine::Deregister(MemoryRegion& region) {
 }
 
 absl::StatusOr<ConnectionCounters> Engine::Counters(ConnectionId connection) {
-  if (const Endpoint* endpoint = connections_.Find(connection)) return CountersOf(endpoint->core);
+  if (const Endpoint* endpoint = connections_.Find(connection)) return CountersOf(*endpoint);
   if (const Epitaph* epitaph = connections_.FindEnded(connection)) return epitaph->counters;
   return absl::NotFoundError("no such connection, or it ended long ago");
 }

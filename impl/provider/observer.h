@@ -45,10 +45,19 @@ class Observer {
 
 enum class Progress : uint8_t { kThread, kManual };
 
+// What strangers may take of all that there is.
+struct PeerBounds {
+  // Incoming set-ups that have not come about, of all listeners; with a longer backlog as many as
+  // that. Where there is no room, fabric::HalfOpen tells which one goes.
+  uint32_t half_open = 256;
+  uint32_t moving = 64;  // connections that follow their peers to another queue pair
+};
+
 struct ShardOptions {
   Progress progress = Progress::kThread;
   std::optional<int> thread_cpu;  // pin the progress thread
-  Duration spin{};                // how long the progress thread polls before it sleeps
+  PeerBounds bounds;
+  Duration spin{};  // how long the progress thread polls before it sleeps
   std::function<void(const std::string&)>
       log;  // may be empty; called on the thread that has the turn
 };

@@ -24,7 +24,8 @@ absl::StatusOr<std::unique_ptr<Endpoint>> Rendezvous::Make(const ConnectionOptio
   fabric::Fabric& fabric = *fabrics_[place];
   const fabric::Limits& limits = fabric.limits();
   const bool remote_invalidate = remote_invalidate_ && limits.windows && limits.remote_invalidate;
-  const Plan plan = MakePlan(options, limits, connecting, local, peer, remote_invalidate);
+  Plan plan = MakePlan(options, limits, connecting, local, peer, remote_invalidate);
+  if (!connecting) plan.core.return_token = NewReturnToken(limits.virtual_time);
   auto endpoint = std::make_unique<Endpoint>(plan.core);
   endpoint->fabric = &fabric;
   endpoint->place = place;
@@ -103,9 +104,17 @@ void Rendezvous::OnRequest(uint8_t place, const fabric::RendezvousEvent& event) 
   if (const auto error = sdp::wire::DecodeHello(PrivateDataOf(event), addresses, arrived.hello)) {
     return Reject(place, event, std::string("no Hello: ") + error->field + ": " + error->reason);
   }
+  // Who comes back does so to the port that was named for it; this one, too, if its peer has named
+  // the port of a listener of ours.
+  const auto& hello = *std::get_if<sdp::wire::Hello>(&arrived.hello.body);
+  const bool has_token = (hello.capabilities & sdp::wire::kCapabilityReturnToken) != 0 &&
+                         hello.return_token != sdp::wire::ReturnToken{};
+  if (has_token || connections_.Follows(event.peer, hello.local_port)) {
+    return Reject(place, event, "it comes back to a connection that does not wait here");
+  }
   const uint64_t half_open = half_open_.Add(kNoHandle, event.peer, driver_.now());
   Undo undo([&] { half_open_.Remove(half_open); });
-  if (half_open_.size() > std::max(kHalfOpenMax, static_cast<size_t>(listener.backlog)) &&
+  if (half_open_.size() > std::max(half_open_max_, static_cast<size_t>(listener.backlog)) &&
       !DropHalfOpen("others want in")) {
     return Reject(place, event, "too many connections are being set up");
   }
@@ -161,6 +170,7 @@ void Rendezvous::OnEstablished(Endpoint& endpoint, const fabric::RendezvousEvent
   endpoint.ready = true;
   endpoint.attempt.reset();
   half_open_.Remove(std::exchange(endpoint.half_open, kNoHandle));
+  connections_.EndMove(endpoint);
   Listener* const listener = listeners_.Find(static_cast<uint64_t>(endpoint.listener));
   if (!endpoint.moved && !endpoint.connecting && listener != nullptr) {
     endpoint.counted = true;

@@ -2,6 +2,7 @@
 #define ESDP_IMPL_PROVIDER_RENDEZVOUS_H_
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -12,12 +13,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "impl/base/handle_table.h"
+#include "impl/base/secure_random.h"
 #include "impl/fabric/half_open.h"
 #include "impl/fabric/port.h"
 #include "impl/provider/connections.h"
 #include "impl/provider/driver.h"
 #include "impl/provider/regions.h"
 #include "impl/provider/types.h"
+#include "impl/sdp/wire/messages.h"
 
 namespace esdp::provider {
 
@@ -34,8 +37,11 @@ ConstBytes PrivateDataOf(const fabric::RendezvousEvent& event);
 //             the front end hears only of connections that carry data.
 class Rendezvous {
  public:
-  Rendezvous(const Fabrics& fabrics, Driver& driver, Connections& connections)
-      : fabrics_(fabrics), driver_(driver), connections_(connections) {}
+  Rendezvous(const Fabrics& fabrics, Driver& driver, Connections& connections, size_t half_open_max)
+      : fabrics_(fabrics),
+        driver_(driver),
+        connections_(connections),
+        half_open_max_(half_open_max) {}
 
   // listeners.cc: on one port of every fabric that has the address. Where two share their ports and
   // what they speak, one of them listens.
@@ -57,6 +63,9 @@ class Rendezvous {
   // connection has been moved.
   absl::StatusOr<uint16_t> ListenForReturn(Endpoint& endpoint);
   void StopReturn(Endpoint& endpoint);
+  // No operation has this name. It rings for those that are let wait for their rejection.
+  static constexpr uint64_t kRejectAlarm = ~uint64_t{1};
+  void RejectDue();
 
   // `place` is the fabric's.
   void OnEvent(uint8_t place, const fabric::RendezvousEvent& event);
@@ -79,9 +88,6 @@ class Rendezvous {
     ConnectionOptions options;
   };
 
-  // Incoming set-ups that have not come about, of all listeners; with a longer backlog as many as
-  // that. Where there is no room, fabric::HalfOpen tells which one goes.
-  static constexpr size_t kHalfOpenMax = 256;
   static constexpr int kDroppedWhenShort = 32;
 
   using ListenerAt = std::pair<uint8_t, uint64_t>;  // a fabric's place, and its own name
@@ -106,7 +112,11 @@ class Rendezvous {
   bool DropHalfOpen(const char* why);
   void OnShort();
   // resumption.cc
+  sdp::wire::ReturnToken NewReturnToken(bool virtual_time);
   void OnReturn(Endpoint& endpoint, const fabric::RendezvousEvent& event);
+  void RejectReturn(Endpoint& endpoint, const fabric::RendezvousEvent& event,
+                    const std::string& why);
+  void RejectFirstReturn();
   void OnEstablished(Endpoint& endpoint, const fabric::RendezvousEvent& event);
   void OnConnectFailed(Endpoint& endpoint, const fabric::RendezvousEvent& event);
   void OnDisconnected(Endpoint& endpoint, const fabric::RendezvousEvent& event);
@@ -118,7 +128,16 @@ class Rendezvous {
   Connections& connections_;
   HandleTable<Listener> listeners_;
   std::map<ListenerAt, ListenerId> by_fabric_listener_;
+  const size_t half_open_max_;
   fabric::HalfOpen half_open_;
+  struct WrongReturn {
+    Time reject_at{};
+    uint8_t place = 0;
+    fabric::RequestId request = fabric::RequestId::kNone;
+  };
+  std::deque<WrongReturn> wrong_returns_;
+  SecureRandom random_;
+  uint64_t tokens_ = 0;  // given in virtual time
   bool remote_invalidate_ = true;
 };
 

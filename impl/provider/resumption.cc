@@ -1,6 +1,10 @@
+#include <chrono>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
+#include "impl/base/bytes.h"
 #include "impl/provider/rendezvous.h"
 #include "impl/sdp/wire/codec.h"
 
@@ -8,6 +12,12 @@
 // wire protocol, section 12).
 
 namespace esdp::provider {
+namespace {
+
+constexpr size_t kWrongReturnsMax = 16;
+constexpr Duration kBeforeRejection = std::chrono::seconds(1);
+
+}  // namespace
 
 absl::StatusOr<uint16_t> Rendezvous::ListenForReturn(Endpoint& endpoint) {
   if (endpoint.return_listener != fabric::ListenerId::kNone) {
@@ -31,6 +41,47 @@ void Rendezvous::StopReturn(Endpoint& endpoint) {
       std::exchange(endpoint.return_listener, fabric::ListenerId::kNone));
 }
 
+// Where time is virtual everything is to happen again as it did.
+sdp::wire::ReturnToken Rendezvous::NewReturnToken(bool virtual_time) {
+  sdp::wire::ReturnToken token{};
+  if (virtual_time) {
+    StoreBigEndian(std::as_writable_bytes(std::span(token)), 0, ++tokens_);
+    return token;
+  }
+  for (size_t at = 0; at < token.size(); at += sizeof(uint32_t)) {
+    const std::optional<uint32_t> number = random_.Next32();
+    if (!number.has_value()) return {};
+    StoreBigEndian(std::as_writable_bytes(std::span(token)), at, *number);
+  }
+  return token;
+}
+
+// Whoever guesses has to wait for each answer.
+void Rendezvous::RejectReturn(Endpoint& endpoint, const fabric::RendezvousEvent& event,
+                              const std::string& why) {
+  ++endpoint.returns_rejected;
+  SayRejected(event, why);
+  if (wrong_returns_.size() == kWrongReturnsMax) RejectFirstReturn();
+  const Time reject_at = AddSaturating(driver_.now(), kBeforeRejection);
+  wrong_returns_.push_back({reject_at, endpoint.place, event.request});
+  if (wrong_returns_.size() == 1) driver_.timers().SetAlarm(kRejectAlarm, reject_at);
+}
+
+void Rendezvous::RejectDue() {
+  while (!wrong_returns_.empty() && wrong_returns_.front().reject_at <= driver_.now()) {
+    RejectFirstReturn();
+  }
+  if (!wrong_returns_.empty()) {
+    driver_.timers().SetAlarm(kRejectAlarm, wrong_returns_.front().reject_at);
+  }
+}
+
+void Rendezvous::RejectFirstReturn() {
+  const WrongReturn& first = wrong_returns_.front();
+  (void)fabrics_[first.place]->Reject(first.request, {});  // unless its listener has done so
+  wrong_returns_.pop_front();
+}
+
 void Rendezvous::OnReturn(Endpoint& endpoint, const fabric::RendezvousEvent& event) {
   // It goes by the port it had before, whatever port this queue pair comes from.
   const sdp::wire::TransportAddresses addresses{static_cast<uint8_t>(event.peer.family),
@@ -38,13 +89,13 @@ void Rendezvous::OnReturn(Endpoint& endpoint, const fabric::RendezvousEvent& eve
                                                 event.local.bytes};
   sdp::HelloArrived arrived;
   if (const auto error = sdp::wire::DecodeHello(PrivateDataOf(event), addresses, arrived.hello)) {
-    return Reject(endpoint.place, event,
-                  std::string("no Hello: ") + error->field + ": " + error->reason);
+    return RejectReturn(endpoint, event,
+                        std::string("no Hello: ") + error->field + ": " + error->reason);
   }
   if (event.peer.bytes != endpoint.peer.bytes)
-    return Reject(endpoint.place, event, "not from the peer's address");
+    return RejectReturn(endpoint, event, "not from the peer's address");
   if (const char* refusal = endpoint.core.CheckResumption(arrived.hello)) {
-    return Reject(endpoint.place, event, refusal);
+    return RejectReturn(endpoint, event, refusal);
   }
   if (endpoint.awaits_hello) {
     endpoint.request = event.request;

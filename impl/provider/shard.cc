@@ -22,7 +22,8 @@ class Shard::Impl {
  public:
   Impl(std::vector<std::unique_ptr<fabric::Fabric>> fabrics, Observer& observer,
        const ShardOptions& options)
-      : engine(std::move(fabrics), observer, options.log), progress(engine, options) {}
+      : engine(std::move(fabrics), observer, options.log, options.bounds),
+        progress(engine, options) {}
 
   ~Impl() {
     progress.Stop();

@@ -109,6 +109,9 @@ struct TransferResult {
   uint64_t stream_offset = 0;
 };
 
+// Whether the peer may move a connection, see sdp::Config.
+enum class PeerMoves : uint8_t { kRefused, kGuarded, kUnguarded };
+
 // Wishes for one connection. 0 in a size means the default.
 struct ConnectionOptions {
   uint16_t receive_buffers = 16;
@@ -124,6 +127,8 @@ struct ConnectionOptions {
   Duration keep_alive_idle{};  // 0: the fabric's default
   Duration linger = std::chrono::seconds(60);
   Duration cancel_grace = std::chrono::seconds(5);  // see sdp::Config
+  PeerMoves peer_moves = PeerMoves::kRefused;
+  uint32_t moves_max = 16;  // by the peer, see sdp::Config
 };
 
 struct ConnectionCounters {
@@ -141,7 +146,7 @@ struct ConnectionCounters {
   uint64_t adaptive_threshold = 0;  // in force; 0: none is learned
   uint64_t receive_resizes = 0, peer_resizes = 0;
   uint64_t urgent_sent = 0, urgent_received = 0;
-  uint64_t resumptions = 0;
+  uint64_t resumptions = 0, returns_rejected = 0;
 };
 
 struct RegionDetails {

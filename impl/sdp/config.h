@@ -10,6 +10,14 @@
 
 namespace esdp::sdp {
 
+// Whether the peer may move the connection to another queue pair, for which we have to connect to a
+// port that it names [12].
+enum class PeerMoves : uint8_t {
+  kRefused,
+  kGuarded,    // with the connection's return token, where both sides know it
+  kUnguarded,  // from and to a peer that knows none, too
+};
+
 // What a connection is told at construction and, but for the modes, never again: what its fabric
 // can do, how large its buffers are, and the application's wishes. Sizes in bytes.
 struct Config {
@@ -63,6 +71,11 @@ struct Config {
 
   Duration suspend_wait =
       std::chrono::seconds(30);  // suspended: how long at most until it is resumed
+
+  PeerMoves peer_moves = PeerMoves::kUnguarded;
+  wire::ReturnToken return_token{};  // of the accepting side; all zero: it gives none
+  uint32_t moves_max =
+      ~uint32_t{0};  // by the peer, one after the other; each second allows one more
 
   // For our Hello.
   uint8_t ip_version = 4;

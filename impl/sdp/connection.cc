@@ -64,6 +64,7 @@ void Connection::On(const Established& established, Actions& actions) {
       Fail(Outcome::kHandshakeRefused, refusal, actions);
       return;
     }
+    if (!config_.as_deployed) config_.return_token = peer_.return_token;
   }
   Move(PhaseCue::kEstablished);
   if (established.addresses) NoteAddresses(*established.addresses);

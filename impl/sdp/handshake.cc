@@ -10,8 +10,17 @@ namespace {
 
 // [R25.7]
 uint8_t Capabilities(const Config& config) {
-  const bool offered = config.remote_invalidate && !config.as_deployed;
-  return offered ? wire::kCapabilityInvalidate : uint8_t{0};
+  if (config.as_deployed) return 0;
+  uint8_t capabilities = wire::kCapabilityReturnToken;
+  if (config.remote_invalidate) capabilities |= wire::kCapabilityInvalidate;
+  if (config.peer_moves != PeerMoves::kRefused) capabilities |= wire::kCapabilityMayBeMoved;
+  return capabilities;
+}
+
+void ReadCapabilities(uint8_t capabilities, PeerParameters& peer) {
+  peer.accepts_invalidate = (capabilities & wire::kCapabilityInvalidate) != 0;
+  peer.knows_token = (capabilities & wire::kCapabilityReturnToken) != 0;
+  peer.may_be_moved = (capabilities & wire::kCapabilityMayBeMoved) != 0;
 }
 
 // [R19.3]
@@ -37,10 +46,11 @@ const char* CheckParameters(const wire::BaseHeader& base, uint8_t major_version,
 
 void PeerParameters::AddTo(Digest& digest) const {
   digest.Add(receive_buffer_bytes).Add(buffers).Add(max_adverts).Add(minor_version);
-  digest.Add(accepts_invalidate);
+  digest.Add(accepts_invalidate).Add(knows_token).Add(may_be_moved);
 }
 
-wire::Message MakeHello(const Config& config, uint16_t buffers_posted) {
+wire::Message MakeHello(const Config& config, uint16_t buffers_posted,
+                        const wire::ReturnToken& token) {
   wire::Hello hello;
   hello.major_version = kMajorVersion;
   hello.minor_version = kMinorVersion;
@@ -53,6 +63,7 @@ wire::Message MakeHello(const Config& config, uint16_t buffers_posted) {
   hello.local_port = config.local_port;
   hello.source_address = config.local_address;
   hello.destination_address = config.peer_address;
+  hello.return_token = token;
   wire::Message message;
   message.base.buffers = buffers_posted;
   message.body = hello;
@@ -67,10 +78,15 @@ wire::Message MakeHelloAck(const Config& config, uint16_t buffers_posted,
   hello_ack.capabilities = Capabilities(config);
   hello_ack.max_adverts = MaxAdverts(config);
   hello_ack.actual_receive_size = config.receive_buffer_bytes;
+  hello_ack.return_token = config.return_token;
   wire::Message message;
   message.base.buffers = buffers_posted;
   message.body = hello_ack;
   return message;
+}
+
+bool ReturnsAreGuarded(const Config& config, const PeerParameters& peer) {
+  return !config.as_deployed && peer.knows_token && config.return_token != wire::ReturnToken{};
 }
 
 const char* CheckHello(const wire::Message& message, PeerParameters& peer) {
@@ -86,7 +102,7 @@ const char* CheckHello(const wire::Message& message, PeerParameters& peer) {
                               : hello->max_adverts;
   if (hello->max_adverts == 0) peer.max_adverts = 0;
   peer.minor_version = std::min(hello->minor_version, kMinorVersion);  // [R2.8.6]
-  peer.accepts_invalidate = (hello->capabilities & wire::kCapabilityInvalidate) != 0;
+  ReadCapabilities(hello->capabilities, peer);
   return CheckParameters(message.base, hello->major_version, hello->local_receive_size, peer);
 }
 
@@ -97,7 +113,8 @@ const char* CheckHelloAck(const wire::Message& message, PeerParameters& peer) {
   peer.buffers = message.base.buffers;
   peer.max_adverts = hello_ack->max_adverts;
   peer.minor_version = std::min(hello_ack->minor_version, kMinorVersion);
-  peer.accepts_invalidate = (hello_ack->capabilities & wire::kCapabilityInvalidate) != 0;
+  ReadCapabilities(hello_ack->capabilities, peer);
+  peer.return_token = peer.knows_token ? hello_ack->return_token : wire::ReturnToken{};
   return CheckParameters(message.base, hello_ack->major_version, hello_ack->actual_receive_size,
                          peer);
 }

@@ -19,6 +19,9 @@ struct PeerParameters {
   uint16_t max_adverts = 0;           // ours that it can hold
   uint8_t minor_version = 0;          // the lower of both
   bool accepts_invalidate = false;    // Cap bit 0x1: any key it advertises may be invalidated
+  bool knows_token = false;           // Cap bit 0x4
+  bool may_be_moved = false;          // Cap bit 0x8
+  wire::ReturnToken return_token{};   // of a HelloAck
 
   // [R19.1] It is, or behaves as, one of the deployed peers: Combined only, one SrcAvail at a time,
   // no SinkAvail, no ModeChange, no invalidate, no ChRcvBuf.
@@ -26,9 +29,14 @@ struct PeerParameters {
   void AddTo(Digest& digest) const;
 };
 
-wire::Message MakeHello(const Config& config, uint16_t buffers_posted);
+// `token`: of a return.
+wire::Message MakeHello(const Config& config, uint16_t buffers_posted,
+                        const wire::ReturnToken& token = {});
 wire::Message MakeHelloAck(const Config& config, uint16_t buffers_posted,
                            const PeerParameters& peer);
+
+// Whoever comes back to the connection has to know its token.
+bool ReturnsAreGuarded(const Config& config, const PeerParameters& peer);
 
 // Fills `peer` and returns nullptr, or returns why this peer cannot be lived with (a static text).
 const char* CheckHello(const wire::Message& message, PeerParameters& peer);

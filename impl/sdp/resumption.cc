@@ -7,6 +7,26 @@
 // on the new one as a new connection does, with the streams where they were.
 
 namespace esdp::sdp {
+namespace {
+
+// [R12.11]
+bool MayMovePeer(const Config& config, const PeerParameters& peer) {
+  if (config.as_deployed) return false;
+  if (ReturnsAreGuarded(config, peer)) return peer.may_be_moved;
+  return config.peer_moves == PeerMoves::kUnguarded;
+}
+
+// [R12.11] SuspComm has no answer that says no: a peer that asks for what it was told not to breaks the
+// protocol.
+const char* RefusalOfMove(const Config& config, const PeerParameters& peer) {
+  if (config.peer_moves == PeerMoves::kRefused) return "SuspComm: this side is not to be moved";
+  if (config.peer_moves == PeerMoves::kGuarded && !ReturnsAreGuarded(config, peer)) {
+    return "SuspComm: from a peer that knows no return token";
+  }
+  return nullptr;
+}
+
+}  // namespace
 
 // --- what is asked and said ---
 
@@ -17,8 +37,8 @@ void Connection::On(const AskSuspend& ask, Actions& actions) {
   } else if (phase_ == Phase::kAborting || phase_ == Phase::kTimeWait ||
              phase_ == Phase::kLastAck || teardown_.closing()) {
     refusal = Outcome::kShutDown;
-  } else if (phase_ < Phase::kEstablished || peer_.max_adverts <= 1 || config_.as_deployed ||
-             suspend_.pending()) {
+  } else if (phase_ < Phase::kEstablished || peer_.max_adverts <= 1 ||
+             !MayMovePeer(config_, peer_) || suspend_.pending()) {
     refusal = Outcome::kUnsupported;  // [19] a deployed peer ignores SuspComm, and never sends one
   }
   if (refusal == Outcome::kDone) {
@@ -34,6 +54,14 @@ void Connection::On(const AskSuspend& ask, Actions& actions) {
 void Connection::OnSuspComm(const wire::SuspComm& message, Actions& actions) {
   // Both DisConns have crossed it: the peer ends the connection.
   if (phase_ == Phase::kLastAck) return;
+  const char* refusal = RefusalOfMove(config_, peer_);
+  if (refusal == nullptr && !suspend_.TakeMove(now_, config_.moves_max)) {
+    refusal = "SuspComm: too many moves";
+  }
+  if (refusal != nullptr) {
+    Fail(Outcome::kPeerProtocol, refusal, actions);
+    return;
+  }
   const Time until = AddSaturating(now_, config_.suspend_wait);
   switch (suspend_.OnSuspComm(message, config_.connecting, until)) {
     case Suspend::Answer::kRespond:
@@ -135,14 +163,16 @@ void Connection::LeaveQueuePair(Actions& actions) {
   }
   actions.emplace_back(ReplaceQueuePair{});
   PostFreeReceives(actions);
-  actions.emplace_back(StartConnect{MakeHello(config_, credits_.posted()), suspend_.peer_port()});
+  actions.emplace_back(StartConnect{MakeHello(config_, credits_.posted(), config_.return_token),
+                                    suspend_.peer_port()});
 }
 
 // What has ended without a queue pair the peer would learn at its deadline only.
 void Connection::SayFarewell(Actions& actions) {
   Config config = config_;
   config.receive_buffer_bytes = resize_in_.size();
-  actions.emplace_back(Farewell{MakeHello(config, config.receive_buffers), suspend_.peer_port()});
+  actions.emplace_back(Farewell{MakeHello(config, config.receive_buffers, config.return_token),
+                                suspend_.peer_port()});
 }
 
 // [R12.6], [R12.7] Everything sent has arrived, everything received is here, every advert is void.
@@ -194,7 +224,7 @@ void Connection::NoteAddresses(const PathAddresses& addresses) {
 
 // --- on the new one ---
 
-// [R12.5]
+// [R12.5], [R12.10]
 const char* Connection::CheckResumption(const wire::Message& message) const {
   const auto* hello = std::get_if<wire::Hello>(&message.body);
   if (!suspend_.initiator() || hello == nullptr) return "Hello: none is expected";
@@ -202,6 +232,9 @@ const char* Connection::CheckResumption(const wire::Message& message) const {
   if (hello->source_address != config_.peer_address) return "source address: not the peer's";
   if (hello->destination_address != config_.local_address) return "destination address: not ours";
   if (hello->local_port != config_.peer_port) return "local port: not the peer's";
+  if (ReturnsAreGuarded(config_, peer_) && hello->return_token != config_.return_token) {
+    return "return token: not that of the connection";
+  }
   return nullptr;
 }
 
@@ -239,6 +272,7 @@ void Connection::Resume(const Established& established, Actions& actions) {
       Fail(Outcome::kHandshakeRefused, refusal, actions);
       return;
     }
+    config_.return_token = peer_.return_token;
   }
   Move(teardown_.disconn_sent() ? PhaseCue::kResumedShut
        : teardown_.peer_shut()  ? PhaseCue::kResumedPeerShut

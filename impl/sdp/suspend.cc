@@ -1,9 +1,13 @@
 #include "impl/sdp/suspend.h"
 
+#include <algorithm>
+#include <chrono>
+
 namespace esdp::sdp {
 namespace {
 
 constexpr uint64_t kServiceIdOfSdp = 0x10000;  // [2.1]
+constexpr Duration kBetweenMoves = std::chrono::seconds(1);
 
 uint64_t Ticks(Time time) { return static_cast<uint64_t>(time.time_since_epoch().count()); }
 
@@ -24,6 +28,15 @@ bool Suspend::Cancel(OperationId operation, Outcome outcome, Actions& actions) {
 wire::SuspComm Suspend::TakeSuspComm() {
   role_ = Role::kInitiator;
   return wire::SuspComm{kServiceIdOfSdp | wish_->port};
+}
+
+// [R12.12]
+bool Suspend::TakeMove(Time now, uint32_t most) {
+  if (most == ~uint32_t{0}) return true;
+  const Time paid_at = std::max(moves_paid_at_, now);
+  if (paid_at - now > (most - 1) * kBetweenMoves) return false;
+  moves_paid_at_ = paid_at + kBetweenMoves;
+  return true;
 }
 
 // [R12.8]
@@ -81,7 +94,7 @@ bool Suspend::DropLateWish(Time now, Actions& actions) {
 
 void Suspend::AddTo(Digest& digest) const {
   digest.Add(static_cast<uint8_t>(role_)).Add(peer_asked_).Add(answered_).Add(acknowledged_);
-  digest.Add(peer_port_).Add(Ticks(until_)).Add(wish_.has_value());
+  digest.Add(peer_port_).Add(Ticks(until_)).Add(Ticks(moves_paid_at_)).Add(wish_.has_value());
   if (!wish_) return;
   digest.Add(static_cast<uint32_t>(wish_->operation)).Add(wish_->port).Add(Ticks(wish_->until));
 }

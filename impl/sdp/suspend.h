@@ -41,6 +41,8 @@ class Suspend {
   bool awaited() const { return responder() && acknowledged_; }  // by the peer, on its port
 
   // --- what the peer says ---
+  // Counts a move by the peer. False: `most` of them have not been followed by a second each.
+  bool TakeMove(Time now, uint32_t most);
   enum class Answer : uint8_t { kRespond, kDisregard, kViolation };
   Answer OnSuspComm(const wire::SuspComm& message, bool connecting, Time until);
   // False: nobody asked for it [17].
@@ -80,6 +82,7 @@ class Suspend {
   bool acknowledged_ = false;  // SuspCommAck is out
   uint16_t peer_port_ = 0;
   Time until_ = kTimeInfinite;  // responder
+  Time moves_paid_at_{};        // when as many seconds have passed as the peer has moved us
 };
 
 }  // namespace esdp::sdp

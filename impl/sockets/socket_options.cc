@@ -281,6 +281,8 @@ provider::ConnectionOptions SocketState::ToConnectionOptions() const {
   options.send_buffers = options_.send_buffers;
   options.coalesce_max = options_.coalesce_max;
   options.checksum = context_->options().checksum;
+  options.peer_moves = static_cast<provider::PeerMoves>(context_->options().peer_moves);
+  options.moves_max = context_->options().moves_max;
   options.keep_alive_idle = ToDuration(options_.keep_alive_idle);
   options.linger = ToDuration(options_.linger);
   options.cancel_grace = ToDuration(*options_.cancel_grace);
@@ -337,6 +339,7 @@ SocketStats SocketState::Stats() const {
   stats.urgent_received = from.urgent_received;
   stats.expose_failures = from.expose_failures;
   stats.resumptions = from.resumptions;
+  stats.returns_rejected = from.returns_rejected;
   return stats;
 }
 

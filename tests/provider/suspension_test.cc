@@ -52,7 +52,7 @@ constexpr uint64_t kHalf = 200'000;
 
 // R12.1, R12.4: either end may ask, and what was sent before and after arrives as one stream.
 TEST_P(SuspensionTest, TheStreamGoesOnOverANewQueuePairWhoeverAsks) {
-  ASSERT_TRUE(pair_.Connect());
+  ASSERT_TRUE(pair_.Connect({.peer_moves = PeerMoves::kGuarded, .moves_max = 1'000}));
   Memory& from = memories_.emplace_back(client(), 3 * kHalf);
   Memory& to = memories_.emplace_back(server(), 3 * kHalf);
   from.Fill(1);
@@ -79,7 +79,7 @@ TEST_P(SuspensionTest, TheStreamGoesOnOverANewQueuePairWhoeverAsks) {
 
 // R12.6, R12.7
 TEST_P(SuspensionTest, WhatWaitsIsCarriedOverTheNewQueuePair) {
-  ASSERT_TRUE(pair_.Connect());
+  ASSERT_TRUE(pair_.Connect({.peer_moves = PeerMoves::kGuarded, .moves_max = 1'000}));
   Memory& from = memories_.emplace_back(client(), kHalf);
   Memory& to = memories_.emplace_back(server(), kHalf);
   from.Fill(2);

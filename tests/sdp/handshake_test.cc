@@ -31,7 +31,9 @@ TEST(HelloTest, TellsOurVersionSizesPortAndAddresses) {
   EXPECT_EQ(hello.minor_version, 2);
   EXPECT_EQ(hello.max_adverts, 7);
   EXPECT_EQ(hello.local_receive_size, config.receive_buffer_bytes);
-  EXPECT_EQ(hello.capabilities, wire::kCapabilityInvalidate);
+  EXPECT_EQ(hello.capabilities, wire::kCapabilityInvalidate | wire::kCapabilityReturnToken |
+                                    wire::kCapabilityMayBeMoved);
+  EXPECT_EQ(hello.return_token, wire::ReturnToken{}) << "of a return only";
   EXPECT_EQ(hello.local_port, 4711);
   EXPECT_EQ(hello.ip_version, 6);
   EXPECT_EQ(hello.source_address[15], 1);
@@ -43,8 +45,12 @@ TEST(HelloTest, TheCapabilityIsLeftOutWhereKeysAreNoWindows) {
   Config config = SmallConfig(true);
   config.remote_invalidate = false;
 
-  EXPECT_EQ(std::get<wire::Hello>(MakeHello(config, 5).body).capabilities, 0);
-  EXPECT_EQ(std::get<wire::HelloAck>(MakeHelloAck(config, 5, {}).body).capabilities, 0);
+  EXPECT_EQ(
+      std::get<wire::Hello>(MakeHello(config, 5).body).capabilities & wire::kCapabilityInvalidate,
+      0);
+  EXPECT_EQ(std::get<wire::HelloAck>(MakeHelloAck(config, 5, {}).body).capabilities &
+                wire::kCapabilityInvalidate,
+            0);
 }
 
 struct Spoil {

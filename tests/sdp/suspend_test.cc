@@ -207,6 +207,106 @@ TEST_F(SuspendTest, AHelloFromSomewhereElseIsRejectedAndTheRightOneStillTaken) {
   EXPECT_EQ(phase(), Phase::kEstablished);
 }
 
+// R12.10
+TEST_F(SuspendTest, OfTwoThatComeBackTheOneWithTheTokenIsThePeer) {
+  Config config = ConfigOf(false);
+  config.return_token = {1, 2, 3};
+  solo_.emplace(config);
+  Solo::Peer peer = Able();
+  peer.capabilities = wire::kCapabilityReturnToken | wire::kCapabilityMayBeMoved;
+  solo_->Establish(peer);
+  Ask();
+  solo_->Arrive(wire::SuspCommAck{});
+  solo_->Step(ConnectionLost{true, false});
+  wire::Message right = solo_->PeerHello(peer);
+  std::get<wire::Hello>(right.body).return_token = {1, 2, 3};
+  for (const wire::ReturnToken& wrong : {wire::ReturnToken{}, wire::ReturnToken{1, 2, 3, 4}}) {
+    wire::Message hello = right;
+    std::get<wire::Hello>(hello.body).return_token = wrong;
+    EXPECT_STREQ(solo_->core().CheckResumption(hello), "return token: not that of the connection");
+    solo_->Step(HelloArrived{hello});
+    EXPECT_EQ(solo_->Last<RejectConnection>().size(), 1u);
+  }
+  solo_->Step(HelloArrived{right});
+  EXPECT_EQ(solo_->Last<AcceptConnection>().size(), 1u);
+}
+
+// R12.10
+TEST_F(SuspendTest, WhoFollowsShowsTheTokenThatTheHelloAckGave) {
+  solo_.emplace(ConfigOf(true));
+  solo_->Step(AskConnect{});
+  Solo::Peer peer = Able();
+  peer.capabilities = wire::kCapabilityReturnToken;
+  Established established;
+  established.hello_ack = solo_->PeerHelloAck(peer);
+  std::get<wire::HelloAck>(established.hello_ack->body).return_token = {9, 8, 7};
+  solo_->Step(established);
+  solo_->Arrive(wire::SuspComm{0x10000u | kPort});
+  solo_->Step(SendFinished{});
+  solo_->Step(ConnectionLost{true, false});
+  const auto started = Solo::Of<StartConnect>(solo_->all());
+  ASSERT_EQ(started.size(), 2u);
+  const auto token = [&](size_t index) {
+    return std::get<wire::Hello>(started[index].hello.body).return_token;
+  };
+  EXPECT_EQ(token(0), wire::ReturnToken{}) << "shown to a stranger";
+  EXPECT_EQ(token(1), (wire::ReturnToken{9, 8, 7}));
+  EXPECT_EQ(started[1].port, kPort);
+}
+
+// R12.11
+TEST_F(SuspendTest, APeerThatIsNotToBeMovedIsNeverAsked) {
+  for (const bool knows_token : {false, true}) {
+    Config config = ConfigOf(false);
+    config.return_token = {1};
+    config.peer_moves = PeerMoves::kGuarded;
+    solo_.emplace(config);
+    Solo::Peer peer = Able();
+    peer.capabilities = knows_token ? wire::kCapabilityReturnToken : uint8_t{0};
+    solo_->Establish(peer);
+    Ask();
+    EXPECT_EQ(Result(), Outcome::kUnsupported);
+    EXPECT_TRUE(Solo::Of<sdp::Send>(solo_->all()).empty());
+  }
+}
+
+// R12.11
+TEST_F(SuspendTest, ASideThatIsNotToBeMovedEndsTheConnectionOverSuspComm) {
+  struct Case {
+    PeerMoves moves;
+    uint8_t capabilities;
+    const char* reason;
+  };
+  for (const Case& one :
+       {Case{PeerMoves::kRefused, wire::kCapabilityReturnToken,
+             "SuspComm: this side is not to be moved"},
+        Case{PeerMoves::kGuarded, 0, "SuspComm: from a peer that knows no return token"}}) {
+    Config config = ConfigOf(false);
+    config.return_token = {1};
+    config.peer_moves = one.moves;
+    solo_.emplace(config);
+    Solo::Peer peer = Able();
+    peer.capabilities = one.capabilities;
+    solo_->Establish(peer);
+    solo_->Arrive(wire::SuspComm{0x10000u | kPort});
+    ExpectFailure(Outcome::kPeerProtocol, one.reason);
+  }
+}
+
+// R12.11
+TEST_F(SuspendTest, WhetherThisSideMayBeMovedIsSaidInTheHandshake) {
+  for (const PeerMoves moves : {PeerMoves::kRefused, PeerMoves::kGuarded, PeerMoves::kUnguarded}) {
+    Config config = ConfigOf(true);
+    config.peer_moves = moves;
+    const uint8_t told = moves == PeerMoves::kRefused ? 0 : wire::kCapabilityMayBeMoved;
+    const auto mask = [](uint8_t capabilities) {
+      return capabilities & wire::kCapabilityMayBeMoved;
+    };
+    EXPECT_EQ(mask(std::get<wire::Hello>(MakeHello(config, 5).body).capabilities), told);
+    EXPECT_EQ(mask(std::get<wire::HelloAck>(MakeHelloAck(config, 5, {}).body).capabilities), told);
+  }
+}
+
 // R12.6
 TEST_F(SuspendTest, SequenceNumbersAndCreditsStartAnew) {
   Establish();
@@ -373,6 +473,23 @@ TEST_F(SuspendTest, APeerWithoutCreditsIsGivenSomeBehindSuspComm) {
   const sdp::Send last = Solo::Of<sdp::Send>(solo_->all()).back();
   EXPECT_TRUE(std::holds_alternative<wire::Data>(last.message.body));
   EXPECT_GE(last.message.base.buffers, 2u);
+}
+
+// R12.12
+TEST(SuspendPartTest, ThePeerMovesSoOftenAndOnceMoreEachSecond) {
+  using std::chrono::milliseconds;
+  esdp::sdp::Suspend part;
+  Time now{std::chrono::seconds(5)};
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(part.TakeMove(now, 3)) << i;
+  EXPECT_FALSE(part.TakeMove(now, 3));
+  now += milliseconds(999);
+  EXPECT_FALSE(part.TakeMove(now, 3));
+  now += milliseconds(1);
+  EXPECT_TRUE(part.TakeMove(now, 3));
+  EXPECT_FALSE(part.TakeMove(now, 3));
+  now += std::chrono::hours(1);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(part.TakeMove(now, 3)) << "no more than at first";
+  EXPECT_FALSE(part.TakeMove(now, 3));
 }
 
 // R12.1

@@ -81,6 +81,8 @@ void DrawSocket(Random& random, SocketOptions& socket) {
 void DrawManners(Random& random, StationPlan& station) {
   using Mode = DeliveryMode;
   if (random.Chance(1, 10)) station.context.as_deployed = true;
+  station.context.peer_moves = PeerMoves::kGuarded;
+  station.context.moves_max = 1'000'000;
   if (random.Chance(1, 5)) {
     station.context.send_mode =
         Pick(random, {Mode::kBuffered, Mode::kCombined, Mode::kPipelined, Mode::kPipelined});

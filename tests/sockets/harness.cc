@@ -95,6 +95,8 @@ ContextOptions OptionsOf(World world, Context* of) {
                                         : "qpip";
   options.progress = HasThread(world) ? Progress::kThread : Progress::kManual;
   if (world == World::kSim) options.world_of = of;
+  options.peer_moves = PeerMoves::kUnguarded;  // raw peers know no token
+  options.moves_max = 1'000;
   return options;
 }
 

@@ -116,6 +116,13 @@ uint16_t RawStream::Listen() {
   return ntohs(address.sin_port);
 }
 
+uint16_t RawStream::port() const {
+  sockaddr_in address{};
+  socklen_t size = sizeof(address);
+  getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(address.sin_port);
+}
+
 bool RawStream::Accept() {
   return pump_([this] {
     socket_ = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);

@@ -52,6 +52,8 @@ class RawStream {
   // The other side has ended the stream, in order or not.
   bool WaitForEnd();
   bool ended() const { return ended_; }
+  const Octets& taken() const { return taken_; }  // all that was read
+  uint16_t port() const;                          // its own, while it is open
   void EndWrites();
   // From now on nothing that comes is heard, not even by the system: no acknowledgement leaves and
   // no keep-alive probe is answered, as if the network had gone.

@@ -97,6 +97,12 @@ WaitMode WaitModeFrom(std::string_view word) {
   return Find(kWords, "wait", word);
 }
 
+PeerMoves PeerMovesFrom(std::string_view word) {
+  static constexpr std::array<Word<PeerMoves>, 3> kWords = {{{"refused", PeerMoves::kRefused},
+                                                             {"guarded", PeerMoves::kGuarded},
+                                                             {"unguarded", PeerMoves::kUnguarded}}};
+  return Find(kWords, "peer_moves", word);
+}
 DeliveryMode DeliveryModeFrom(std::string_view word) { return Find(kModes, "mode", word); }
 
 DeadlinePolicy DeadlinePolicyFrom(std::string_view word) {

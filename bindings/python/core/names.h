@@ -32,6 +32,7 @@ Exposure ExposureFrom(std::string_view word);
 Progress ProgressFrom(std::string_view word);
 WaitMode WaitModeFrom(std::string_view word);
 DeliveryMode DeliveryModeFrom(std::string_view word);
+PeerMoves PeerMovesFrom(std::string_view word);
 DeadlinePolicy DeadlinePolicyFrom(std::string_view word);
 std::string_view WordOf(Exposure exposure);
 std::string_view WordOf(DeliveryMode mode);

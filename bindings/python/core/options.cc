@@ -161,6 +161,10 @@ ContextOptions ContextOptionsFrom(const py::dict& arguments) {
   members.Take("progress_cpu", options.progress_cpu);
   members.Take("progress_spin", options.progress_spin);
   TakeShared(members, options);
+  members.TakeWord("peer_moves", options.peer_moves, PeerMovesFrom);
+  members.Take("moves_max", options.moves_max);
+  members.Take("moves_at_once_max", options.moves_at_once_max);
+  members.Take("half_open_max", options.half_open_max);
   members.Take("take_accepted_within", options.take_accepted_within);
   members.Take("bounce_pool_bytes", options.bounce_pool_bytes);
   members.Take("operations_max", options.operations_max);

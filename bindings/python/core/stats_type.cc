@@ -78,7 +78,8 @@ void DefineSocketStats(py::module_& module) {
       .Count("urgent_sent", &SocketStats::urgent_sent)
       .Count("urgent_received", &SocketStats::urgent_received)
       .Count("expose_failures", &SocketStats::expose_failures)
-      .Count("resumptions", &SocketStats::resumptions);
+      .Count("resumptions", &SocketStats::resumptions)
+      .Count("returns_rejected", &SocketStats::returns_rejected);
 }
 
 void DefineQueueStats(py::module_& module) {

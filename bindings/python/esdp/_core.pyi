@@ -248,6 +248,10 @@ class Context(metaclass=_Metaclass):
         receive_mode: _Mode = "automatic",
         as_deployed: bool = False,
         cancel_grace: float = 5,
+        peer_moves: Literal["refused", "guarded", "unguarded"] = "refused",
+        moves_max: int = 16,
+        moves_at_once_max: int = 64,
+        half_open_max: int = 256,
         bounce_pool_bytes: int = 1048576,
         operations_max: int = 65536,
         take_accepted_within: float = 60,
@@ -399,6 +403,8 @@ class SocketStats(_Counters):
     def expose_failures(self) -> int: ...
     @property
     def resumptions(self) -> int: ...
+    @property
+    def returns_rejected(self) -> int: ...
 
 class QueueStats(_Counters):
     @property

@@ -8,16 +8,14 @@
 
 #include "impl/sdp/wire/messages.h"
 
-// One field list per message, in byte order. The reader, the writer, the printer, the search for a
-// cut field and the proof that the list covers the header (measure.h) all walk this list, so they
-// cannot disagree. Field names are those of the golden vectors. Private to this room.
+// One field list per message, in byte order. Reader, writer, printer, the search for a cut field
+// and the proof that the list covers the header all walk it. Names are those of the golden vectors.
 
 namespace esdp::sdp::wire {
 
-enum class Look : uint8_t { kDecimal, kHex, kFlags, kCapabilities, kIpVersion, kMode };
+enum class Look : uint8_t { kDecimal, kHex, kSecret, kFlags, kCapabilities, kIpVersion, kMode };
 
-// A place and the values it may hold. Bits are numbered as the vectors do: 7 is the most
-// significant of its byte.
+// A place and the values it may hold. Bit 7 is the most significant of its byte.
 struct Field {
   const char* name;
   size_t offset;
@@ -55,8 +53,7 @@ constexpr Field BufferSize(const char* name, size_t offset) {  // [R2.8.5, R3.3.
                 Field{name, offset});
 }
 
-// [R11.1] A new size is bounded from below only; a wish too large is answered with less, not
-// refused.
+// [R11.1] Bounded from below only: a wish too large is answered with less.
 constexpr Field NewBufferSize(const char* name) {
   return Within(kReceiveBufferBytesMin, UINT32_MAX, "is less than 37 bytes", Field{name, 16});
 }
@@ -152,17 +149,20 @@ template <typename Visitor>
   return visit(Field{"suspch.service_id", 16, Look::kHex}, h.service_id);
 }
 
+template <typename Visitor>
+constexpr bool IfCapable(Visitor& visit, auto& h, uint8_t capability, const Field& f, auto& value) {
+  return (h.capabilities & capability) != 0 ? visit(f, value) : visit.Reserved(f, sizeof(value));
+}
+
 // [R2.8.3, R3.3.1, R3.3.6] The version is judged when a connection is made, not here: any end may
 // print what an old peer said.
 template <typename Visitor>
 [[gnu::always_inline]] constexpr bool EachField(Visitor& visit, IsOneOf<Hello> auto& h) {
-  const Field extended{"hh.ext_max_adverts", 66};
   return visit(Bits("hh.majv", 16, 7, 4), h.major_version) &&
          visit(Bits("hh.minv", 16, 3, 0), h.minor_version) &&
          visit(Bits("hh.ipv", 17, 7, 4, Look::kIpVersion), h.ip_version) &&
          visit.Check(h.ip_version == 4 || h.ip_version == 6, "hh.ipv", "is neither 4 nor 6") &&
-         visit.Reserved(Bits("hh.cap", 17, 3, 2), 1) &&
-         visit(Bits("hh.cap", 17, 1, 0, Look::kCapabilities), h.capabilities) &&
+         visit(Bits("hh.cap", 17, 3, 0, Look::kCapabilities), h.capabilities) &&
          visit.Reserved(Field{"hh.reserved18", 18}, 1) &&
          visit(MaxAdverts("hh.max_adverts"), h.max_adverts) &&
          visit(Within(0, uint64_t{1} << 31, "is more than 2^31 bytes",
@@ -174,22 +174,25 @@ template <typename Visitor>
          visit(Field{"hh.src_addr", 32}, h.source_address) &&
          visit(Field{"hh.dst_addr", 48}, h.destination_address) &&
          visit.Reserved(Field{"hh.reserved64", 64}, 2) &&
-         ((h.capabilities & kCapabilityExtendedMaxAdverts) != 0
-              ? visit(extended, h.extended_max_adverts)
-              : visit.Reserved(extended, 2)) &&
-         visit.Reserved(Field{"hh.reserved68", 68}, 24);
+         IfCapable(visit, h, kCapabilityExtendedMaxAdverts, Field{"hh.ext_max_adverts", 66},
+                   h.extended_max_adverts) &&
+         IfCapable(visit, h, kCapabilityReturnToken, Field{"hh.return_token", 68, Look::kSecret},
+                   h.return_token) &&
+         visit.Reserved(Field{"hh.reserved84", 84}, 8);
 }
 
 template <typename Visitor>
 [[gnu::always_inline]] constexpr bool EachField(Visitor& visit, IsOneOf<HelloAck> auto& h) {
   return visit(Bits("hah.majv", 16, 7, 4), h.major_version) &&  // [R3.4.1, R3.4.2]
          visit(Bits("hah.minv", 16, 3, 0), h.minor_version) &&
-         visit.Reserved(Bits("hah.cap", 17, 7, 2), 1) &&
-         visit(Bits("hah.cap", 17, 1, 0, Look::kCapabilities), h.capabilities) &&
+         visit.Reserved(Bits("hah.cap", 17, 7, 4), 1) &&
+         visit(Bits("hah.cap", 17, 3, 0, Look::kCapabilities), h.capabilities) &&
          visit.Reserved(Field{"hah.reserved18", 18}, 1) &&
          visit(MaxAdverts("hah.max_adverts"), h.max_adverts) &&
          visit(BufferSize("hah.act_rcv_sz", 20), h.actual_receive_size) &&
-         visit.Reserved(Field{"hah.reserved24", 24}, 172);
+         IfCapable(visit, h, kCapabilityReturnToken, Field{"hah.return_token", 24, Look::kSecret},
+                   h.return_token) &&
+         visit.Reserved(Field{"hah.reserved40", 40}, 156);
 }
 
 }  // namespace esdp::sdp::wire

@@ -37,7 +37,9 @@ enum class MessageId : uint8_t {
 inline constexpr size_t kBaseHeaderBytes = 16;
 inline constexpr size_t kHelloBytes = 92;
 inline constexpr size_t kCompactHelloBytes = 32;          // bytes 0..31 of a Hello (section 2.6)
+inline constexpr size_t kHelloAddressesEnd = 64;          // what a compact one leaves out
 inline constexpr size_t kCompactHelloExtendedBytes = 36;  // and bytes 64..67
+inline constexpr size_t kCompactHelloTokenBytes = 52;     // and bytes 68..83, of a return
 inline constexpr size_t kHelloAckBytes = 196;
 inline constexpr size_t kSrcAvailBytes = 32;
 inline constexpr size_t kSinkAvailBytes = 36;
@@ -66,6 +68,14 @@ using AddressBytes = std::array<uint8_t, 16>;
 // Capability bits of Hello and HelloAck (the low nibble of byte 17).
 inline constexpr uint8_t kCapabilityInvalidate = 0x1;
 inline constexpr uint8_t kCapabilityExtendedMaxAdverts = 0x2;
+// Beyond the standard, which reserves these bits and bytes: whoever comes back to a suspended
+// connection proves with a secret of the connection that it is the peer.
+inline constexpr uint8_t kCapabilityReturnToken = 0x4;  // knows the secret's place, and keeps it
+inline constexpr uint8_t kCapabilityMayBeMoved = 0x8;   // answers SuspComm
+
+// Given by the side that accepts, in its HelloAck, and shown in the Hello of a return. All zero:
+// none.
+using ReturnToken = std::array<uint8_t, 16>;
 
 // The protocol version sent [R3.3.2]. A peer with another minor version is not refused.
 inline constexpr uint8_t kMajorVersion = 2;
@@ -83,6 +93,7 @@ struct Hello {
   AddressBytes source_address{};
   AddressBytes destination_address{};
   uint16_t extended_max_adverts = 0;  // valid with kCapabilityExtendedMaxAdverts
+  ReturnToken return_token{};         // valid with kCapabilityReturnToken
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 
@@ -92,6 +103,7 @@ struct HelloAck {
   uint8_t capabilities = 0;
   uint8_t max_adverts = 1;
   uint32_t actual_receive_size = 0;  // bytes, header included
+  ReturnToken return_token{};        // valid with kCapabilityReturnToken
   friend bool operator==(const HelloAck&, const HelloAck&) = default;
 };
 

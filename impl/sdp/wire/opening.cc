@@ -37,6 +37,9 @@ std::array<std::byte, kHelloBytes> Rebuild(ConstBytes compact,
   if (compact.size() >= kCompactHelloExtendedBytes) {
     CopyBytes(out.subspan(64), compact.subspan(kCompactHelloBytes, 4));
   }
+  if (compact.size() >= kCompactHelloTokenBytes) {
+    CopyBytes(out.subspan(68), compact.subspan(kCompactHelloExtendedBytes, sizeof(ReturnToken)));
+  }
   return whole;
 }
 

@@ -42,7 +42,8 @@ std::string BitNames(uint64_t value, std::span<const std::string_view> names) {
 }
 
 constexpr std::array<std::string_view, 3> kFlagNames = {"oob_pres", "oob_pend", "req_pipe"};
-constexpr std::array<std::string_view, 2> kCapabilityNames = {"invalidate", "ext_max_adverts"};
+constexpr std::array<std::string_view, 4> kCapabilityNames = {"invalidate", "ext_max_adverts",
+                                                              "return_token", "may_be_moved"};
 constexpr std::array<std::string_view, 3> kModeNames = {"buffered", "combined", "pipelined"};
 
 std::string Ipv4Text(const AddressBytes& address) {
@@ -107,6 +108,10 @@ class Printer {
   }
 
   bool operator()(const Field& field, const AddressBytes& value) {
+    if (field.look == Look::kSecret) {
+      Append(field, value == AddressBytes{} ? "none" : "(secret)");
+      return true;
+    }
     Append(field, ip_version_ == 4 ? Ipv4Text(value) : Ipv6Text(value));
     return true;
   }
@@ -140,6 +145,7 @@ class Printer {
       case Look::kIpVersion:
         ip_version_ = value;
         break;
+      case Look::kSecret:
       case Look::kDecimal:
         break;
     }

@@ -60,16 +60,15 @@ Buffer WithoutReserved(Buffer header) {
   header[1] &= std::byte{0x07};
   switch (MessageId{std::to_integer<uint8_t>(header[0])}) {
     case MessageId::kHello:
-      header[17] &= std::byte{0xF3};
       clear(18, 19);
       clear(30, 32);
       clear(64, (header[17] & std::byte{2}) != std::byte{0} ? 66 : 68);
-      clear(68, 92);
+      clear((header[17] & std::byte{4}) != std::byte{0} ? 84 : 68, 92);
       break;
     case MessageId::kHelloAck:
-      header[17] &= std::byte{0x03};
+      header[17] &= std::byte{0x0F};
       clear(18, 19);
-      clear(24, 196);
+      clear((header[17] & std::byte{4}) != std::byte{0} ? 40 : 24, 196);
       break;
     case MessageId::kModeChange:
       clear(17, 20);
