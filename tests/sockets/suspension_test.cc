@@ -37,9 +37,6 @@ class SuspensionTest : public PairTest {
 
 // Wherever the move is: the one that is left does not wait for its deadline of 30 s.
 TEST_P(SuspensionTest, AnAbortDuringAMoveIsNoticedAtOnce) {
-  if (TransportOf(world()) == Transport::kVerbs) {
-    GTEST_SKIP() << "a device does not tell of an attempt to connect that the peer has given up";
-  }
   const int steps = world() == World::kSim ? 80 : 20;
   for (const bool mover_aborts : {false, true}) {
     for (int step = 0; step < steps; ++step) {

@@ -195,7 +195,10 @@ void Rendezvous::OnAttempt(QueuePairId id, const Told& told) {
   if (attempt == attempts_.end()) {
     QueuePair* const queue_pair = queue_pairs_.Find(id);
     if (queue_pair == nullptr) return;
-    if (told.type == RDMA_CM_EVENT_DISCONNECTED) queue_pair->OnDisconnected();
+    // A peer that has accepted and ends before it has our RTU rejects.
+    if (told.type == RDMA_CM_EVENT_DISCONNECTED || told.type == RDMA_CM_EVENT_REJECTED) {
+      queue_pair->OnDisconnected();
+    }
     if (told.type == RDMA_CM_EVENT_DEVICE_REMOVAL) queue_pair->OnDeviceLost();
     return;
   }

@@ -63,7 +63,7 @@ class Pair:
 
 @pytest.fixture(params=FABRICS)
 def pair(request):
-    pair = Pair(request.param)
+    pair = Pair(request.param, peer_moves="guarded")
     yield pair
     pair.close()
 

@@ -109,6 +109,17 @@ def test_a_connection_moves_to_a_new_queue_pair(pair):
     pair.left.send(b"after", pair.queue, "send")
     assert {event.cookie: event.check().bytes for event in pair.wait(2)} == {"recv": 5, "send": 5}
     assert pair.left.stats().resumptions == 1
+    assert pair.left.stats().returns_rejected == 0
+
+
+def test_nobody_is_moved_unless_it_is_asked_for():
+    pair = Pair("sim:7")
+    pair.left.suspend(pair.queue, "suspend")
+    with pytest.raises(esdp.UnsupportedError, match="peer_moves"):
+        pair.wait()[0].check()
+    with pytest.raises(ValueError, match="'refused', 'guarded', 'unguarded'"):
+        esdp.Context(fabric="sim:8", peer_moves="yes")
+    pair.close()
 
 
 def test_paths_and_completion_points_are_asked_for_by_word(pair):
