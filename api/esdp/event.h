@@ -45,6 +45,7 @@ enum EventFlag : uint32_t {
   kCancelled = 1u << 6,  // ended by Cancel or by its deadline
   kPeerReset = 1u << 7,  // ended because the peer went away without shutting down
   kUrgent = 1u << 8,     // receive: its last byte is urgent; AwaitUrgent: the peer sends one
+  kWritten = 1u << 9,    // receive: some of its bytes were written by the peer, see show_receives
 };
 
 // An Event is one completion: a plain value that owns nothing.

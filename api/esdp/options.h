@@ -70,6 +70,11 @@ struct ContextOptions {
   DeliveryMode receive_mode = DeliveryMode::kAutomatic;
   bool as_deployed = false;
   absl::Duration cancel_grace = absl::Seconds(5);
+  // Whether peers may write to receives that wait (their events say kWritten). The peer then tells
+  // when it has done so: qpip and sim hold it to what was placed, but on an RDMA device nobody but
+  // the peer knows, and one that lies has a receive end with the bytes that were in its memory
+  // before. With false large receives are read from the peer, which costs a round trip for each.
+  bool show_receives = true;
   PeerMoves peer_moves = PeerMoves::kRefused;
   // What peers may take. Of these moves one connection may make so many, and one more each second:
   // beyond that it ends, kPeerProtocol. So many connections may be moving at once: one more ends.

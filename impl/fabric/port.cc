@@ -23,6 +23,7 @@ absl::StatusOr<RemoteRange> Fabric::RegionKey(RegionId) { return Unsupported("Re
 absl::StatusOr<RemoteRange> Fabric::Bind(QueuePairId, RegionId, std::byte*, uint64_t, Access) {
   return Unsupported("Bind");
 }
+uint64_t Fabric::Written(QueuePairId, uint32_t) const { return kWrittenUnknown; }
 absl::Status Fabric::Unbind(QueuePairId, uint32_t) { return Unsupported("Unbind"); }
 
 absl::StatusOr<QueuePairId> Fabric::CreateQueuePair(const QueuePairOptions&) {

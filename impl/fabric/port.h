@@ -59,6 +59,9 @@ class Fabric {
   // Withdraws a key of Bind without work on the queue pair. Legal only when the queue pair is not
   // connected.
   virtual absl::Status Unbind(QueuePairId queue_pair, uint32_t key);
+  // So many bytes, from the first on and without a gap, the peer has written under a live key of
+  // Bind; kWrittenUnknown where nobody can tell, as on every device.
+  virtual uint64_t Written(QueuePairId queue_pair, uint32_t key) const;
 
   // --- queue pairs
   // ----------------------------------------------------------------------------------------------------

@@ -125,6 +125,8 @@ enum class WorkStatus : uint8_t {
 };
 const char* ToString(WorkStatus status);
 
+inline constexpr uint64_t kWrittenUnknown = ~uint64_t{0};
+
 struct Completion {
   QueuePairId queue_pair = QueuePairId::kNone;
   uint64_t work_id = 0;
@@ -134,6 +136,7 @@ struct Completion {
   uint32_t invalidated_key =
       0;  // kReceive, if has_invalidated: our key that the peer's Send invalidated
   bool has_invalidated = false;
+  uint64_t written = kWrittenUnknown;  // has_invalidated: Fabric::Written of that key at its end
 };
 
 // Why a connection attempt or a connection ended.

@@ -169,6 +169,12 @@ void Driver::FeedCompletion(Endpoint& endpoint, const fabric::Completion& comple
   }
 }
 
+uint64_t Driver::WrittenFor(const Endpoint& endpoint, const fabric::Completion& completion) {
+  if (completion.has_invalidated) return completion.written;
+  const auto key = endpoint.core.oldest_sink_key();
+  return key ? endpoint.fabric->Written(endpoint.queue_pair, *key) : fabric::kWrittenUnknown;
+}
+
 void Driver::Receive(Endpoint& endpoint, const fabric::Completion& completion) {
   const uint32_t buffer = static_cast<uint32_t>(completion.work_id);
   const Bytes memory = endpoint.pool.ReceiveBuffer(buffer);
@@ -185,6 +191,9 @@ void Driver::Receive(Endpoint& endpoint, const fabric::Completion& completion) {
   if (const auto error = sdp::wire::Decode(bytes, arrived.message)) {
     if (endpoint.cause == sdp::Outcome::kDone) endpoint.evidence.message_field = error->field;
     return Feed(endpoint, sdp::MessageRefused{error->reason});
+  }
+  if (std::holds_alternative<sdp::wire::RdmaWrCompl>(arrived.message.body)) {
+    arrived.written = WrittenFor(endpoint, completion);
   }
   const size_t header = sdp::wire::HeaderBytes(sdp::wire::IdOf(arrived.message));
   arrived.payload_offset = static_cast<uint32_t>(header);
@@ -310,6 +319,7 @@ void Driver::FinishTransfer(Endpoint& endpoint, Transfer& transfer,
   }
   result.end_of_stream = action.end_of_stream;
   result.urgent = action.urgent;
+  result.written = action.written;
   result.bytes = action.bytes;
   result.bytes_zero_copy = action.bytes_zero_copy;
   result.stream_offset = action.stream_offset;

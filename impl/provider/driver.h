@@ -132,6 +132,8 @@ class Driver {
   void PostInvalidate(Endpoint& endpoint, sdp::AdvertId advert, uint32_t key);
   void FinishSuspend(Endpoint& endpoint, sdp::Outcome outcome);
   void FinishTransfer(Endpoint& endpoint, Transfer& transfer, const sdp::FinishOperation& action);
+  // What the oldest memory of ours that the peer may write to has been given.
+  static uint64_t WrittenFor(const Endpoint& endpoint, const fabric::Completion& completion);
   void Receive(Endpoint& endpoint, const fabric::Completion& completion);
   void Fault(Endpoint& endpoint, const char* what);
 

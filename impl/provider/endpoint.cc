@@ -82,6 +82,7 @@ Plan MakePlan(const ConnectionOptions& options, const fabric::Limits& limits, bo
   PlanWork(limits, plan.queue_pair, core);
   core.linger = options.linger;
   core.cancel_grace = options.cancel_grace;
+  core.shows_receives = options.shows_receives;
   core.peer_moves = static_cast<sdp::PeerMoves>(options.peer_moves);
   core.moves_max = options.moves_max;
   core.ip_version = static_cast<uint8_t>(peer.family);

@@ -159,10 +159,11 @@ Failure ExplainSuspend(Outcome outcome, const Address& peer) {
   const Ending ending = EndingOfOperation(outcome);
   switch (outcome) {
     case Outcome::kUnsupported:
-      return {ending, begin +
-                          "the peer does not let itself be moved (its peer_moves), holds one advert "
-                          "at a time (MaxAdverts 1), as peers do that ignore SuspComm, or this side "
-                          "behaves like one"};
+      return {ending,
+              begin +
+                  "the peer does not let itself be moved (its peer_moves), holds one advert "
+                  "at a time (MaxAdverts 1), as peers do that ignore SuspComm, or this side "
+                  "behaves like one"};
     case Outcome::kDeadlineExceeded:
       return {ending, begin +
                           "it could not begin in time: transfers in process have not ended, or the "

@@ -103,7 +103,8 @@ struct TransferResult {
   const Failure* failure =
       nullptr;  // the connection's root cause, if that is what ended it; good during the call
   bool end_of_stream = false;
-  bool urgent = false;  // receive: its last byte is urgent; awaits_urgent: one is announced
+  bool urgent = false;   // receive: its last byte is urgent; awaits_urgent: one is announced
+  bool written = false;  // receive: the peer says to have written some of its bytes
   uint64_t bytes = 0;
   uint64_t bytes_zero_copy = 0;
   uint64_t stream_offset = 0;
@@ -127,6 +128,7 @@ struct ConnectionOptions {
   Duration keep_alive_idle{};  // 0: the fabric's default
   Duration linger = std::chrono::seconds(60);
   Duration cancel_grace = std::chrono::seconds(5);  // see sdp::Config
+  bool shows_receives = true;                       // the peer may write to them
   PeerMoves peer_moves = PeerMoves::kRefused;
   uint32_t moves_max = 16;  // by the peer, see sdp::Config
 };

@@ -127,6 +127,7 @@ struct FinishOperation {
   Outcome outcome = Outcome::kDone;
   bool urgent = false;  // receive: its last byte is urgent; AskUrgent: an urgent byte is announced
   bool end_of_stream = false;    // receive: the peer has shut down and no byte is left after these
+  bool written = false;          // receive: the peer says to have written some of its bytes
   uint64_t bytes = 0;            // moved, also with an error
   uint64_t bytes_zero_copy = 0;  // of them by RDMA
   uint64_t stream_offset = 0;    // of the operation's first byte in its direction

@@ -32,6 +32,7 @@ struct Config {
   uint32_t send_work_max = 64;  // Sends, reads and writes posted and not finished
   bool initiator_speaks_first = false;
   bool can_expose = true;          // Expose may be answered by Exposed at all
+  bool shows_receives = true;      // the peer may write to them [8]
   bool remote_invalidate = false;  // our Cap bit 0x1: any key of ours may be invalidated by a Send
 
   // Private buffers, our own side. Receive buffers include the header.

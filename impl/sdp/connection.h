@@ -34,9 +34,9 @@ class Connection : private ConnectionState {
   bool closed() const { return reported_closed_; }
   Phase phase() const { return phase_; }
   const Counters& counters() const { return counters_; }
-  // Why this Hello is not that of the peer whose return a suspended connection waits for [12], or
-  // nullptr. To be asked also before AwaitHello.
+  // Why this Hello is not of the peer that is to come back [12], or nullptr. For any time.
   const char* CheckResumption(const wire::Message& hello) const;
+  std::optional<uint32_t> oldest_sink_key() const { return sink_.oldest_key(); }
   uint64_t digest() const;
 
  private:

@@ -51,6 +51,8 @@ struct MessageArrived {
   uint32_t payload_offset = 0;
   uint32_t payload_length = 0;
   std::optional<uint32_t> invalidated_key;  // the Send invalidated this key of ours
+  // RdmaWrCompl: so much of our oldest SinkAvail has been written, if the fabric can tell.
+  uint64_t written = ~uint64_t{0};
 };
 struct MessageRefused {     // what arrived is no message
   const char* reason = "";  // a static text that names field and fault

@@ -13,6 +13,7 @@ inline void ReceiveHalf::Finish(const Operation& operation, Outcome outcome, boo
   const bool is_short = finish.bytes < operation.length || operation.length == 0;
   finish.end_of_stream = at_end && outcome == Outcome::kDone && is_short;
   finish.urgent = operation.urgent;
+  finish.written = operation.written;
   finish.bytes_zero_copy = operation.zero_copy;
   finish.stream_offset = operation.assigned > 0 ? operation.begin : assigned_;
 }

@@ -127,7 +127,8 @@ class ReceiveHalf {
     bool wait_all = false;
     bool finished = false;  // cancelled: its event is out, only the place is left
     bool ends_short = false;
-    bool urgent = false;  // its last byte is urgent: it takes no more
+    bool urgent = false;   // its last byte is urgent: it takes no more
+    bool written = false;  // some of its bytes, by the peer
     Outcome outcome = Outcome::kDone;
     uint64_t length = 0;
     uint64_t assigned = 0;   // bytes that have found their place in it

@@ -47,6 +47,7 @@ bool ReceiveHalf::IsAdvertised(uint64_t number) const {
 void ReceiveHalf::OnWritten(uint32_t bytes, Counters& counters) {
   const uint64_t number = pieces_.front().number;
   At(number).zero_copy += bytes;
+  At(number).written = true;
   counters.bytes_received_zero_copy += bytes;
   Assign(bytes);
   AfterFill(number);

@@ -16,8 +16,8 @@ bool MayMovePeer(const Config& config, const PeerParameters& peer) {
   return config.peer_moves == PeerMoves::kUnguarded;
 }
 
-// [R12.11] SuspComm has no answer that says no: a peer that asks for what it was told not to breaks the
-// protocol.
+// [R12.11] SuspComm has no answer that says no: a peer that asks for what it was told not to breaks
+// the protocol.
 const char* RefusalOfMove(const Config& config, const PeerParameters& peer) {
   if (config.peer_moves == PeerMoves::kRefused) return "SuspComm: this side is not to be moved";
   if (config.peer_moves == PeerMoves::kGuarded && !ReturnsAreGuarded(config, peer)) {

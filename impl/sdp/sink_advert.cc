@@ -63,7 +63,7 @@ bool SinkAdvert::Fit(uint32_t buffer_bytes) const {
 // --- what becomes of the oldest ---
 
 SinkAdvert::Taken SinkAdvert::OnRdmaWrCompl(uint32_t bytes, std::optional<uint32_t> invalidated_key,
-                                            Actions& actions) {
+                                            uint64_t written, Actions& actions) {
   if (outstanding_.empty()) {
     // [R17.7] Behind a cancel it is late, not wrong.
     if (cancelled_ && !invalidated_key) return {};
@@ -73,6 +73,7 @@ SinkAdvert::Taken SinkAdvert::OnRdmaWrCompl(uint32_t bytes, std::optional<uint32
   if (bytes == 0) return Violation("RdmaWrCompl.Len: is 0");
   // [R8.1.6]
   if (bytes > oldest.range.length) return Violation("RdmaWrCompl.Len: more than was advertised");
+  if (bytes > written) return Violation("RdmaWrCompl.Len: more than was written");
   if (invalidated_key && *invalidated_key != oldest.remote.key) {  // [R16.3]
     return Violation("RKey: invalidated, but not of the advert being completed");
   }

@@ -44,6 +44,9 @@ class SinkAdvert {
   void OnPosted();
 
   size_t outstanding() const { return outstanding_.size(); }
+  std::optional<uint32_t> oldest_key() const {
+    return outstanding_.empty() ? std::nullopt : std::optional(outstanding_.front().remote.key);
+  }
   bool idle() const { return !offer_ && outstanding_.empty() && cancel_ == Cancel::kNone; }
   // Each is larger than a receive buffer of so many bytes [8.1].
   bool Fit(uint32_t buffer_bytes) const;
@@ -57,7 +60,9 @@ class SinkAdvert {
   };
   // [8.1] The oldest is complete, with fewer bytes than advertised or all. `invalidated_key` stands
   // in for our own withdrawal; it must be the key of this advert [25].
-  Taken OnRdmaWrCompl(uint32_t bytes, std::optional<uint32_t> invalidated_key, Actions& actions);
+  // `written`: what the fabric knows to have been placed there.
+  Taken OnRdmaWrCompl(uint32_t bytes, std::optional<uint32_t> invalidated_key, uint64_t written,
+                      Actions& actions);
   // [8.2] A message brought `bytes` > 0 of payload: the oldest advert's memory takes them and no
   // others, or they count as NonDiscards when there is none.
   Taken OnPayload(uint32_t bytes, Actions& actions);

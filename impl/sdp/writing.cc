@@ -13,7 +13,8 @@ namespace esdp::sdp {
 
 bool Connection::MayOfferSink() const {
   if (modes_.permits().sink_adverts != AdvertAllowance::kMany) return false;
-  if (!shows_sinks_ || !config_.can_expose || !MayUseModes()) return false;
+  if (!shows_sinks_ || !config_.shows_receives || !config_.can_expose || !MayUseModes())
+    return false;
   // [R5.12]
   if (!sink_.may_offer()) return false;
   // [R13.1.2] No advert behind our DisConn, and none for a stream that has ended.
@@ -86,7 +87,7 @@ bool Connection::TakenBySink(const MessageArrived& arrived, Actions& actions) {
 void Connection::OnRdmaWrCompl(const MessageArrived& arrived, Actions& actions) {
   const auto& completion = std::get<wire::RdmaWrCompl>(arrived.message.body);
   const SinkAdvert::Taken taken =
-      sink_.OnRdmaWrCompl(completion.length, arrived.invalidated_key, actions);
+      sink_.OnRdmaWrCompl(completion.length, arrived.invalidated_key, arrived.written, actions);
   if (taken.violation != nullptr) {
     Fail(Outcome::kPeerProtocol, taken.violation, actions);
     return;

@@ -182,6 +182,7 @@ void ContextState::OnTransferFinished(provider::ConnectionId, provider::Transfer
   if (result.bytes > result.bytes_zero_copy) event.flags |= kCopied;
   if (result.end_of_stream) event.flags |= kEof;
   if (result.urgent) event.flags |= kUrgent;
+  if (result.written) event.flags |= kWritten;
   if (transfer.wait_all) event.flags |= kWaitAll;
   if (result.ending != provider::Ending::kOk) [[unlikely]] {
     event.kind = KindOfEnding(result.ending);

@@ -281,6 +281,7 @@ provider::ConnectionOptions SocketState::ToConnectionOptions() const {
   options.send_buffers = options_.send_buffers;
   options.coalesce_max = options_.coalesce_max;
   options.checksum = context_->options().checksum;
+  options.shows_receives = context_->options().show_receives;
   options.peer_moves = static_cast<provider::PeerMoves>(context_->options().peer_moves);
   options.moves_max = context_->options().moves_max;
   options.keep_alive_idle = ToDuration(options_.keep_alive_idle);

@@ -275,5 +275,35 @@ TEST_P(WindowContract, DestroyWithdrawsTheWindows) {
   EXPECT_POSTED((*one_)->Deregister(memory.region()));
 }
 
+TEST_P(WindowContract, WhatThePeerHasWrittenIsCountedWithoutGaps) {
+  ESDP_NEEDS(windows);
+  const Link link = Connect();
+  Memory memory(*two_, 64);
+  Memory source(*one_, 64);
+  const RemoteRange range = Bind(*two_, link.two, memory, 0, 64, kForWriting);
+  EXPECT_EQ((*two_)->Written(link.two, range.key + 1), kWrittenUnknown);
+  const bool can_tell = (*two_)->Written(link.two, range.key) != kWrittenUnknown;
+  const auto expect_after = [&](uint64_t offset, size_t length, uint64_t written) {
+    ASSERT_POSTED(one_->Write(link.one, 1, {source.Entry(0, length)},
+                              RemoteRange{range.key, range.address + offset}));
+    ExpectSuccess(*one_, link.one, 1);
+    Settle();
+    EXPECT_EQ((*two_)->Written(link.two, range.key), can_tell ? written : kWrittenUnknown)
+        << offset << " + " << length;
+  };
+  EXPECT_EQ((*two_)->Written(link.two, range.key), can_tell ? 0 : kWrittenUnknown);
+  expect_after(0, 8, 8);
+  expect_after(16, 8, 8);
+  expect_after(8, 8, 16);
+  expect_after(4, 8, 16);
+  expect_after(16, 48, 64);
+  if (!(*two_)->limits().remote_invalidate) return;
+  Memory inbox(*two_, 8);
+  ASSERT_POSTED(two_->Receive(link.two, 2, {inbox.All()}));
+  ASSERT_POSTED(one_->SendAndInvalidate(link.one, 3, {source.Entry(0, 8)}, range.key));
+  EXPECT_EQ(NextCompletion(*two_, link.two).written, can_tell ? 64 : kWrittenUnknown);
+  ExpectSuccess(*one_, link.one, 3);
+}
+
 }  // namespace
 }  // namespace esdp::fabric

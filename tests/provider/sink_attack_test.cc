@@ -1,4 +1,6 @@
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "impl/sdp/wire/messages.h"
@@ -108,6 +110,48 @@ TEST_P(SinkAttackTest, AKeyIsStaleFromTheAnswerToACancelOn) {
   ExpectWriteRefused(*peer, room);
   ExpectReturned(*room.receive, memory, Ending::kCancelled);
   ExpectTheOthersGoOn();
+}
+
+// Its memory may hold another client's bytes.
+TEST_P(SinkAttackTest, ACompletionOfMoreThanWasWrittenBreaksTheProtocol) {
+  struct Case {
+    const char* name;
+    std::vector<std::pair<int64_t, uint32_t>> writes;
+    uint32_t claimed;
+  };
+  for (const Case& one : {Case{"nothing", {}, kRoom}, Case{"a byte less", {{0, 16}}, 17},
+                          Case{"behind a gap", {{0, 16}, {17, 16}}, 33},
+                          Case{"the end alone", {{kRoom - 16, 16}}, 16},
+                          Case{"the same twice", {{0, 16}, {0, 16}}, 32}}) {
+    SCOPED_TRACE(one.name);
+    Memory& memory = Secret(Exposure::kPerOperation);
+    const auto peer = Attacker(4);
+    const Room room = Invite(*peer, memory);
+    for (const auto& [offset, length] : one.writes) {
+      ASSERT_EQ(peer->Write(room.At(offset), length), WorkStatus::kSuccess);
+    }
+    peer->Say(wire::RdmaWrCompl{one.claimed});
+    EXPECT_TRUE(peer->WaitForEnd().has_value());
+    ExpectEnded(room.connection, Ending::kPeerProtocol, "more than was written");
+    ASSERT_TRUE(
+        pair_.RunUntil([&] { return victim().recorder.Find(room.receive->transfer).has_value(); }));
+    EXPECT_EQ(victim().recorder.Find(room.receive->transfer)->result.bytes, 0u);
+  }
+  ExpectTheOthersGoOn();
+}
+
+TEST_P(SinkAttackTest, ACompletionOfWhatWasWrittenInPartsIsTaken) {
+  Memory& memory = Secret(Exposure::kPerOperation);
+  const auto peer = Attacker(4);
+  const Room room = Invite(*peer, memory);
+  ASSERT_EQ(peer->Write(room.At(0), 16), WorkStatus::kSuccess);
+  ASSERT_EQ(peer->Write(room.At(16), 20), WorkStatus::kSuccess);
+  peer->Say(wire::RdmaWrCompl{36});
+  ASSERT_TRUE(
+      pair_.RunUntil([&] { return victim().recorder.Find(room.receive->transfer).has_value(); }));
+  const auto& result = victim().recorder.Find(room.receive->transfer)->result;
+  EXPECT_EQ(result.bytes, 36u);
+  EXPECT_TRUE(result.written);
 }
 
 TEST_P(SinkAttackTest, ACompletionOfMoreThanWasShownBreaksTheProtocol) {

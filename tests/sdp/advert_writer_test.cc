@@ -310,7 +310,7 @@ class Crossing {
         taken = sink_.OnPayload(1, actions);
         break;
       case Kind::kRdmaWrCompl:
-        taken = sink_.OnRdmaWrCompl(message.bytes, message.key, actions);
+        taken = sink_.OnRdmaWrCompl(message.bytes, message.key, message.bytes, actions);
         EXPECT_TRUE(taken.is_taken);
         EXPECT_EQ(taken.operation_number, message.key) << "written to another advert's memory";
         break;

@@ -22,9 +22,10 @@ class SinkAdvertTest : public ::testing::Test {
     ++next_;
     actions_.clear();
   }
-  SinkAdvert::Taken Complete(uint32_t bytes, std::optional<uint32_t> key = {}) {
+  SinkAdvert::Taken Complete(uint32_t bytes, std::optional<uint32_t> key = {},
+                             uint64_t written = kLength) {
     actions_.clear();
-    return adverts_.OnRdmaWrCompl(bytes, key, actions_);
+    return adverts_.OnRdmaWrCompl(bytes, key, written, actions_);
   }
   SinkAdvert::Taken Payload(uint32_t bytes) {
     actions_.clear();

@@ -86,6 +86,7 @@ void DefineFlags(Class& type) {
   flag("cancelled", kCancelled, "Ended by a cancel or its deadline.");
   flag("peer_reset", kPeerReset, "Ended because the peer went away without shutting down.");
   flag("urgent", kUrgent, "Receive: its last byte is urgent.");
+  flag("written", kWritten, "Receive: some of its bytes were written by the peer.");
 }
 
 }  // namespace

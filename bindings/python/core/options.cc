@@ -161,6 +161,7 @@ ContextOptions ContextOptionsFrom(const py::dict& arguments) {
   members.Take("progress_cpu", options.progress_cpu);
   members.Take("progress_spin", options.progress_spin);
   TakeShared(members, options);
+  members.Take("show_receives", options.show_receives);
   members.TakeWord("peer_moves", options.peer_moves, PeerMovesFrom);
   members.Take("moves_max", options.moves_max);
   members.Take("moves_at_once_max", options.moves_at_once_max);

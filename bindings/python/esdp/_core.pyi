@@ -95,6 +95,8 @@ class Event(metaclass=_Metaclass):
     def peer_reset(self) -> bool: ...
     @property
     def urgent(self) -> bool: ...
+    @property
+    def written(self) -> bool: ...
 
 class Region(metaclass=_Metaclass):
     def __len__(self) -> int: ...
@@ -248,6 +250,7 @@ class Context(metaclass=_Metaclass):
         receive_mode: _Mode = "automatic",
         as_deployed: bool = False,
         cancel_grace: float = 5,
+        show_receives: bool = True,
         peer_moves: Literal["refused", "guarded", "unguarded"] = "refused",
         moves_max: int = 16,
         moves_at_once_max: int = 64,

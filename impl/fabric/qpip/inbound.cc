@@ -163,6 +163,9 @@ Bytes Inbound::GuessReadResponse(size_t later) const {
 }
 
 void Inbound::OnPlaced(size_t bytes) {
+  if (kind_ == Kind::kWrite) {
+    regions_.NoteWritten(header_.tag, header_.offset + placed_, bytes);
+  }
   placed_ += static_cast<uint32_t>(bytes);
   if (kind_ == Kind::kSend) {
     receives_.entries().Skip(receive_place_, bytes);
@@ -198,6 +201,7 @@ Inbound::Refusal Inbound::EndSend(RdmapOpcode opcode) {
   if (!header_.last) return std::nullopt;
   ReceiveSlot& slot = receives_.At(next_receive_);
   if (Invalidates(opcode)) {
+    slot.written = regions_.Written(queue_pair_, header_.ulp_word);
     const TagError error = regions_.Invalidate(queue_pair_, header_.ulp_word);
     if (error != TagError::kNone) return InvalidateReason(error);
     slot.has_invalidated = true;

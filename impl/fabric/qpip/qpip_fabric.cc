@@ -75,6 +75,7 @@ class QpipFabric final : public Fabric, private QueuePairs {
   absl::StatusOr<RemoteRange> Bind(QueuePairId id, RegionId region, std::byte* address,
                                    uint64_t length, Access access) override;
   absl::Status Unbind(QueuePairId id, uint32_t key) override;
+  uint64_t Written(QueuePairId id, uint32_t key) const override;
 
   absl::StatusOr<QueuePairId> CreateQueuePair(const QueuePairOptions& options) override;
   absl::Status DestroyQueuePair(QueuePairId id) override;
@@ -144,6 +145,10 @@ absl::StatusOr<RemoteRange> QpipFabric::Bind(QueuePairId id, RegionId region, st
     return absl::FailedPreconditionError("a window is bound while the queue pair is ready");
   }
   return commons_.regions.Bind(id, region, address, length, access);
+}
+
+uint64_t QpipFabric::Written(QueuePairId id, uint32_t key) const {
+  return commons_.regions.Written(id, key);
 }
 
 absl::Status QpipFabric::Unbind(QueuePairId id, uint32_t key) {

@@ -366,7 +366,8 @@ void QueuePair::OnMessage(uint64_t receive_slot) {
                                       .status = WorkStatus::kSuccess,
                                       .byte_length = slot.received,
                                       .invalidated_key = slot.invalidated_key,
-                                      .has_invalidated = slot.has_invalidated});
+                                      .has_invalidated = slot.has_invalidated,
+                                      .written = slot.written});
 }
 
 QueuePair::Refusal QueuePair::OnReadRequest(const ReadRequest& request) {

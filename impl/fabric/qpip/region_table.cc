@@ -85,6 +85,16 @@ bool RegionTable::IsWindow(QueuePairId queue_pair, uint32_t key) const {
   return found != tags_.end() && found->second.queue_pair == queue_pair;
 }
 
+uint64_t RegionTable::Written(QueuePairId queue_pair, uint32_t key) const {
+  return IsWindow(queue_pair, key) ? tags_.find(key)->second.written : kWrittenUnknown;
+}
+
+void RegionTable::NoteWritten(uint32_t key, uint64_t offset, uint64_t length) {
+  const auto found = tags_.find(key);
+  if (found == tags_.end() || offset > found->second.written) return;
+  found->second.written = std::max(found->second.written, offset + length);
+}
+
 void RegionTable::InvalidateAll(QueuePairId queue_pair) {
   std::vector<uint32_t> keys;
   for (const auto& [key, tag] : tags_) {

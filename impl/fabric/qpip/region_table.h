@@ -60,6 +60,9 @@ class RegionTable {
   // kNone: it was a live window of this queue pair and is no longer.
   TagError Invalidate(QueuePairId queue_pair, uint32_t key);
   bool IsWindow(QueuePairId queue_pair, uint32_t key) const;
+  // As Fabric::Written; and what adds to it, of a write that Resolve has allowed.
+  uint64_t Written(QueuePairId queue_pair, uint32_t key) const;
+  void NoteWritten(uint32_t key, uint64_t offset, uint64_t length);
   void InvalidateAll(QueuePairId queue_pair);
 
   // --- what a peer asks for ---
@@ -84,6 +87,7 @@ class RegionTable {
     uint64_t length = 0;
     bool readable = false;
     bool writable = false;
+    uint64_t written = 0;  // without a gap
   };
 
   static constexpr size_t kTagsFirst = 64;

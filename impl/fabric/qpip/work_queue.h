@@ -78,6 +78,7 @@ struct SendSlot : WorkSlot {
 struct ReceiveSlot : WorkSlot {
   uint32_t invalidated_key = 0;
   bool has_invalidated = false;
+  uint64_t written = kWrittenUnknown;  // under that key
   uint32_t received = 0;
 };
 

@@ -66,6 +66,16 @@ bool RegionTable::IsWindowOf(QueuePairId queue_pair, uint32_t key) const {
   return found != keys_.end() && found->second.queue_pair == queue_pair;
 }
 
+uint64_t RegionTable::Written(QueuePairId queue_pair, uint32_t key) const {
+  return IsWindowOf(queue_pair, key) ? keys_.find(key)->second.written : kWrittenUnknown;
+}
+
+void RegionTable::NoteWritten(RemoteRange remote, uint64_t length) {
+  Key& key = keys_.find(remote.key)->second;
+  const uint64_t offset = remote.address - key.first_address;
+  if (offset <= key.written) key.written = std::max(key.written, offset + length);
+}
+
 bool RegionTable::Withdraw(QueuePairId queue_pair, uint32_t key) {
   if (!IsWindowOf(queue_pair, key)) return false;
   const auto found = keys_.find(key);

@@ -35,6 +35,9 @@ class RegionTable {
   absl::StatusOr<RemoteRange> Bind(QueuePairId queue_pair, RegionId id, std::byte* address,
                                    uint64_t length, Access access);
   bool IsWindowOf(QueuePairId queue_pair, uint32_t key) const;
+  // As Fabric::Written; and what adds to it, of a write that Resolve has allowed.
+  uint64_t Written(QueuePairId queue_pair, uint32_t key) const;
+  void NoteWritten(RemoteRange remote, uint64_t length);
   // Withdraws a window of `queue_pair`; false when the key is none.
   bool Withdraw(QueuePairId queue_pair, uint32_t key);
   void WithdrawAll(QueuePairId queue_pair);
@@ -66,6 +69,7 @@ class RegionTable {
     uint64_t length = 0;
     uint64_t first_address = 0;  // of base, in the key's space
     Access access;
+    uint64_t written = 0;  // without a gap
   };
 
   const Region* Find(RegionId id) const {

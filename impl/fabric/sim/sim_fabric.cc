@@ -34,6 +34,7 @@ class SimFabric : public Fabric, public Inhabitant {
   absl::StatusOr<RemoteRange> Bind(QueuePairId queue_pair, RegionId region, std::byte* address,
                                    uint64_t length, Access access) override;
   absl::Status Unbind(QueuePairId queue_pair, uint32_t key) override;
+  uint64_t Written(QueuePairId queue_pair, uint32_t key) const override;
 
   absl::StatusOr<QueuePairId> CreateQueuePair(const QueuePairOptions& options) override;
   absl::Status DestroyQueuePair(QueuePairId queue_pair) override;
@@ -127,6 +128,10 @@ absl::StatusOr<RemoteRange> SimFabric::Bind(QueuePairId queue_pair, RegionId reg
     return absl::ResourceExhaustedError("the simulated device has no window left");
   }
   return regions_.Bind(queue_pair, region, address, length, access);
+}
+
+uint64_t SimFabric::Written(QueuePairId queue_pair, uint32_t key) const {
+  return regions_.Written(queue_pair, key);
 }
 
 absl::Status SimFabric::Unbind(QueuePairId queue_pair, uint32_t key) {

@@ -86,6 +86,8 @@ void SimQueuePair::OnSend(const Frame& frame) {
            "a message is longer than its receive");
     return;
   }
+  const uint64_t written =
+      frame.has_key ? around_.regions.Written(id_, frame.key) : kWrittenUnknown;
   if (frame.has_key && !around_.regions.Withdraw(id_, frame.key)) {
     Refuse(frame, WorkStatus::kRemoteAccess, Cause::kLocalAccess,
            "a message invalidates a key that is no live window");
@@ -93,7 +95,7 @@ void SimQueuePair::OnSend(const Frame& frame) {
   }
   may_send_ = true;
   Record(StepKind::kComplete, frame.payload.size(), DigestOf(frame.payload));
-  receives_.Fill(frame.payload, frame.has_key ? &frame.key : nullptr);
+  receives_.Fill(frame.payload, frame.has_key ? &frame.key : nullptr, written);
   Acknowledge(frame.number);
 }
 
@@ -107,6 +109,7 @@ void SimQueuePair::OnWrite(const Frame& frame) {
   }
   ShowTouch(target, frame.payload.size(), Touch::kRemoteWrite);
   CopyBytes(Bytes(target, frame.payload.size()), frame.payload);
+  around_.regions.NoteWritten(frame.remote, frame.payload.size());
   Acknowledge(frame.number);
 }
 

@@ -97,12 +97,13 @@ uint64_t ReceiveQueue::FrontLength() const {
   return LengthOf(entries.data(), static_cast<uint32_t>(entries.size()));
 }
 
-void ReceiveQueue::Fill(ConstBytes payload, const uint32_t* invalidated_key) {
+void ReceiveQueue::Fill(ConstBytes payload, const uint32_t* invalidated_key, uint64_t written) {
   Scatter(elements_.front().entries, payload);
   CompleteFront({.status = WorkStatus::kSuccess,
                  .byte_length = static_cast<uint32_t>(payload.size()),
                  .invalidated_key = invalidated_key == nullptr ? 0 : *invalidated_key,
-                 .has_invalidated = invalidated_key != nullptr});
+                 .has_invalidated = invalidated_key != nullptr,
+                 .written = written});
 }
 
 void ReceiveQueue::Flush() {
