@@ -13,6 +13,26 @@ constexpr uint64_t kMiB = 1 << 20;
 
 class PathsTest : public PairTest {
  protected:
+  // Large receives that wait; how many of them say that they were written to.
+  uint64_t CountWritten() {
+    constexpr uint64_t kLength = 256 * 1024;
+    Connect({.send_mode = DeliveryMode::kPipelined});
+    Memory& from = Make(client_, kLength);
+    Memory& to = Make(server_, kLength);
+    uint64_t written = 0;
+    for (uint64_t i = 0; i < 10; ++i) {
+      const OpId receive = server_.Recv(to.All(), RecvFlags::kWaitAll);
+      Settle();
+      from.Fill(i);
+      const OpId send = client_.Send(from.All());
+      const Event received = End(server_, receive);
+      EXPECT_TRUE(WentByRdma(received)) << received.status();
+      if ((received.flags & kWritten) != 0) ++written;
+      EndWell(client_, send, kLength);
+      EXPECT_TRUE(SameBytes(from.bytes, to.bytes));
+    }
+    return written;
+  }
   // The two events of one transfer.
   struct Ends {
     Event sent;
@@ -102,6 +122,24 @@ TEST_P(PathsTest, WaitingReceivesAreWrittenToAndNothingIsCopied) {
   EXPECT_GT(sink.sink_adverts_sent, 0u);
   EXPECT_GT(source.sink_adverts_received, 0u);
   EXPECT_EQ(source.payload_copies + sink.payload_copies, 0u);
+}
+
+TEST_P(PathsTest, AReceiveThatWasWrittenToSaysSo) {
+  const uint64_t written = CountWritten();
+  EXPECT_GT(written, 0u);
+  EXPECT_GT(server_.socket.Stats().sink_adverts_sent, 0u);
+}
+
+TEST_P(PathsTest, ReceivesThatAreNotToBeShownAreReadFromThePeer) {
+  client_.queue = EventQueue();
+  client_.context = Context();
+  server_.queue = EventQueue();
+  ContextOptions options = OptionsOf(world());
+  options.show_receives = false;
+  ASSERT_NO_FATAL_FAILURE(server_.Open(options, 64));
+  ASSERT_NO_FATAL_FAILURE(client_.Open(OptionsOf(world(), &server_.context), 64));
+  EXPECT_EQ(CountWritten(), 0u);
+  EXPECT_EQ(server_.socket.Stats().sink_adverts_sent, 0u);
 }
 
 TEST_P(PathsTest, CopiedBytesOfRegisteredMemoryCostTheSenderNoCopyAndTheReceiverOne) {
