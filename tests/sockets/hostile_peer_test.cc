@@ -284,6 +284,21 @@ TEST_P(HostilePeerTest, AnSdpMessageWithAWrongFieldEndsTheConnectionAndIsNamed) 
   ASSERT_NO_FATAL_FAILURE(ExpectGoodPeersAreServed());
 }
 
+TEST_P(HostilePeerTest, AFloodOfFramesThatCarryNothingEndsTheConnectionWithAReason) {
+  ASSERT_NO_FATAL_FAILURE(Listens());
+  const Octets without_a_segment(8);
+  const Octets empty_write = FromHex("000ec1400000000000000000000000000000000000000000");
+  for (const Octets& frame : {without_a_segment, empty_write}) {
+    Octets flood;
+    for (int i = 0; i < 1025; ++i) flood.insert(flood.end(), frame.begin(), frame.end());
+    const Event event = EndAfter(flood);
+    EXPECT_TRUE(Refuses(event.status(), ErrorKind::kPeerProtocol, StatusCode::kDataLoss));
+    EXPECT_NE(event.status().message().find("carried nothing"), std::string::npos)
+        << event.status();
+  }
+  ASSERT_NO_FATAL_FAILURE(ExpectGoodPeersAreServed());
+}
+
 TEST_P(HostilePeerTest, APeerThatDiesAtAnyByteEndsItsConnectionAlone) {
   ASSERT_NO_FATAL_FAILURE(Listens());
   const Octets whole = SendFrame(SdpMessage(kData, 1, Octets(50, 7)), 1);

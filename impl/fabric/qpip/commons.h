@@ -35,6 +35,7 @@ struct Commons {
   Outbox outbox;
   Poller poller;
   Lingering lingering{poller};
+  uint64_t frames_received = 0;  // since the poller was last asked who is ready
   ReceiveScratch receive_scratch;
   TransmitScratch transmit_scratch;
 };

@@ -182,6 +182,8 @@ Inbound::Refusal Inbound::OnSegment() {
   const bool empty_read =
       opcode == RdmapOpcode::kReadRequest && DecodeReadRequest(control_).length == 0;
   if (const Refusal refusal = events_.OnReadySign(empty_write || empty_read)) return refusal;
+  const bool empty_piece = payload_bytes_ == 0 && !header_.last;
+  if (const Refusal refusal = CountFrame(empty_write || empty_read || empty_piece)) return refusal;
   switch (kind_) {
     case Kind::kSend:
       return EndSend(opcode);
@@ -195,7 +197,16 @@ Inbound::Refusal Inbound::OnSegment() {
   return std::nullopt;
 }
 
-Inbound::Refusal Inbound::OnEmptyFrame() { return events_.OnReadySign(true); }
+Inbound::Refusal Inbound::OnEmptyFrame() {
+  if (const Refusal refusal = events_.OnReadySign(true)) return refusal;
+  return CountFrame(true);
+}
+
+// No code of RFC 5040 or RFC 5041 is for this: every one of the frames is right.
+Inbound::Refusal Inbound::CountFrame(bool empty) {
+  empty_frames_ = empty ? empty_frames_ + 1 : 0;
+  return IsFlooded() ? Refusal(TerminateReason::kRdmapStreamCatastrophe) : Refusal();
+}
 
 Inbound::Refusal Inbound::EndSend(RdmapOpcode opcode) {
   if (!header_.last) return std::nullopt;

@@ -49,6 +49,11 @@ class InboundEvents {
 // and tags may alternate.
 class Inbound final : public SegmentHandler {
  public:
+  // Frames without a byte of payload that end no message and ask for nothing take no credit of
+  // their sender's. So many in a row are borne: one is a ready sign of RFC 6581, and RDMAP has
+  // writes and reads of nothing.
+  static constexpr uint32_t kEmptyFramesMax = 1024;
+
   Inbound(QueuePairId queue_pair, RegionTable& regions, WorkQueue<ReceiveSlot>& receives,
           WorkQueue<SendSlot>& sends, GrowingRing<ReadInFlight>& reads, InboundEvents& events)
       : queue_pair_(queue_pair),
@@ -65,6 +70,8 @@ class Inbound final : public SegmentHandler {
   Refusal OnSegment() override;
   Refusal OnEmptyFrame() override;
 
+  // The refusal was for more than kEmptyFramesMax of them.
+  bool IsFlooded() const { return empty_frames_ > kEmptyFramesMax; }
   // For the Terminate message: the request whose segment was refused, if it was one.
   const std::optional<ReadRequest>& refused_request() const { return refused_request_; }
 
@@ -81,6 +88,7 @@ class Inbound final : public SegmentHandler {
   Refusal EndSend(RdmapOpcode opcode);
   Refusal EndControl(RdmapOpcode opcode);
   Refusal EndReadResponse();
+  Refusal CountFrame(bool empty);
 
   const QueuePairId queue_pair_;
   RegionTable& regions_;
@@ -100,6 +108,7 @@ class Inbound final : public SegmentHandler {
   esdp::fabric::qpip::Place receive_place_;
   std::array<std::byte, 64> control_{};  // payload of a Read Request or Terminate
   std::optional<ReadRequest> refused_request_;
+  uint32_t empty_frames_ = 0;  // in a row
 };
 
 }  // namespace esdp::fabric::qpip

@@ -22,6 +22,8 @@ constexpr uint32_t kIdlePollsPerLook = 16;
 constexpr uint32_t kIdlePollsBeforeLook = 8;  // an answer is often there before that
 // While a caller lives on what its own posts complete, the sockets still have their turn.
 constexpr uint32_t kFullPollsPerLook = 8;
+// However few polls that were.
+constexpr uint64_t kFramesPerLook = 4096;
 
 constexpr Limits kLimits{
     .region_bytes_max = RegionTable::kRegionBytesMax,
@@ -121,9 +123,10 @@ class QpipFabric final : public Fabric, private QueuePairs {
 
   size_t Take(absl::Span<Completion> completions);
   void Progress();
-  bool TryHot(bool& stuck);
+  bool TryHot(bool& others_first);
   bool Look();
   bool Dispatch(const Readiness& ready);
+  bool HasSpentItsTurn(const Readiness& ready);
   template <typename Step>
   bool Serve(QueuePair& queue_pair, Step step);
   void OnNoMemory(const Readiness& ready);
@@ -235,12 +238,13 @@ bool QpipFabric::PollRendezvous(RendezvousEvent& event) {
 
 // Trying a busy socket costs one call that may fail; asking which sockets are ready costs one call
 // and then a second. So a spinning caller gets the first, and the rest of the world the second
-// every few rounds, after a few idle ones, and whenever a socket waits to take more.
+// every few rounds, after a few idle ones, and whenever a socket waits to take more or has more
+// than one turn's worth to give.
 void QpipFabric::Progress() {
-  bool stuck = false;
-  const bool moved = TryHot(stuck);
+  bool others_first = false;
+  const bool moved = TryHot(others_first);
   idle_polls_ = moved ? 0 : idle_polls_ + 1;
-  const bool look = hot_.empty() || stuck ||
+  const bool look = hot_.empty() || others_first || commons_.frames_received >= kFramesPerLook ||
                     idle_polls_ % kIdlePollsPerLook == kIdlePollsBeforeLook ||
                     (moved && hot_.TimeToLook());
   if (!look) return;
@@ -257,7 +261,9 @@ bool QpipFabric::Serve(QueuePair& queue_pair, Step step) try {
   return true;
 }
 
-bool QpipFabric::TryHot(bool& stuck) {
+// One that used up its turn is left to the system, which finds it again with the others. Then, or
+// if one is stuck, these are not to wait.
+bool QpipFabric::TryHot(bool& others_first) {
   bool moved = false;
   hot_.Visit([&](QueuePairId id) {
     QueuePair* queue_pair = Find(id);
@@ -265,8 +271,10 @@ bool QpipFabric::TryHot(bool& stuck) {
     const bool busy = Serve(*queue_pair, [](QueuePair& one) {
       return one.OnReady(/*readable=*/true, /*writable=*/false);
     });
-    stuck = stuck || queue_pair->IsStuck();
+    const bool spent = queue_pair->HasSpentItsTurn();
+    others_first = others_first || spent || queue_pair->IsStuck();
     moved = moved || busy;
+    if (spent) return HotList::Verdict::kForget;
     return busy ? HotList::Verdict::kBusy : HotList::Verdict::kIdle;
   });
   return moved;
@@ -274,7 +282,11 @@ bool QpipFabric::TryHot(bool& stuck) {
 
 bool QpipFabric::Look() {
   std::array<Readiness, 64> ready;
+  commons_.frames_received = 0;
   const size_t count = commons_.poller.Ready(absl::MakeSpan(ready));
+  // Whoever has more than it may give comes behind those that have little to say.
+  std::partition(ready.begin(), ready.begin() + count,
+                 [this](const Readiness& one) { return !HasSpentItsTurn(one); });
   bool moved = false;
   for (size_t i = 0; i < count; ++i) {
     try {
@@ -285,6 +297,12 @@ bool QpipFabric::Look() {
     }
   }
   return moved;
+}
+
+bool QpipFabric::HasSpentItsTurn(const Readiness& ready) {
+  if (ready.kind != Watched::kQueuePair) return false;
+  const QueuePair* queue_pair = Find(QueuePairId{ready.owner});
+  return queue_pair != nullptr && queue_pair->HasSpentItsTurn();
 }
 
 // It costs whoever it was done for, and no other.
@@ -302,7 +320,7 @@ bool QpipFabric::Dispatch(const Readiness& ready) {
       if (queue_pair == nullptr) return false;
       const bool moved = Serve(
           *queue_pair, [&](QueuePair& one) { return one.OnReady(ready.readable, ready.writable); });
-      if (moved && ready.readable) hot_.Add(id);
+      if (moved && ready.readable && !queue_pair->HasSpentItsTurn()) hot_.Add(id);
       return moved;
     }
     case Watched::kListener:

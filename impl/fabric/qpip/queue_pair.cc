@@ -8,11 +8,7 @@
 namespace esdp::fabric::qpip {
 namespace {
 
-// What one queue pair may move before others have their turn.
-// What one visit reads at most, and after how much of it completions go first: whoever polls can
-// then answer while the rest is still on its way.
-constexpr size_t kReceiveBudget = size_t{1} << 20;
-constexpr size_t kReceivePart = size_t{32} << 10;
+// What one queue pair may send before others have their turn.
 constexpr int kWritesPerTurn = 4;
 
 RdmapOpcode SendOpcode(const SendSlot& slot) {
@@ -314,84 +310,6 @@ void QueuePair::FinishSends() {
     const SendSlot& slot = sends_.At(next_finished_);
     commons_.outbox.PushBack(CompletionOf(id_, slot, slot.status));
   }
-}
-
-// --- receiving ---
-
-bool QueuePair::OnReady(bool readable, bool writable) {
-  if (phase_ == Phase::kClosing) return Drain();
-  if (writable) full_ = false;
-  bool moved = false;
-  if (readable && (phase_ == Phase::kAwaitingReady || (phase_ == Phase::kReady && announced_))) {
-    moved = Receive();
-  }
-  if (phase_ == Phase::kReady && (writable || moved)) moved = Transmit() || moved;
-  return moved;
-}
-
-bool QueuePair::Receive() {
-  const uint64_t before = receiver_.bytes();
-  Receiver::Outcome outcome = Receiver::Outcome::kMore;
-  if (phase_ == Phase::kAwaitingReady) {
-    outcome = receiver_.ReadOneFrame(stream_, inbound_, commons_.receive_scratch);
-  } else {
-    while (outcome == Receiver::Outcome::kMore && receiver_.bytes() - before < kReceiveBudget) {
-      outcome = receiver_.Read(stream_, inbound_, commons_.receive_scratch, kReceivePart);
-      if (commons_.outbox.HasCompletions()) break;
-    }
-  }
-  switch (outcome) {
-    case Receiver::Outcome::kDrained:
-    case Receiver::Outcome::kMore:
-      return receiver_.bytes() != before;
-    case Receiver::Outcome::kEnd:
-      OnPeerEnd();
-      break;
-    case Receiver::Outcome::kFailed:
-      End(CauseOfLoss(receiver_.error()), "reading failed: " + ErrorText(receiver_.error()));
-      break;
-    case Receiver::Outcome::kRefused:
-      OnRefused();
-      break;
-  }
-  return true;
-}
-
-void QueuePair::OnMessage(uint64_t receive_slot) {
-  const ReceiveSlot& slot = receives_.At(receive_slot);
-  next_received_ = receive_slot + 1;
-  commons_.outbox.PushBack(Completion{.queue_pair = id_,
-                                      .work_id = slot.work_id,
-                                      .opcode = Opcode::kReceive,
-                                      .status = WorkStatus::kSuccess,
-                                      .byte_length = slot.received,
-                                      .invalidated_key = slot.invalidated_key,
-                                      .has_invalidated = slot.has_invalidated,
-                                      .written = slot.written});
-}
-
-QueuePair::Refusal QueuePair::OnReadRequest(const ReadRequest& request) {
-  // A ready-to-receive read comes even where no reads were agreed on.
-  const uint32_t depth = std::max<uint32_t>(negotiated_.responder_resources, 1);
-  if (peer_reads_.size() + responses_ >= depth) return TerminateReason::kUntaggedNoBuffer;
-  peer_reads_.PushBack(request);
-  return std::nullopt;
-}
-
-void QueuePair::OnReadComplete() {
-  SendSlot& slot = sends_.At(reads_.front().slot);
-  slot.finished = true;
-  slot.status = WorkStatus::kSuccess;
-  reads_.PopFront();
-  FinishSends();
-}
-
-QueuePair::Refusal QueuePair::OnReadySign(bool is_ready_sign) {
-  may_send_ = true;
-  if (phase_ != Phase::kAwaitingReady) return std::nullopt;
-  if (!is_ready_sign) return TerminateReason::kMpaNoMatchingReadiness;
-  BecomeReady({});
-  return std::nullopt;
 }
 
 }  // namespace esdp::fabric::qpip

@@ -63,6 +63,8 @@ class QueuePair final : private InboundEvents {
   void OnAnnounced() { announced_ = true; }
   // One of its completions has been polled.
   void OnPolled(Opcode opcode);
+  // The last turn ended with its budget, not with what there was to read.
+  bool HasSpentItsTurn() const { return spent_; }
   // Waits for the socket to take more.
   bool IsStuck() const { return full_ || !transmitter_.empty(); }
 
@@ -87,8 +89,9 @@ class QueuePair final : private InboundEvents {
   void OnSent(const OutMessage& message);
   void FinishSends();
 
-  // Receiving.
+  // Receiving (queue_pair_receive.cc).
   bool Receive();
+  Receiver::Outcome ReadTurn();
   void OnMessage(uint64_t receive_slot) override;
   Refusal OnReadRequest(const ReadRequest& request) override;
   void OnReadComplete() override;
@@ -121,6 +124,7 @@ class QueuePair final : private InboundEvents {
   bool announced_ = false;
   bool may_send_ = false;    // RFC 5044 section 7.1.2: a responder waits for the first frame
   bool full_ = false;        // the socket
+  bool spent_ = false;       // the last turn's budget
   bool peers_turn_ = false;  // the next message answers the peer's read, if there is one
   bool fin_sent_ = false;
   bool peer_ended_ = false;

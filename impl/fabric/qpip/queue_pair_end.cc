@@ -74,7 +74,7 @@ void QueuePair::BeginClosing() {
 // Closing: what the peer still sends is thrown away, so that it can go on to its end.
 bool QueuePair::Drain() {
   constexpr int kReadsMax = 16;
-  full_ = false;
+  full_ = spent_ = false;
   Transmit();
   if (phase_ != Phase::kClosing) return true;
   for (int i = 0; i < kReadsMax && !peer_ended_; ++i) {
@@ -89,6 +89,7 @@ bool QueuePair::Drain() {
     }
     return true;
   }
+  spent_ = !peer_ended_;
   if (peer_ended_ && fin_sent_) End(Cause::kLocalDisconnect, "disconnected by this side");
   return true;
 }
@@ -166,8 +167,11 @@ void QueuePair::Refuse(const Terminate& terminate) {
   commons_.lingering.Add(std::move(stream_), std::move(farewell),
                          AddSaturating(commons_.clock->Now(), commons_.options.close_timeout));
   const bool access = IsAccessError(terminate.reason);
-  End(access ? Cause::kLocalAccess : Cause::kProtocol,
-      "the peer was refused: " + ToString(terminate.reason));
+  const std::string why = inbound_.IsFlooded()
+                              ? "more than " + std::to_string(Inbound::kEmptyFramesMax) +
+                                    " frames in a row that carried nothing"
+                              : ToString(terminate.reason);
+  End(access ? Cause::kLocalAccess : Cause::kProtocol, "the peer was refused: " + why);
 }
 
 void QueuePair::OnTerminated() {

@@ -103,7 +103,8 @@ class Receiver {
   // The segment that was refused, for the Terminate message. Absent when there was no header yet.
   const std::optional<DdpHeader>& header() const { return header_; }
   uint16_t ulpdu_bytes() const { return ulpdu_bytes_; }
-  uint64_t bytes() const { return bytes_; }  // that were ever read
+  uint64_t bytes() const { return bytes_; }    // that were ever read
+  uint64_t frames() const { return frames_; }  // that were ever complete
 
  private:
   enum class Stage : uint8_t { kHeader, kPayload, kTrailer };

@@ -136,6 +136,12 @@ bool RawPeer::Send(const Octets& bytes) {
   return true;
 }
 
+size_t RawPeer::Offer(const Octets& bytes, size_t from) {
+  const ssize_t gone =
+      send(socket_, bytes.data() + from, bytes.size() - from, MSG_NOSIGNAL | MSG_DONTWAIT);
+  return gone > 0 ? static_cast<size_t>(gone) : 0;
+}
+
 Octets RawPeer::Receive(size_t count) {
   Octets out(count);
   size_t have = 0;

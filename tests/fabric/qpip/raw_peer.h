@@ -82,6 +82,8 @@ class RawPeer {
   bool Accept();
 
   bool Send(const Octets& bytes);
+  // Sends what the socket takes at once, and lets nobody work: how much that was.
+  size_t Offer(const Octets& bytes, size_t from = 0);
   // The next `count` bytes; fewer if the stream ends or none come for a while.
   Octets Receive(size_t count);
   std::optional<RawSegment> ReceiveSegment();
