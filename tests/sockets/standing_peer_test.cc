@@ -30,8 +30,8 @@ constexpr absl::Duration kBusyMachine = absl::Seconds(9);
 
 // --- The peer ------------------------------------------------------------------------------------
 
-// Connects, sends what it is told to, says so on its standard output and waits.
-int RunPeer(uint64_t bytes, uint16_t port) {
+// Connects, sends what it is told to, so often, says so on its standard output and waits.
+int RunPeer(uint64_t bytes, int times, uint16_t port) {
   Side side;
   const World world = WorldsWithThread()[0];
   side.context = *Context::Open(OptionsOf(world));
@@ -42,8 +42,9 @@ int RunPeer(uint64_t bytes, uint16_t port) {
   if (!side.socket.Connect(HostOf(world, port), side.Args()).ok()) return 3;
   std::array<Event, 1> connected;
   if (!side.queue.Dequeue(absl::MakeSpan(connected)).ok() || !connected[0].ok()) return 4;
-  if (bytes > 0 && !side.socket.Send(*region.slice(0, bytes), SendFlags::kNone, side.Args()).ok())
-    return 5;
+  for (int i = 0; i < times; ++i) {
+    if (!side.socket.Send(*region.slice(0, bytes), SendFlags::kNone, side.Args()).ok()) return 5;
+  }
   if (write(STDOUT_FILENO, "r", 1) != 1) return 6;
   char word = 0;
   (void)read(STDIN_FILENO, &word, 1);
@@ -54,14 +55,15 @@ int RunPeer(uint64_t bytes, uint16_t port) {
 
 class StandingPeerTest : public ::testing::TestWithParam<World> {
  protected:
-  // The server is connected with a peer that has sent `bytes`, of which nobody has received any.
-  void Connect(const SocketOptions& options, uint64_t bytes = 0) {
+  // The server is connected with a peer that has sent `bytes`, so often, of which nobody has
+  // received any.
+  void Connect(const SocketOptions& options, uint64_t bytes = 0, int times = 1) {
     ASSERT_NO_FATAL_FAILURE(server_.Open(OptionsOf(GetParam())));
     Socket listener = *server_.context.CreateSocket(Family::kIpv4, SocketType::kStream, options);
     ASSERT_TRUE(listener.Bind(HostOf(GetParam(), 0)).ok());
     ASSERT_TRUE(listener.Listen(4).ok());
     const OpId accept = server_.Accepted(listener.Accept(1, server_.Args()));
-    ASSERT_NO_FATAL_FAILURE(Start(bytes, listener.local().port()));
+    ASSERT_NO_FATAL_FAILURE(Start(bytes, bytes == 0 ? 0 : times, listener.local().port()));
     ASSERT_TRUE(Wait([&] { return server_.Find(accept) != nullptr; }, absl::Seconds(30)));
     server_.socket = *server_.context.TakeAccepted(server_.Find(accept)->accepted);
     ASSERT_TRUE(Wait([&] { return IsReady(); }, absl::Seconds(30)));
@@ -115,23 +117,26 @@ class StandingPeerTest : public ::testing::TestWithParam<World> {
 
   void ExpectALateSendToEndAll(uint64_t length);
   void ExpectALateReceiveToEnd(uint64_t sent);
+  void ExpectALateReceiveThatWasShownToEndAll(uint64_t length);
 
   std::vector<std::unique_ptr<Memory>> memories_;
   Side server_;
 
  private:
-  void Start(uint64_t bytes, uint16_t port) {
+  void Start(uint64_t bytes, int times, uint16_t port) {
     std::array<int, 2> ready{};
     std::array<int, 2> words{};
     ASSERT_EQ(pipe2(ready.data(), O_CLOEXEC), 0);
     ASSERT_EQ(pipe2(words.data(), O_CLOEXEC), 0);
     const std::string sent = std::to_string(bytes);
+    const std::string often = std::to_string(times);
     const std::string where = std::to_string(port);
     child_ = fork();
     if (child_ == 0) {
       dup2(words[0], STDIN_FILENO);
       dup2(ready[1], STDOUT_FILENO);
-      execl("/proc/self/exe", "peer", "--peer", sent.c_str(), where.c_str(), nullptr);
+      execl("/proc/self/exe", "peer", "--peer", sent.c_str(), often.c_str(), where.c_str(),
+            nullptr);
       _exit(127);
     }
     close(ready[1]);
@@ -196,6 +201,46 @@ TEST_P(StandingPeerTest, AReceiveOfNothingThatIsLateEnds) { ExpectALateReceiveTo
 // Rule 9.
 TEST_P(StandingPeerTest, AReceiveThatReadsWhatThePeerHasAdvertisedEndsWhenItIsLate) {
   ExpectALateReceiveToEnd(kLarge);
+}
+
+void StandingPeerTest::ExpectALateReceiveThatWasShownToEndAll(uint64_t length) {
+  constexpr absl::Duration kPrompt = absl::Seconds(3);  // far below the grace of a cancel
+  // Two large sends at once make the half Pipelined, in which receives are shown.
+  ASSERT_NO_FATAL_FAILURE(
+      Connect({.deadline_policy = DeadlinePolicy::kAbortConnection}, kLarge, 2));
+  Memory& warm = Make(kLarge);
+  for (int i = 0; i < 2; ++i) {
+    const OpId op = server_.Recv(warm.All(), RecvFlags::kWaitAll);
+    ASSERT_TRUE(Wait([&] { return server_.Find(op) != nullptr; }, kBusyMachine));
+    ASSERT_TRUE(server_.Find(op)->ok()) << server_.Find(op)->status();
+  }
+  // What the second one's end takes is on its way yet.
+  (void)Wait([] { return false; }, absl::Milliseconds(200));
+  ASSERT_NO_FATAL_FAILURE(StopPeer());
+  Memory& to = Make(length);
+  const absl::Time deadline = server_.context.Now() + kSoon;
+  const OpId late = server_.Recv(to.All(), RecvFlags::kWaitAll, Due(deadline));
+  const OpId behind = server_.Recv(Make(100).All());
+  ASSERT_TRUE(Wait([&] { return server_.socket.Stats().sink_adverts_sent > 0; }, kBusyMachine));
+  EXPECT_LT(server_.context.Now(), deadline) << "shown too late for this test";
+  EXPECT_TRUE(
+      Wait([&] { return server_.Outstanding() == 0; }, deadline - server_.context.Now() + kPrompt));
+  EXPECT_GE(server_.context.Now(), deadline);
+  for (const OpId op : {late, behind}) {
+    ASSERT_NE(server_.Find(op), nullptr);
+    EXPECT_FALSE(server_.Find(op)->ok());
+  }
+  EXPECT_EQ(to.region.info().operations, 0u);
+}
+
+// Rule 9.
+TEST_P(StandingPeerTest, AReceiveThatWasShownAndIsLateEndsTheConnection) {
+  ExpectALateReceiveThatWasShownToEndAll(kLarge / 2);
+}
+
+// Rule 9. It is shown piece by piece, and no peer fills the first.
+TEST_P(StandingPeerTest, AReceiveOfSeveralAdvertsThatIsLateEndsTheConnection) {
+  ExpectALateReceiveThatWasShownToEndAll(64 * kLarge);
 }
 
 // Rule 8.
@@ -269,9 +314,9 @@ TEST_P(StandingPeerTest, AnAbortBehindAGracefulCloseEndsEverythingAtOnce) {
 }  // namespace esdp::contract
 
 int main(int count, char** arguments) {
-  if (count == 4 && std::strcmp(arguments[1], "--peer") == 0) {
-    return esdp::contract::RunPeer(std::stoull(arguments[2]),
-                                   static_cast<uint16_t>(std::stoul(arguments[3])));
+  if (count == 5 && std::strcmp(arguments[1], "--peer") == 0) {
+    return esdp::contract::RunPeer(std::stoull(arguments[2]), std::stoi(arguments[3]),
+                                   static_cast<uint16_t>(std::stoul(arguments[4])));
   }
   testing::InitGoogleTest(&count, arguments);
   return RUN_ALL_TESTS();
