@@ -11,8 +11,8 @@
 
 #include "absl/time/time.h"
 
-// Every option structure. Members not named keep their defaults: Context::Open({.fabric = "qpip"}).
-// Sizes in bytes.
+// The options of Contexts, queues and sockets; those of regions are in region.h. Members not named
+// keep their defaults: Context::Open({.fabric = "qpip"}). Sizes in bytes.
 
 namespace esdp {
 
@@ -105,23 +105,6 @@ struct ContextOptions {
   std::function<void(std::string_view)> log = {};
   // "sim": joins the simulated world of another Context, which must outlive this one.
   Context* world_of = nullptr;
-};
-
-// Who may touch a region, and when.
-enum class Exposure : uint8_t {
-  kPerOperation,  // the peer, exactly the range of a transfer, for the time of it
-  kRegionKey,     // the peer, by the region's own key, for as long as the region lives: for trusted
-                  // fabrics
-  kNone,          // nobody but this side: transfers are copied
-};
-
-struct RegisterOptions {
-  bool local_write = true;  // false: the region can only be sent from
-  Exposure exposure = Exposure::kPerOperation;
-};
-
-struct AllocateOptions {
-  RegisterOptions registration = {};
 };
 
 enum class WaitMode : uint8_t {

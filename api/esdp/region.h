@@ -18,6 +18,23 @@ class RegionState;
 class SliceAccess;
 }  // namespace sockets
 
+// Who may touch a region, and when.
+enum class Exposure : uint8_t {
+  kPerOperation,  // the peer, exactly the range of a transfer, for the time of it
+  kRegionKey,     // the peer, by the region's own key, for as long as the region lives: for trusted
+                  // fabrics
+  kNone,          // nobody but this side: transfers are copied
+};
+
+struct RegisterOptions {
+  bool local_write = true;  // false: the region can only be sent from
+  Exposure exposure = Exposure::kPerOperation;
+};
+
+struct AllocateOptions {
+  RegisterOptions registration = {};
+};
+
 // A Slice is a range of a Region, checked when it was made, and what operations take.
 //
 //   Owns:     nothing. A Region is there as long as a handle of it or an operation on it is, which

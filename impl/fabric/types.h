@@ -27,17 +27,13 @@ struct Address {
 std::string ToString(const Address& address);  // "127.0.0.1:5001", "[::1]:5001"
 bool IsWildcard(const Address& address);       // every address of this host
 
-// Handles. 0 is never a valid one; stale ones are detected by generation and answered with
-// NotFound.
+// Handles. 0 is never valid; stale ones are detected by generation: NotFound.
 enum class RegionId : uint64_t { kNone = 0 };
 enum class QueuePairId : uint64_t { kNone = 0 };
 enum class ListenerId : uint64_t { kNone = 0 };
-enum class RequestId : uint64_t {
-  kNone = 0
-};  // an incoming connection request, until accepted or rejected
+enum class RequestId : uint64_t { kNone = 0 };  // an incoming request, until it is answered
 
-// What a peer names in an RDMA operation: `key` from a region or a window, `address` a number in
-// the key's own space.
+// What a peer names in an RDMA operation: the key of a region or a window, an address in its space.
 struct RemoteRange {
   uint32_t key = 0;
   uint64_t address = 0;
@@ -132,9 +128,8 @@ struct Completion {
   uint64_t work_id = 0;
   Opcode opcode = Opcode::kSend;
   WorkStatus status = WorkStatus::kSuccess;
-  uint32_t byte_length = 0;  // kReceive: bytes of the message
-  uint32_t invalidated_key =
-      0;  // kReceive, if has_invalidated: our key that the peer's Send invalidated
+  uint32_t byte_length = 0;      // kReceive: bytes of the message
+  uint32_t invalidated_key = 0;  // has_invalidated: our key that the peer's Send invalidated
   bool has_invalidated = false;
   uint64_t written = kWrittenUnknown;  // has_invalidated: Fabric::Written of that key at its end
 };
@@ -170,8 +165,8 @@ enum class RendezvousType : uint8_t {
 
 // kConnectRequest: listener, request, local, peer, private data of the connecting side.
 // kTurnedAway: a request that the fabric itself has rejected: listener, local, peer, detail.
-// kShort: the system has no descriptor for a connection that waits at this listener: listener. It
-// stays, and is asked for again. Whoever holds set-ups that have not come about may let some go.
+// kShort: no descriptor is left for a connection that waits there: listener. Whoever holds set-ups
+// that have not come about may let some go; it is asked for again.
 // kEstablished: queue_pair, local, peer; on the connecting side the private data of the answer.
 // kConnectFailed: queue_pair, cause, and the private data of a rejection. No kDisconnected follows.
 // kDisconnected: queue_pair, cause. All its work has been completed or flushed before this event is
@@ -197,8 +192,7 @@ struct QueuePairOptions {
   uint32_t initiator_depth = 16;  // asked for; the negotiated values come with kEstablished
   uint32_t responder_resources = 16;
   bool checksum = false;       // ask for an end-to-end checksum where the fabric can do without
-  Duration keep_alive_idle{};  // 0: the fabric's default. A dead peer is reported within about 4
-                               // times this
+  Duration keep_alive_idle{};  // a dead peer is told within 4 times this; 0: the fabric's default
 };
 
 }  // namespace esdp::fabric

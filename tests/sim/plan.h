@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "esdp/options.h"
+#include "esdp/region.h"
 #include "impl/base/random.h"
 #include "impl/base/time.h"
 #include "impl/fabric/sim/faults.h"

@@ -10,6 +10,7 @@
 #include "esdp/address.h"
 #include "esdp/event.h"
 #include "esdp/options.h"
+#include "esdp/region.h"
 #include "esdp/socket.h"
 
 // Values that Python writes in another way: words for enumerations, tuples for addresses, seconds
