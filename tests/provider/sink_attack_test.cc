@@ -149,7 +149,7 @@ TEST_P(SinkAttackTest, ACompletionOfWhatWasWrittenInPartsIsTaken) {
   peer->Say(wire::RdmaWrCompl{36});
   ASSERT_TRUE(
       pair_.RunUntil([&] { return victim().recorder.Find(room.receive->transfer).has_value(); }));
-  const auto& result = victim().recorder.Find(room.receive->transfer)->result;
+  const TransferResult result = victim().recorder.Find(room.receive->transfer)->result;
   EXPECT_EQ(result.bytes, 36u);
   EXPECT_TRUE(result.written);
 }
