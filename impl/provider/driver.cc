@@ -114,6 +114,7 @@ void Driver::Condemn(Endpoint& endpoint) {
   (void)fabric.DestroyQueuePair(endpoint.queue_pair);
   withdrawn_.clear();
   endpoint.exposures.ReleaseAll(fabric, withdrawn_);
+  if (endpoint.announced) observer_.OnFailed(endpoint.id, *endpoint.failure);
   FinishAll(endpoint);
   if (!endpoint.announced) return;
   const sdp::Counters& counters = endpoint.core.counters();
@@ -271,6 +272,9 @@ const Failure& Driver::RootCause(Endpoint& endpoint, sdp::Outcome outcome) {
     if (endpoint.attempt) endpoint.failure->text += endpoint.attempt->failures;
   } catch (const std::bad_alloc&) {
     endpoint.failure = NoMemory();
+  }
+  if (endpoint.announced && endpoint.failure->ending != Ending::kOk) {
+    observer_.OnFailed(endpoint.id, *endpoint.failure);
   }
   return *endpoint.failure;
 }

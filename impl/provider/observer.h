@@ -25,6 +25,12 @@ class Observer {
   // An attempt of Connect has succeeded. One that failed for good is told by OnClosed alone.
   virtual void OnConnected(ConnectionId connection, const Address& local, const Address& peer,
                            uint8_t fabric) = 0;
+  // The connection has failed: before the first of its operations is finished with that cause, so
+  // that whoever hears of one posts no more. OnClosed follows.
+  virtual void OnFailed(ConnectionId connection, const Failure& cause) {
+    (void)connection;
+    (void)cause;
+  }
   virtual void OnTransferFinished(ConnectionId connection, Transfer& transfer,
                                   const TransferResult& result) = 0;
   // Called by TrySend, in the order of the stream.

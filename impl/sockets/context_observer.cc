@@ -169,6 +169,11 @@ void ContextState::OnConnected(provider::ConnectionId connection, const provider
   }
 }
 
+void ContextState::OnFailed(provider::ConnectionId connection, const provider::Failure& cause) {
+  const ShardTurn turn;
+  if (const auto socket = FindConnection(connection)) socket->OnFailed(cause);
+}
+
 void ContextState::OnTransferFinished(provider::ConnectionId, provider::Transfer& transfer,
                                       const provider::TransferResult& result) {
   const ShardTurn turn;

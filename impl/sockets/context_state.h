@@ -118,6 +118,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
                   uint8_t fabric) override;
   void OnConnected(provider::ConnectionId connection, const provider::Address& local,
                    const provider::Address& peer, uint8_t fabric) override;
+  void OnFailed(provider::ConnectionId connection, const provider::Failure& cause) override;
   void OnTransferFinished(provider::ConnectionId connection, provider::Transfer& transfer,
                           const provider::TransferResult& result) override;
   void OnSent(provider::PromptSend& send) override;

@@ -113,6 +113,20 @@ void SocketState::OnConnected(const Address& local, const Address& peer, uint8_t
   if (operation != nullptr) context_->Finish(*operation, absl::OkStatus());
 }
 
+void SocketState::KeepCause(const provider::Failure& cause) {
+  cause_.ending = cause.ending;
+  try {
+    cause_.text = cause.text;
+  } catch (const std::bad_alloc&) {  // the kind has a text of its own
+  }
+}
+
+void SocketState::OnFailed(const provider::Failure& cause) {
+  const std::lock_guard lock(mutex_);
+  KeepCause(cause);
+  failed_ = true;
+}
+
 void SocketState::OnShutDown(const provider::Failure& failure) {
   std::vector<Operation*> shutdowns;
   {
@@ -141,11 +155,7 @@ void SocketState::OnClosed(const provider::Failure& cause, uint64_t bytes_receiv
   absl::Status connect_status = StatusOf(cause);
   {
     const std::lock_guard lock(mutex_);
-    cause_.ending = cause.ending;
-    try {
-      cause_.text = cause.text;
-    } catch (const std::bad_alloc&) {  // the kind has a text of its own
-    }
+    KeepCause(cause);
     bytes_received_ = bytes_received;
     phase_ = Phase::kEnded;
     connecting = std::exchange(connect_, nullptr);

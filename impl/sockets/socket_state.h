@@ -92,6 +92,7 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
                       uint8_t fabric);
   void OnIncoming(const std::shared_ptr<SocketState>& accepted);
   void OnConnected(const Address& local, const Address& peer, uint8_t fabric);
+  void OnFailed(const provider::Failure& cause);
   void OnShutDown(const provider::Failure& failure);
   void OnResumed(const provider::Failure& failure);
   void OnClosed(const provider::Failure& cause, uint64_t bytes_received);
@@ -142,6 +143,8 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   // The event of Close, once the connection and every transfer has ended.
   void MaybeFinishClose();
   absl::Status CloseStatus(const provider::Failure& cause) const;
+  // Under the lock.
+  void KeepCause(const provider::Failure& cause);
 
   const std::shared_ptr<ContextState> context_;
   const Family family_;
@@ -150,6 +153,7 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   std::atomic<Phase> phase_{Phase::kNew};
   std::atomic<uint8_t> fabric_{0};  // its place among the shard's
   std::atomic<bool> write_shut_{false};
+  std::atomic<bool> failed_{false};  // posts are refused with the cause, also before kEnded
   std::atomic<bool> closing_{false};
   // Sends and receives from before they are allowed until they are gone: what is being posted while
   // the connection ends must have its event before the socket's last one.

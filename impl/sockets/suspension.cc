@@ -17,7 +17,7 @@ constexpr absl::Duration kSuspendWait = absl::Seconds(30);
 
 absl::Status SocketState::CanSuspend() const {
   if (closing_) return MakeError(ErrorKind::kShutDown, "Close was called on this socket");
-  if (phase_ == Phase::kEnded) return EndedStatus();
+  if (failed_ || phase_ == Phase::kEnded) return EndedStatus();
   if (phase_ != Phase::kConnected) {
     return MakeError(ErrorKind::kWrongState, "only a connected socket can be moved");
   }

@@ -59,6 +59,7 @@ absl::Status SocketState::CanTransfer(bool is_send) const {
   }
   switch (phase_.load()) {
     case Phase::kConnected:
+      if (failed_.load(std::memory_order_relaxed)) return EndedStatus();
       if (is_send && write_shut_.load(std::memory_order_relaxed)) {
         return MakeError(ErrorKind::kShutDown, "Shutdown has ended the sending direction");
       }

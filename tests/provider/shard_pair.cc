@@ -1,5 +1,6 @@
 #include "tests/provider/shard_pair.h"
 
+#include <algorithm>
 #include <thread>
 
 #include "gtest/gtest.h"
@@ -13,6 +14,24 @@ namespace esdp::provider {
 using Lock = std::lock_guard<std::mutex>;
 
 // --- Recorder ------------------------------------------------------------------------------------
+
+namespace {
+
+// Such an end of a transfer is the end of its connection.
+bool IsOfPeerOrFabric(Ending ending) {
+  switch (ending) {
+    case Ending::kPeerReset:
+    case Ending::kPeerSilent:
+    case Ending::kPeerProtocol:
+    case Ending::kRemoteAccess:
+    case Ending::kFabricFailed:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
 
 void Recorder::OnIncoming(ListenerId, ConnectionId connection, const Address&, const Address&,
                           uint8_t fabric) {
@@ -28,8 +47,18 @@ void Recorder::OnConnected(ConnectionId connection, const Address&, const Addres
   connected_.push_back(connection);
 }
 
+void Recorder::OnFailed(ConnectionId connection, const Failure&) {
+  const Lock lock(mutex_);
+  failed_.push_back(connection);
+}
+
 void Recorder::OnTransferFinished(ConnectionId connection, Transfer& transfer,
                                   const TransferResult& result) {
+  if (IsOfPeerOrFabric(result.ending)) {
+    const Lock lock(mutex_);
+    EXPECT_TRUE(std::ranges::find(failed_, connection) != failed_.end())
+        << "whoever hears of this may post once more";
+  }
   if (quiet) {
     ++quiet_finished;
   } else {

@@ -40,6 +40,8 @@ class Recorder final : public Observer {
                   uint8_t fabric) override;
   void OnConnected(ConnectionId connection, const Address&, const Address&,
                    uint8_t fabric) override;
+  void OnFailed(ConnectionId connection, const Failure& cause) override;
+  // Fails the test where the connection's failure ends the transfer and was not told before.
   void OnTransferFinished(ConnectionId connection, Transfer& transfer,
                           const TransferResult& result) override;
   void OnSent(PromptSend& send) override;
@@ -70,6 +72,7 @@ class Recorder final : public Observer {
   std::vector<ConnectionId> incoming_;
   std::vector<ConnectionId> connected_;
   std::vector<uint8_t> fabrics_;
+  std::vector<ConnectionId> failed_;
   std::vector<Finished> finished_;
   std::vector<PromptSend> sent_;
   std::vector<Ended> shut_down_;
