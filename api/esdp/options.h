@@ -88,6 +88,9 @@ struct ContextOptions {
   // An accepted connection that nobody has taken so long after its event was dequeued is aborted:
   // whoever dropped the event has forgotten it. InfiniteDuration: it stays until its listener goes.
   absl::Duration take_accepted_within = absl::Seconds(60);
+  // Bytes by which the private receive buffers of all connections may grow together, beyond those
+  // that they begin with (SocketOptions::receive_window_max).
+  size_t receive_growth_max = size_t{256} << 20;
   size_t bounce_pool_bytes = 1 << 20;  // for SendCopy; mapped on first use
   uint32_t operations_max = 1 << 16;   // outstanding in the whole Context
   // qpip: TCP's congestion control by name; empty leaves the system's. Checksum: CRC32C on every
@@ -143,6 +146,11 @@ struct SocketOptions {
   std::optional<bool> as_deployed = {};
   uint16_t receive_buffers = 16;              // 3 .. 1024 private buffers
   uint32_t receive_buffer_bytes = 16 * 1024;  // payload of each, 1024 .. 2^20
+  // Where the path is long, so that the peer waits for buffers to be free again, there are twice as
+  // many, and twice as many again, up to so many bytes of payload: as TCP's window. They are as at
+  // first again when nothing has arrived for 5 s. On an RDMA device, where memory is pinned, no
+  // more than four times as many. Not above the first ones: they stay. At most 2^30.
+  uint32_t receive_window_max = 16 << 20;
   // What the peer may have our buffers enlarged to, payload of each; at most 2^20. Not above
   // receive_buffer_bytes: they keep their size.
   uint32_t receive_buffer_bytes_max = 64 * 1024;
@@ -180,6 +188,7 @@ enum class OptionName : uint8_t {
   kReceiveBufferBytes,
   kReceiveBufferBytesMax,
   kPeerReceiveBufferBytes,
+  kReceiveWindowMax,
   kSendBuffers,
   kCoalesceMax,
   kLinger,          // absl::Duration

@@ -29,6 +29,13 @@ class Outbox {
     reserved_ = needed;
     ++queue_pairs_;
   }
+  // The same, for a queue pair that is there already.
+  void ReserveAlso(size_t completions) {
+    reserved_ += completions;
+    if (reserved_ > completions_.capacity()) {
+      completions_.Reserve(std::max(reserved_, 2 * completions_.capacity()));
+    }
+  }
   void ReserveLess(size_t completions) {
     reserved_ -= completions;
     --queue_pairs_;

@@ -33,6 +33,7 @@ absl::Status Fabric::DestroyQueuePair(QueuePairId) { return Unsupported("Destroy
 absl::Status Fabric::PostSend(QueuePairId, absl::Span<const SendWork>) {
   return Unsupported("PostSend");
 }
+void Fabric::ReleaseUnusedReceives(QueuePairId) {}
 absl::Status Fabric::PostReceive(QueuePairId, absl::Span<const ReceiveWork>) {
   return Unsupported("PostReceive");
 }

@@ -75,6 +75,9 @@ class Fabric {
   // Receives may be posted before connecting.
   virtual absl::Status PostSend(QueuePairId queue_pair, absl::Span<const SendWork> batch);
   virtual absl::Status PostReceive(QueuePairId queue_pair, absl::Span<const ReceiveWork> batch);
+  // The memory of posted receives that nothing has been written to may lose its content: its pages
+  // go back to the system until they are written. Does nothing where memory is pinned.
+  virtual void ReleaseUnusedReceives(QueuePairId queue_pair);
 
   // --- rendezvous
   // -----------------------------------------------------------------------------------------------------

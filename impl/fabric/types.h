@@ -76,6 +76,8 @@ struct Limits {
   // Has the addresses of one device, and no others. Fabrics like this of one Context have their
   // ports in common: on a wildcard all of them listen, each for the requests through its device.
   bool of_one_device = false;
+  // Registered memory is resident, and a queue pair has room for all its work from the start.
+  bool pins_memory = false;
   bool virtual_time = false;  // Advance moves time; nothing happens by itself
   // The peer of an end that was not orderly learns why. If not, it may be told kPeerDisconnect in
   // place of kPeerReset, kLocalAccess or kProtocol.

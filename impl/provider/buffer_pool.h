@@ -43,14 +43,22 @@ class BufferPool {
 
   absl::Status Open(fabric::Fabric& fabric, const Shape& shape);
   absl::Status Close(fabric::Fabric& fabric);
-  // Receive buffers that are posted from now on may have `receive_buffer_bytes`, in a mapping of
-  // their own; those in use stay where they are. FailedPrecondition while buffers from before the
-  // last growth are in use.
-  absl::Status Grow(fabric::Fabric& fabric, uint32_t receive_buffer_bytes);
+  // The receive buffers that are posted from now on are `receive_buffers` of
+  // `receive_buffer_bytes`, in a mapping of their own unless they are those of the start; those in
+  // use stay where they are. FailedPrecondition while buffers of all changes before are in use.
+  absl::Status Change(fabric::Fabric& fabric, uint32_t receive_buffers,
+                      uint32_t receive_buffer_bytes);
+  // This buffer is not posted any more, and its number beyond those of the last change.
+  void Retire(uint32_t buffer);
+  // The mapping that a Change to this takes.
+  size_t BytesFor(uint32_t receive_buffers, uint32_t receive_buffer_bytes) const;
+  // Of the mappings that Change has made: the newest, and those that are still used.
+  size_t newest_bytes() const { return newest_ == 0 ? 0 : blocks_[newest_].bytes(); }
+  size_t changed_bytes() const;
 
   // False answers mean a number outside the shape.
   bool HasSendBuffer(uint32_t buffer) const { return buffer < shape_.send_buffers; }
-  bool HasReceiveBuffer(uint32_t buffer) const { return buffer < shape_.receive_buffers; }
+  bool HasReceiveBuffer(uint32_t buffer) const { return buffer < block_of_.size(); }
 
   // The index is taken modulo the number of slots.
   Bytes HeaderSlot(uint64_t index) const;
@@ -67,22 +75,25 @@ class BufferPool {
   fabric::ScatterEntry Entry(Bytes part) const;
 
  private:
-  // The receive buffers of one size.
+  // Receive buffers of one size, side by side.
   struct Block {
     std::byte* base = nullptr;
+    uint32_t buffers = 0;
     size_t stride = 0;
     uint32_t buffer_bytes = 0;
     uint32_t in_use = 0;
     fabric::RegionId region = fabric::RegionId::kNone;
-    bool own_mapping = false;
+    size_t bytes() const { return buffers * stride; }
   };
-  static constexpr uint8_t kNowhere = 2;
+  // The first is that of the start. The others are made by changes, and go when they are not used.
+  static constexpr uint8_t kBlocks = 5;
+  static constexpr uint8_t kNowhere = kBlocks;
 
   absl::Status Release(fabric::Fabric& fabric, Block& block);
-  size_t BytesOf(const Block& block) const { return shape_.receive_buffers * block.stride; }
+  void Leave(uint32_t buffer);
 
   Shape shape_;
-  std::array<Block, 2> blocks_;  // the newest, and the one before while it is used
+  std::array<Block, kBlocks> blocks_;
   uint8_t newest_ = 0;
   std::vector<uint8_t> block_of_;  // of each receive buffer
   std::byte* base_ = nullptr;

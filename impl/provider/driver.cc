@@ -75,6 +75,7 @@ std::optional<uint64_t> Driver::SendAtOnce(Endpoint& endpoint, const sdp::Input&
 
 void Driver::NoteEnd(Endpoint& endpoint) {
   endpoint.ended = true;
+  CountGrowth(endpoint);
   timers_.ClearAll(endpoint.id);
   ended_.push_back(&endpoint);
   const Failure none;
@@ -100,6 +101,7 @@ void Driver::Condemn(Endpoint& endpoint) {
   endpoint.failure = NoMemory();
   endpoint.cause = sdp::Outcome::kInternal;
   endpoint.lost = endpoint.ended = true;
+  CountGrowth(endpoint);
   timers_.ClearAll(endpoint.id);
   ended_.push_back(&endpoint);
   fabric::Fabric& fabric = *endpoint.fabric;

@@ -37,6 +37,9 @@ class Driver {
     actions_.reserve(kActionsOfStep);
   }
 
+  // Bytes by which the receive buffers of all connections may grow together.
+  void BoundReceiveGrowth(uint64_t bytes) { receive_growth_max_ = bytes; }
+
   // The instant that the following steps happen at.
   void SetNow(Time now) { now_ = now; }
   Time now() const { return now_; }
@@ -110,6 +113,9 @@ class Driver {
   void Act(Endpoint& endpoint, const sdp::ReportClosed& action);
   void Act(Endpoint& endpoint, const sdp::PostReceive& action);
   void Act(Endpoint& endpoint, const sdp::PrepareReceives& action);
+  absl::Status ChangeReceives(Endpoint& endpoint, const sdp::PrepareReceives& action);
+  void Act(Endpoint& endpoint, const sdp::RetireReceive& action);
+  void CountGrowth(Endpoint& endpoint);
   void Act(Endpoint& endpoint, const sdp::Send& action);
   void Act(Endpoint& endpoint, const sdp::Read& action);
   void Act(Endpoint& endpoint, const sdp::Write& action);
@@ -142,6 +148,8 @@ class Driver {
   Connections& connections_;
   Time now_{};
   bool eager_ = false;
+  uint64_t receive_growth_ = 0;
+  uint64_t receive_growth_max_ = ~uint64_t{0};
   OperationTable operations_;
   Timers timers_;
 

@@ -201,9 +201,41 @@ void Driver::Act(Endpoint& endpoint, const sdp::PostReceive& action) {
 }
 
 void Driver::Act(Endpoint& endpoint, const sdp::PrepareReceives& action) {
-  const absl::Status grown = endpoint.pool.Grow(*endpoint.fabric, action.bytes);
-  if (!grown.ok()) Say("receive buffers keep their size: " + std::string(grown.message()));
-  answers_.PushBack(sdp::ReceivesPrepared{grown.ok()});
+  const absl::Status changed = ChangeReceives(endpoint, action);
+  if (!changed.ok()) Say("receive buffers stay as they are: " + std::string(changed.message()));
+  answers_.PushBack(sdp::ReceivesPrepared{changed.ok()});
+}
+
+absl::Status Driver::ChangeReceives(Endpoint& endpoint, const sdp::PrepareReceives& action) {
+  const uint32_t buffers = uint32_t{action.buffers} + sdp::kSpareReceiveBuffers;
+  const uint64_t before = endpoint.pool.newest_bytes();
+  const uint64_t bytes = endpoint.pool.BytesFor(buffers, action.bytes);
+  if (bytes > before && receive_growth_ - before + bytes > receive_growth_max_) {
+    return absl::ResourceExhaustedError("receive_growth_max is reached");
+  }
+  const absl::Status changed = endpoint.pool.Change(*endpoint.fabric, buffers, action.bytes);
+  if (!changed.ok()) return changed;
+  CountGrowth(endpoint);
+  // They shrink because nothing arrives, so what is posted is not needed soon.
+  if (bytes < before) endpoint.fabric->ReleaseUnusedReceives(endpoint.queue_pair);
+  return absl::OkStatus();
+}
+
+void Driver::Act(Endpoint& endpoint, const sdp::RetireReceive& action) {
+  const uint32_t buffer = static_cast<uint32_t>(action.buffer);
+  if (!endpoint.pool.HasReceiveBuffer(buffer)) return Fault(endpoint, "no such receive buffer");
+  endpoint.pool.Retire(buffer);
+  CountGrowth(endpoint);
+}
+
+// Mappings that were left count as long as they are used where their pages are pinned.
+void Driver::CountGrowth(Endpoint& endpoint) {
+  const bool pinned = endpoint.fabric->limits().pins_memory;
+  const uint64_t growth = endpoint.ended ? 0
+                          : pinned       ? endpoint.pool.changed_bytes()
+                                         : endpoint.pool.newest_bytes();
+  receive_growth_ = receive_growth_ - endpoint.receive_growth + growth;
+  endpoint.receive_growth = growth;
 }
 
 void Driver::Act(Endpoint& endpoint, const sdp::Send& action) {

@@ -13,6 +13,7 @@ constexpr uint32_t kInvalidateWork = 16;  // beside what the core counts
 // What keeps a link of 100 Gb/s busy for 20 microseconds.
 constexpr uint64_t kReadAheadBytes = 256 * 1024;
 constexpr uint16_t kReceivesAtOnceMax = 4;
+constexpr uint32_t kReceiveBuffersMost = 4096;
 constexpr uint16_t kReceiveBuffersMin = 3;  // sdp wire protocol, section 4.5
 
 static_assert(static_cast<int>(sdp::ModeWish::kPipelined) ==
@@ -29,6 +30,15 @@ uint32_t AtMost32(uint64_t value, uint32_t most) {
   return static_cast<uint32_t>(std::min<uint64_t>(value, most));
 }
 
+// Where a queue pair has room for all its receives from the start, fewer are worth having.
+void PlanWindow(const ConnectionOptions& options, const fabric::Limits& limits, sdp::Config& core) {
+  core.receive_window_bytes = options.receive_window_bytes;
+  const uint32_t most = limits.pins_memory ? 4u * core.receive_buffers : kReceiveBuffersMost;
+  const uint64_t fit = options.receive_window_bytes / core.receive_buffer_bytes;
+  core.receive_buffers_max = static_cast<uint16_t>(
+      std::min<uint64_t>({fit, most, limits.receive_work_max - sdp::kSpareReceiveBuffers}));
+}
+
 void PlanBuffers(const ConnectionOptions& options, const fabric::Limits& limits,
                  sdp::Config& core) {
   const ConnectionOptions defaults;
@@ -41,6 +51,7 @@ void PlanBuffers(const ConnectionOptions& options, const fabric::Limits& limits,
       std::max(OrDefault(options.receive_buffer_bytes, defaults.receive_buffer_bytes),
                sdp::wire::kReceiveBufferBytesMin);
   core.receive_buffer_bytes = AtMost32(limits.message_bytes_max, core.receive_buffer_bytes);
+  PlanWindow(options, limits, core);
   core.receive_buffer_bytes_max =
       AtMost32(limits.message_bytes_max, options.receive_buffer_bytes_max);
   core.peer_receive_buffer_bytes =
@@ -55,7 +66,10 @@ void PlanWork(const fabric::Limits& limits, fabric::QueuePairOptions& queue_pair
   core.send_work_max = queue_pair.send_work > 2 * kInvalidateWork
                            ? queue_pair.send_work - kInvalidateWork
                            : std::max(queue_pair.send_work / 2, 1u);
-  queue_pair.receive_work = core.receive_buffers;
+  // A window that has shrunk may have its spare buffer out, too.
+  queue_pair.receive_work = core.receive_buffers_max > core.receive_buffers
+                                ? uint32_t{core.receive_buffers_max} + sdp::kSpareReceiveBuffers
+                                : core.receive_buffers;
   queue_pair.initiator_depth = std::min(queue_pair.initiator_depth, limits.reads_in_flight_max);
   queue_pair.responder_resources =
       std::min(queue_pair.responder_resources, limits.reads_in_flight_max);

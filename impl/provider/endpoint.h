@@ -42,6 +42,7 @@ struct Endpoint {
 
   sdp::Connection core;
   BufferPool pool;
+  uint64_t receive_growth = 0;  // of the pool, as it counts for the shard
   Exposures exposures;
   uint64_t next_header = 0;  // header slots are used in turn
 

@@ -27,7 +27,9 @@ Engine::Engine(std::vector<std::unique_ptr<fabric::Fabric>> fabrics, Observer& o
       driver_(observer, log_, connections_),
       connections_(bounds.moving),
       rendezvous_(fabrics_, driver_, connections_, bounds.half_open),
-      requests_(driver_, connections_, rendezvous_, observer) {}
+      requests_(driver_, connections_, rendezvous_, observer) {
+  driver_.BoundReceiveGrowth(bounds.receive_growth);
+}
 
 // --- moving --------------------------------------------------------------------------------------
 

@@ -57,6 +57,8 @@ struct PeerBounds {
   // that. Where there is no room, fabric::HalfOpen tells which one goes.
   uint32_t half_open = 256;
   uint32_t moving = 64;  // connections that follow their peers to another queue pair
+  // Bytes by which the receive buffers of all connections may grow together.
+  uint64_t receive_growth = uint64_t{256} << 20;
 };
 
 struct ShardOptions {

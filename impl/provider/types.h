@@ -117,8 +117,9 @@ enum class PeerMoves : uint8_t { kRefused, kGuarded, kUnguarded };
 struct ConnectionOptions {
   uint16_t receive_buffers = 16;
   uint32_t receive_buffer_bytes = 16 * 1024 + 16;  // header included
-  uint32_t receive_buffer_bytes_max = 0;           // the peer may ask for so much; 0: no change
-  uint32_t peer_receive_buffer_bytes = 0;          // to ask of the peer; 0: as they are
+  uint64_t receive_window_bytes = 0;       // what they may grow to, on a long path; 0: they stay
+  uint32_t receive_buffer_bytes_max = 0;   // the peer may ask for so much; 0: no change
+  uint32_t peer_receive_buffer_bytes = 0;  // to ask of the peer; 0: as they are
   ModeWish send_mode = ModeWish::kAutomatic;
   ModeWish receive_mode = ModeWish::kAutomatic;
   bool as_deployed = false;

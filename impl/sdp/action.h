@@ -63,10 +63,16 @@ struct PostReceive {
   ReceiveBuffer buffer{};
   uint32_t bytes = 0;  // its size, header included
 };
-// Memory for as many receive buffers of a larger size. Answered by ReceivesPrepared; from then on
-// buffers are posted in that size, while others of the old size are still in use.
+// Memory for so many receive buffers of that size. Answered by ReceivesPrepared; from then on
+// buffers are posted there, those numbered higher no more, while others are still in use where they
+// were posted before.
 struct PrepareReceives {
   uint32_t bytes = 0;
+  uint16_t buffers = 0;
+};
+// This buffer, which is not posted, is one more than are needed.
+struct RetireReceive {
+  ReceiveBuffer buffer{};
 };
 
 inline constexpr size_t kGatherMax = 5;
@@ -143,8 +149,8 @@ struct ClearTimer {
 
 using Action = std::variant<StartConnect, AcceptConnection, RejectConnection, ReplaceQueuePair,
                             AwaitHello, Farewell, ReportConnected, Disconnect, ReportClosed,
-                            PostReceive, PrepareReceives, Send, Read, Write, CopyIn, CopyOut,
-                            Expose, Withdraw, FinishOperation, SetTimer, ClearTimer>;
+                            PostReceive, PrepareReceives, RetireReceive, Send, Read, Write, CopyIn,
+                            CopyOut, Expose, Withdraw, FinishOperation, SetTimer, ClearTimer>;
 
 // The caller keeps one and clears it between steps, so that a steady state allocates nothing.
 using Actions = std::vector<Action>;

@@ -38,6 +38,7 @@ bool Connection::OnData(const MessageArrived& arrived, Actions& actions) {
     return false;
   }
   if (!acknowledge_at_) acknowledge_at_ = AddSaturating(now_, config_.acknowledge_delay);
+  if (window_.in_turn()) EndTurnBy(arrived);
   const bool urgent = (arrived.message.base.flags & wire::kFlagOobPresent) != 0;
   if (urgent) ++counters_.urgent_received;
   if (sink_.outstanding() == 0) {

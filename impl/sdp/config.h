@@ -36,7 +36,10 @@ struct Config {
   bool remote_invalidate = false;  // our Cap bit 0x1: any key of ours may be invalidated by a Send
 
   // Private buffers, our own side. Receive buffers include the header.
-  uint16_t receive_buffers = 16;
+  uint16_t receive_buffers = 16;  // at first
+  // So many at most, as far as these bytes go, where the path is long. Not above: never more.
+  uint16_t receive_buffers_max = 0;
+  uint64_t receive_window_bytes = 0;
   // A buffer that is free again is posted, and so announced, together with others: that costs less.
   // The peer never lacks more than these for it.
   uint16_t receives_at_once = 1;

@@ -17,7 +17,7 @@ bool Connection::Move(PhaseCue cue) {
 // --- set-up ---
 
 void Connection::PostAllReceives(Actions& actions) {
-  for (uint32_t i = 0; i < uint32_t{config_.receive_buffers} + kSpareReceiveBuffers; ++i) {
+  for (uint32_t i = 0; i < uint32_t{window_.buffers()} + kSpareReceiveBuffers; ++i) {
     PostAgain(ReceiveBuffer{static_cast<uint16_t>(i)}, actions);
   }
   PostFreeReceives(actions);  // no part of a group is kept back from the Hello

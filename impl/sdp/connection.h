@@ -122,6 +122,10 @@ class Connection : private ConnectionState {
   void On(const ReceivesPrepared& prepared, Actions& actions);
   void ApplySize();
   void SendResize(Actions& actions);
+  void EndTurnBy(const MessageArrived& arrived);
+  void ChangeWindow(Actions& actions);
+  void OnWindowPrepared(bool done, Actions& actions);
+  void OnWindowTimer();
 
   // --- resumption.cc: to a new queue pair [12] ---
   void On(const AskSuspend& ask, Actions& actions);

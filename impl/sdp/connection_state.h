@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_SDP_CONNECTION_STATE_H_
 #define ESDP_IMPL_SDP_CONNECTION_STATE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -18,6 +19,7 @@
 #include "impl/sdp/mode.h"
 #include "impl/sdp/mode_policy.h"
 #include "impl/sdp/receive_half.h"
+#include "impl/sdp/receive_window.h"
 #include "impl/sdp/resize.h"
 #include "impl/sdp/send_half.h"
 #include "impl/sdp/sink_advert.h"
@@ -34,7 +36,8 @@ class ConnectionState {
  protected:
   enum class SendKind : uint8_t { kControl, kPayload, kDisConn };
 
-  explicit ConnectionState(const Config& config) : config_(config) {
+  explicit ConnectionState(const Config& config)
+      : config_(config), window_(config.receive_buffers, config.receive_buffers_max) {
     resize_in_.Start(config.receive_buffer_bytes, config.receive_buffer_bytes_max);
   }
 
@@ -75,6 +78,9 @@ class ConnectionState {
     credits_.Stamp(send.message.base, kind == SendKind::kPayload, bare);
     posted_sends_.PushBack() = kind;
     ++counters_.messages_sent;
+    if (window_.awaits_announcement() && AllReceivesPosted()) {
+      window_.OnAnnounced(send.message.base.acknowledged + send.message.base.buffers, now_);
+    }
     if (send.message.base.acknowledged == credits_.last_received()) {
       acknowledge_at_.reset();
       acknowledgement_due_ = false;
@@ -83,8 +89,9 @@ class ConnectionState {
   // A new queue pair's receives are those that its Hello announces, until it is ready.
   bool MayPostReceives() const { return phase_ <= Phase::kSuspending; }
   void PostAgain(ReceiveBuffer buffer, Actions& actions) {
-    const bool wanted = credits_.posted() + waiting_receives_ != config_.receive_buffers &&
-                        (calm_ || MayPostReceives());
+    if (surplus_receives_ != 0) return PostAgainShrunk(buffer, actions);
+    const bool wanted =
+        credits_.posted() + waiting_receives_ < window_.buffers() && (calm_ || MayPostReceives());
     if (!wanted || ReceivesMissing() < config_.receives_at_once) {
       spare_receives_.PushBack(buffer);
       if (wanted) ++waiting_receives_;
@@ -97,7 +104,36 @@ class ConnectionState {
     credits_.OnReceivePosted();
     Append<PostReceive>(actions) = {buffer, resize_in_.size()};
   }
-  uint32_t ReceivesMissing() const { return config_.receive_buffers - credits_.posted(); }
+  bool AllReceivesPosted() const {
+    return credits_.posted() + waiting_receives_ == window_.buffers();
+  }
+  // While the window shrinks, more than it has may be posted.
+  uint32_t ReceivesMissing() const {
+    return window_.buffers() - std::min(credits_.posted(), window_.buffers());
+  }
+  // Of buffers that may be posted. A window that has shrunk may have its spare one out, too.
+  uint32_t ReceivesMax() const {
+    return uint32_t{window_.buffers()} + surplus_receives_ +
+           (window_.adapts() ? kSpareReceiveBuffers : 0);
+  }
+  bool IsSurplus(ReceiveBuffer buffer) const {
+    return static_cast<uint32_t>(buffer) >= window_.buffers() + uint32_t{kSpareReceiveBuffers};
+  }
+  [[gnu::noinline]] void PostAgainShrunk(ReceiveBuffer buffer, Actions& actions) {
+    if (IsSurplus(buffer)) {
+      --surplus_receives_;
+      actions.emplace_back(RetireReceive{buffer});
+    } else {
+      spare_receives_.PushBack(buffer);
+    }
+    PostSpare(actions);
+  }
+  void PostSpare(Actions& actions) {
+    if (!MayPostReceives()) return;
+    while (ReceivesMissing() > 0 && !spare_receives_.empty()) {
+      Post(spare_receives_.TakeFront(), actions);
+    }
+  }
   // Those that wait for the rest of their group.
   void PostWaiting(Actions& actions) {
     for (; waiting_receives_ > 0; --waiting_receives_) Post(spare_receives_.TakeBack(), actions);
@@ -106,7 +142,7 @@ class ConnectionState {
   bool TimersStand() const {
     return IsOpen(phase_) && teardown_.NextDeadline() == close_armed_ &&
            suspend_.NextDeadline() == suspend_armed_ && cancel_due_ == cancel_armed_ &&
-           AcknowledgeTimerStands();
+           window_due_ == window_armed_ && AcknowledgeTimerStands();
   }
   bool AcknowledgeTimerStands() const {
     return !acknowledge_at_ || acknowledge_armed_ || acknowledgement_due_;
@@ -130,7 +166,8 @@ class ConnectionState {
            !source_.cancelling() && sink_.idle() && writer_.idle() && !send_.has_urgent() &&
            !teardown_.shut() && !teardown_.peer_shut() && !acknowledgement_due_ &&
            !teardown_.disconn_left() && TimersStand() && close_armed_ == kTimeInfinite &&
-           suspend_armed_ == kTimeInfinite && modes_.receive() != Mode::kPipelined &&
+           suspend_armed_ == kTimeInfinite && !window_.due() &&
+           modes_.receive() != Mode::kPipelined &&
            mode_policy_.Rests(modes_.send(), modes_.receive(), 0);
   }
 
@@ -160,10 +197,12 @@ class ConnectionState {
   ResizeRequest resize_out_;
   ResizeAnswer resize_in_;
   Suspend suspend_;
+  ReceiveWindow window_;
 
   GrowingRing<SendKind, 64> posted_sends_;         // not finished, in order
   GrowingRing<ReceiveBuffer, 32> spare_receives_;  // free and not posted
   uint16_t waiting_receives_ = 0;                  // of these: to be posted with others
+  uint16_t surplus_receives_ = 0;      // posted or unread, and no more once the window has shrunk
   GrowingRing<MessageArrived> early_;  // arrived before the queue pair was reported ready
   bool speaks_first_ = false;          // a bare Data is owed before anything else [R2.7.5]
   bool waits_for_first_ = false;       // nothing may leave before a message has arrived [R2.7.6]
@@ -184,6 +223,9 @@ class ConnectionState {
   // Not after the first time at which something taken back is overdue.
   Time cancel_due_ = kTimeInfinite;
   Time cancel_armed_ = kTimeInfinite;
+  Time window_due_ = kTimeInfinite;  // the next look whether anything has arrived
+  Time window_armed_ = kTimeInfinite;
+  uint32_t window_seen_ = 0;  // MSeq of the last message at the last look
   Counters counters_;
 };
 

@@ -38,8 +38,8 @@ enum class CancelMode : uint8_t { kIfNotStarted, kAbortConnection };
 enum class ModeWish : uint8_t { kAutomatic, kBuffered, kCombined, kPipelined };
 enum class Right : uint8_t { kRemoteRead, kRemoteWrite };
 
-enum class Timer : uint8_t { kAcknowledge, kClose, kSuspend, kCancel };
-inline constexpr int kTimerCount = 4;
+enum class Timer : uint8_t { kAcknowledge, kClose, kSuspend, kCancel, kWindow };
+inline constexpr int kTimerCount = 5;
 
 // How an operation or a connection ended. The first that is not kDone is the root cause and stays
 // it.

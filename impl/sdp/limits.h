@@ -1,8 +1,10 @@
 #ifndef ESDP_IMPL_SDP_LIMITS_H_
 #define ESDP_IMPL_SDP_LIMITS_H_
 
+#include <chrono>
 #include <cstdint>
 
+#include "impl/base/time.h"
 #include "impl/sdp/wire/messages.h"
 
 // Every constant of the protocol that the core uses, with the clause of the sdp wire protocol that
@@ -39,6 +41,14 @@ inline constexpr uint32_t kDataBytesMax =
 // Receive buffers beside those that are announced: a resumed connection announces three at least,
 // though unread data of the old queue pair may leave only two of the others free [4.3, 4.5, 12].
 inline constexpr uint16_t kSpareReceiveBuffers = 1;
+
+// The receive window. Where a turn is shorter, the first buffers already carry more than a gigabyte
+// a second; where it is longer, the sender has rested.
+inline constexpr Duration kShortestTurn = std::chrono::microseconds(200);
+inline constexpr Duration kLongestTurn = std::chrono::seconds(2);
+inline constexpr uint16_t kTurnsAfterRefusal = 16;
+// A grown window that nothing has arrived for shrinks.
+inline constexpr Duration kWindowIdle = std::chrono::seconds(5);
 
 // [R4.4.4] Bare Data that only restores what the peer's bare Data took: so many at once, the next
 // after one acknowledge_delay, then twice as long each time, up to 2^3.

@@ -124,6 +124,14 @@ bool ReceiveHalf::Holds(ReceiveBuffer buffer) const {
   return false;
 }
 
+uint32_t ReceiveHalf::BuffersHeldBelow(uint32_t number) const {
+  uint32_t count = 0;
+  for (const Unread& unread : unread_) {
+    if (static_cast<uint32_t>(unread.buffer) < number) ++count;
+  }
+  return count;
+}
+
 inline bool ReceiveHalf::IsWholeWith(uint32_t length) const {
   const Operation& oldest = operations_.front();
   const Piece& piece = pieces_.front();

@@ -109,6 +109,7 @@ class ReceiveHalf {
   uint64_t position() const { return assigned_; }
   size_t buffers_held() const { return unread_.size(); }
   bool Holds(ReceiveBuffer buffer) const;
+  uint32_t BuffersHeldBelow(uint32_t number) const;
   void DropUnread() { unread_.clear(); }
   ReceiveBuffer DropOldestUnread() { return unread_.TakeFront().buffer; }
 

@@ -3,7 +3,8 @@
 #include "impl/sdp/connection.h"
 #include "impl/sdp/limits.h"
 
-// Receive buffers of another size: requests, answers, and the memory for them [11].
+// Receive buffers of another size: requests, answers, and the memory for them [11]. And of another
+// number, which nobody is asked for: each message tells how many there are.
 
 namespace esdp::sdp {
 
@@ -19,7 +20,7 @@ void Connection::OnChRcvBuf(const wire::ChRcvBuf& request, Actions& actions) {
     case ResizeAnswer::Next::kAnswer:
       return;
     case ResizeAnswer::Next::kPrepare:
-      actions.emplace_back(PrepareReceives{resize_in_.wanted()});
+      actions.emplace_back(PrepareReceives{resize_in_.wanted(), window_.buffers()});
       return;
   }
 }
@@ -32,8 +33,9 @@ void Connection::OnChRcvBufAck(const wire::ChRcvBufAck& answer, const wire::Base
   ApplySize();
 }
 
-void Connection::On(const ReceivesPrepared& prepared, Actions&) {
-  if (resize_in_.preparing()) resize_in_.OnPrepared(prepared.done, credits_.posted());
+void Connection::On(const ReceivesPrepared& prepared, Actions& actions) {
+  if (resize_in_.preparing()) return resize_in_.OnPrepared(prepared.done, credits_.posted());
+  if (window_.asked()) OnWindowPrepared(prepared.done, actions);
 }
 
 void Connection::ApplySize() {
@@ -58,6 +60,60 @@ void Connection::SendResize(Actions& actions) {
   if (resize_out_.lowers() && send_.holds_copies()) return;  // filled for the size there was
   Stamp(NewSend(resize_out_.Take(credits_.last_sent() + 1), actions), SendKind::kControl, false);
   ApplySize();
+}
+
+// --- the window ---
+
+void Connection::EndTurnBy(const MessageArrived& arrived) {
+  const uint32_t payload = resize_in_.size() - uint32_t{wire::kBaseHeaderBytes};
+  window_.OnPayload(arrived.message.base.sequence, arrived.payload_length,
+                    uint64_t{window_.buffers()} * payload, now_);
+  if (window_.due()) calm_ = false;
+}
+
+// Not while buffers of another size are being exchanged for these, nor while a shrunk window's
+// surplus is still out; and one answer at a time.
+void Connection::ChangeWindow(Actions& actions) {
+  if (resize_in_.pending() || surplus_receives_ > 0 || Freezes()) return;
+  if (source_.offering() || sink_.offering()) return;
+  const uint64_t room = config_.receive_window_bytes / resize_in_.size();
+  if (!window_.Ask(room)) return;
+  actions.emplace_back(PrepareReceives{resize_in_.size(), window_.asked()});
+}
+
+void Connection::OnWindowPrepared(bool done, Actions& actions) {
+  const uint32_t before = uint32_t{window_.buffers()} + kSpareReceiveBuffers;
+  window_.OnAnswered(done);
+  const uint32_t now = uint32_t{window_.buffers()} + kSpareReceiveBuffers;
+  for (uint32_t i = before; i < now; ++i) {
+    spare_receives_.PushBack(ReceiveBuffer{static_cast<uint16_t>(i)});
+  }
+  waiting_receives_ = 0;
+  if (now < before) {
+    surplus_receives_ = static_cast<uint16_t>(before - now);
+    for (size_t left = spare_receives_.size(); left > 0; --left) {
+      const ReceiveBuffer buffer = spare_receives_.TakeFront();
+      if (IsSurplus(buffer)) {
+        --surplus_receives_;
+        actions.emplace_back(RetireReceive{buffer});
+      } else {
+        spare_receives_.PushBack(buffer);
+      }
+    }
+  }
+  PostSpare(actions);
+  window_seen_ = credits_.last_received();
+  window_due_ = window_.grown() ? AddSaturating(now_, kWindowIdle) : kTimeInfinite;
+}
+
+// Unread bytes are in buffers that a smaller window may not have.
+void Connection::OnWindowTimer() {
+  window_armed_ = kTimeInfinite;
+  window_due_ = AddSaturating(now_, kWindowIdle);
+  const uint32_t last = credits_.last_received();
+  const bool idle = window_seen_ == last && receive_.buffers_held() == 0 && !reader_.active();
+  window_seen_ = last;
+  if (idle && IsOpen(phase_)) window_.Shrink();
 }
 
 }  // namespace esdp::sdp

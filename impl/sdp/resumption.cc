@@ -106,8 +106,8 @@ bool Connection::TransfersInProcess() const {
 }
 
 uint32_t Connection::FreeReceives() const {
-  return uint32_t{config_.receive_buffers} + kSpareReceiveBuffers -
-         static_cast<uint32_t>(receive_.buffers_held());
+  const uint32_t buffers = uint32_t{window_.buffers()} + kSpareReceiveBuffers;
+  return buffers - receive_.BuffersHeldBelow(buffers);
 }
 
 // What is on its way may leave us two receive buffers, but the next Hello has to announce three: a
@@ -199,9 +199,14 @@ void Connection::ForgetQueuePair(Actions& actions) {
   credits_ = Credits{};
   spare_receives_.clear();
   waiting_receives_ = 0;
-  for (uint16_t i = 0; i < config_.receive_buffers + kSpareReceiveBuffers; ++i) {
+  const uint32_t buffers = uint32_t{window_.buffers()} + kSpareReceiveBuffers;
+  for (uint16_t i = 0; i < buffers; ++i) {
     if (!receive_.Holds(ReceiveBuffer{i})) spare_receives_.PushBack(ReceiveBuffer{i});
   }
+  // Those that were posted are gone with the queue pair.
+  surplus_receives_ =
+      static_cast<uint16_t>(receive_.buffers_held() - receive_.BuffersHeldBelow(buffers));
+  window_.OnQueuePairLeft();
   stalled_ = acknowledgement_due_ = disconnect_asked_ = false;
   speaks_first_ = waits_for_first_ = false;
   acknowledge_at_.reset();
@@ -209,7 +214,7 @@ void Connection::ForgetQueuePair(Actions& actions) {
 
 void Connection::PostFreeReceives(Actions& actions) {
   waiting_receives_ = 0;
-  while (!spare_receives_.empty() && credits_.posted() < config_.receive_buffers) {
+  while (!spare_receives_.empty() && credits_.posted() < window_.buffers()) {
     credits_.OnReceivePosted();
     actions.emplace_back(PostReceive{spare_receives_.TakeFront(), resize_in_.size()});
   }

@@ -47,7 +47,9 @@ absl::StatusOr<std::shared_ptr<ContextState>> ContextState::Open(const ContextOp
                                                           : provider::Progress::kThread;
   wanted.thread_cpu = options.progress_cpu;
   wanted.spin = ToDuration(options.progress_spin);
-  wanted.bounds = {.half_open = options.half_open_max, .moving = options.moves_at_once_max};
+  wanted.bounds = {.half_open = options.half_open_max,
+                   .moving = options.moves_at_once_max,
+                   .receive_growth = options.receive_growth_max};
   if (options.log) wanted.log = [log = options.log](const std::string& line) { log(line); };
   auto shard = make_shard(*state, wanted);
   if (!shard.ok()) return Adopt(shard.status());

@@ -22,6 +22,7 @@ constexpr Bounds kReceiveBuffersBounds{"receive_buffers", 3, 1024};
 constexpr Bounds kReceiveBufferBytesBounds{"receive_buffer_bytes", 1024, 1u << 20};
 constexpr Bounds kReceiveBufferBytesMaxBounds{"receive_buffer_bytes_max", 0, 1u << 20};
 constexpr Bounds kPeerReceiveBufferBytesBounds{"peer_receive_buffer_bytes", 1024, 1u << 20};
+constexpr Bounds kReceiveWindowMaxBounds{"receive_window_max", 0, 1u << 30};
 constexpr Bounds kSendBuffersBounds{"send_buffers", 1, 64};
 constexpr Bounds kCoalesceMaxBounds{"coalesce_max", 0, 16 * 1024};  // one send buffer
 constexpr Bounds kDeadlinePolicyBounds{"deadline_policy", 0, 1};
@@ -108,6 +109,9 @@ absl::Status Apply(const Option& option, SocketOptions& options) {
     case OptionName::kReceiveBufferBytesMax:
       options.receive_buffer_bytes_max = static_cast<uint32_t>(number());
       return Check(kReceiveBufferBytesMaxBounds, number());
+    case OptionName::kReceiveWindowMax:
+      options.receive_window_max = static_cast<uint32_t>(number());
+      return Check(kReceiveWindowMaxBounds, number());
     case OptionName::kPeerReceiveBufferBytes:
       options.peer_receive_buffer_bytes = static_cast<uint32_t>(number());
       return CheckPeerReceiveBufferBytes(number());
@@ -138,6 +142,7 @@ absl::Status Apply(const Option& option, SocketOptions& options) {
 absl::Status SocketState::CheckOptions(const SocketOptions& options) {
   for (const auto& [bounds, value] : {
            std::pair<Bounds, uint64_t>{kReceiveBuffersBounds, options.receive_buffers},
+           {kReceiveWindowMaxBounds, options.receive_window_max},
            {kReceiveBufferBytesBounds, options.receive_buffer_bytes},
            {kReceiveBufferBytesMaxBounds, options.receive_buffer_bytes_max},
            {kSendBuffersBounds, options.send_buffers},
@@ -239,6 +244,8 @@ absl::StatusOr<Option> SocketState::GetOption(OptionName name) const {
       return Option{name, uint64_t{options_.receive_buffer_bytes}};
     case OptionName::kReceiveBufferBytesMax:
       return Option{name, uint64_t{options_.receive_buffer_bytes_max}};
+    case OptionName::kReceiveWindowMax:
+      return Option{name, uint64_t{options_.receive_window_max}};
     case OptionName::kPeerReceiveBufferBytes:
       return Option{name, uint64_t{options_.peer_receive_buffer_bytes}};
     case OptionName::kSendBuffers:
@@ -272,6 +279,7 @@ provider::ConnectionOptions SocketState::ToConnectionOptions() const {
   options.receive_buffers = options_.receive_buffers;
   options.receive_buffer_bytes = options_.receive_buffer_bytes + kHeaderBytes;
   options.receive_buffer_bytes_max = options_.receive_buffer_bytes_max + kHeaderBytes;
+  options.receive_window_bytes = options_.receive_window_max;
   if (options_.peer_receive_buffer_bytes > 0) {
     options.peer_receive_buffer_bytes = options_.peer_receive_buffer_bytes + kHeaderBytes;
   }

@@ -111,6 +111,7 @@ class CoreEnd {
   void Act(const ReportClosed& action);
   void Act(const PostReceive& action);
   void Act(const PrepareReceives&) { to_prepare_ = true; }
+  void Act(const RetireReceive&) {}
   void Act(const sdp::Send& action);
   void Act(const Read& action);
   void Act(const Write& action);

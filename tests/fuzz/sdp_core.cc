@@ -35,6 +35,10 @@ Config DrawConfig(Drawn& drawn, bool connecting) {
   config.coalesce_max = 200;
   if ((traits & 5) == 5) config.receive_buffer_bytes_max = 2 * config.receive_buffer_bytes;
   if ((traits & 10) == 10) config.peer_receive_buffer_bytes = 300;
+  if ((traits & 3) == 3) {
+    config.receive_buffers_max = static_cast<uint16_t>(4 * config.receive_buffers);
+    config.receive_window_bytes = ~uint64_t{0};
+  }
   return config;
 }
 

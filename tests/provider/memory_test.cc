@@ -62,19 +62,71 @@ TEST(BufferPoolTest, LargerReceiveBuffersLieApartFromThoseInUseAndReplaceThemOne
   for (uint32_t i = 0; i < 3; ++i) (void)pool.PostEntry(i, 1040);
   const std::byte* old = pool.ReceiveBuffer(1).data();
   pool.ReceiveBuffer(1)[0] = std::byte{7};
-  ASSERT_TRUE(pool.Grow(fabric, 4096).ok());
+  ASSERT_TRUE(pool.Change(fabric, 3, 4096).ok());
   EXPECT_EQ(fabric.regions().size(), 2u);
   EXPECT_EQ(pool.PostEntry(0, 4096).length, 4096u);
 
   EXPECT_EQ(pool.ReceiveBuffer(0).size(), 4096u);
   EXPECT_EQ(pool.ReceiveBuffer(1).data(), old) << "its bytes are unread";
   EXPECT_EQ(pool.ReceiveBuffer(1)[0], std::byte{7});
-  EXPECT_EQ(pool.Grow(fabric, 8192).code(), absl::StatusCode::kFailedPrecondition);
   (void)pool.PostEntry(1, 4096);
   EXPECT_EQ(pool.PostEntry(2, 2000).length, 2000u) << "a decrease stays where it is";
-  EXPECT_TRUE(pool.Grow(fabric, 8192).ok());
+  EXPECT_TRUE(pool.Change(fabric, 3, 8192).ok());
   ASSERT_TRUE(pool.Close(fabric).ok());
   EXPECT_TRUE(fabric.regions().empty());
+}
+
+TEST(BufferPoolTest, MoreReceiveBuffersAreThereAfterAChange) {
+  FakeFabric fabric;
+  BufferPool pool;
+  ASSERT_TRUE(pool.Open(fabric, {4, 2, 3, 1040}).ok());
+  (void)pool.PostEntry(1, 1040);
+  const std::byte* old = pool.ReceiveBuffer(1).data();
+  ASSERT_FALSE(pool.HasReceiveBuffer(3));
+  ASSERT_TRUE(pool.Change(fabric, 6, 1040).ok());
+
+  EXPECT_TRUE(pool.HasReceiveBuffer(5));
+  EXPECT_FALSE(pool.HasReceiveBuffer(6));
+  EXPECT_EQ(pool.PostEntry(5, 1040).length, 1040u);
+  EXPECT_EQ(pool.ReceiveBuffer(1).data(), old) << "it is in use";
+  EXPECT_EQ(pool.newest_bytes(), pool.BytesFor(6, 1040));
+  ASSERT_TRUE(pool.Close(fabric).ok());
+  EXPECT_TRUE(fabric.regions().empty());
+}
+
+TEST(BufferPoolTest, ChangesWaitWhereBuffersOfAllThoseBeforeAreInUse) {
+  FakeFabric fabric;
+  BufferPool pool;
+  ASSERT_TRUE(pool.Open(fabric, {4, 2, 8, 1040}).ok());
+  uint32_t buffers = 8;
+  uint32_t id = 0;
+  (void)pool.PostEntry(id++, 1040);
+  while (pool.Change(fabric, ++buffers, 1040).ok()) {
+    ASSERT_LT(buffers, 20u);
+    (void)pool.PostEntry(id++, 1040);  // stays in use there
+  }
+  EXPECT_EQ(pool.Change(fabric, buffers, 1040).code(), absl::StatusCode::kFailedPrecondition);
+  (void)pool.PostEntry(1, 1040);  // the last of its mapping goes to the newest
+  EXPECT_TRUE(pool.Change(fabric, buffers, 1040).ok());
+  ASSERT_TRUE(pool.Close(fabric).ok());
+}
+
+TEST(BufferPoolTest, AMappingCountsUntilItsLastBufferRetires) {
+  FakeFabric fabric;
+  BufferPool pool;
+  ASSERT_TRUE(pool.Open(fabric, {4, 2, 3, 1040}).ok());
+  ASSERT_TRUE(pool.Change(fabric, 5, 1040).ok());
+  (void)pool.PostEntry(3, 1040);
+  (void)pool.PostEntry(4, 1040);
+  ASSERT_TRUE(pool.Change(fabric, 3, 1040).ok());  // those of the start
+
+  EXPECT_EQ(pool.newest_bytes(), 0u);
+  EXPECT_EQ(pool.changed_bytes(), pool.BytesFor(5, 1040));
+  pool.Retire(3);
+  EXPECT_GT(pool.changed_bytes(), 0u);
+  pool.Retire(4);
+  EXPECT_EQ(pool.changed_bytes(), 0u);
+  ASSERT_TRUE(pool.Close(fabric).ok());
 }
 
 TEST(BufferPoolTest, WithoutMemoryTheReceiveBuffersStay) {
@@ -82,7 +134,7 @@ TEST(BufferPoolTest, WithoutMemoryTheReceiveBuffersStay) {
   BufferPool pool;
   ASSERT_TRUE(pool.Open(fabric, {4, 2, 3, 1040}).ok());
   fabric.Refuse("Register", absl::ResourceExhaustedError("locked memory"));
-  EXPECT_FALSE(pool.Grow(fabric, 4096).ok());
+  EXPECT_FALSE(pool.Change(fabric, 3, 4096).ok());
   EXPECT_EQ(pool.PostEntry(0, 1040).length, 1040u);
   ASSERT_TRUE(pool.Close(fabric).ok());
 }

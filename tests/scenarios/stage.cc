@@ -111,6 +111,7 @@ void Stage::Act(End& end, const PrepareReceives& action) {
   Say(end, "makes receive buffers of " + Text(action.bytes) + " bytes");
   to_prepare_ = true;
 }
+void Stage::Act(End&, const RetireReceive&) {}
 
 void Stage::Act(End& end, const sdp::Send& action) {
   uint32_t payload = action.copied_bytes;

@@ -116,6 +116,7 @@ class Stage {
   void Act(End& end, const ReportClosed& action);
   void Act(End& end, const PostReceive& action);
   void Act(End& end, const PrepareReceives& action);
+  void Act(End& end, const RetireReceive& action);
   void Act(End& end, const sdp::Send& action);
   void Act(End& end, const Read& action);
   void Act(End& end, const Write& action);

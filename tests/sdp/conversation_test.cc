@@ -50,6 +50,10 @@ Config DrawConfig(Random& random, bool connecting) {
   if (aside.Chance(1, 4)) config.receive_buffer_bytes_max = sizes[aside.Below(6)];
   if (aside.Chance(1, 4)) config.read_ahead_bytes = aside.Below(5000);
   if (aside.Chance(1, 4)) config.peer_receive_buffer_bytes = sizes[aside.Below(6)];
+  if (aside.Chance(1, 3)) {
+    config.receive_buffers_max = static_cast<uint16_t>(4 * config.receive_buffers);
+    config.receive_window_bytes = ~uint64_t{0};
+  }
   config.send_buffers = static_cast<uint16_t>(random.Between(1, 8));
   config.send_work_max = static_cast<uint32_t>(random.Between(6, 40));
   config.gather_max = static_cast<uint32_t>(random.Between(1, 5));

@@ -213,8 +213,9 @@ void Side::Act(const ReportClosed&) {
 }
 
 void Side::Act(const PostReceive& action) {
-  EXPECT_LT(static_cast<uint32_t>(action.buffer), config_.receive_buffers + kSpareReceiveBuffers);
-  EXPECT_LT(posted_.size(), config_.receive_buffers) << name_;
+  const size_t most = std::max(config_.receive_buffers, config_.receive_buffers_max);
+  EXPECT_LT(static_cast<uint32_t>(action.buffer), most + kSpareReceiveBuffers);
+  EXPECT_LT(posted_.size(), most + (most > config_.receive_buffers ? 1 : 0)) << name_;
   for (const ReceiveBuffer buffer : posted_) EXPECT_NE(buffer, action.buffer) << name_;
   EXPECT_FALSE(lost_) << name_ << ": a receive posted on a lost queue pair";
   posted_.push_back(action.buffer);
@@ -222,9 +223,16 @@ void Side::Act(const PostReceive& action) {
 }
 
 void Side::Act(const PrepareReceives& action) {
-  EXPECT_GT(action.bytes, config_.receive_buffer_bytes);
-  EXPECT_LE(action.bytes, config_.receive_buffer_bytes_max);
+  EXPECT_GE(action.bytes, wire::kReceiveBufferBytesMin);
+  EXPECT_LE(action.bytes, std::max(config_.receive_buffer_bytes, config_.receive_buffer_bytes_max));
+  EXPECT_GE(action.buffers, config_.receive_buffers);
+  EXPECT_LE(action.buffers, std::max(config_.receive_buffers, config_.receive_buffers_max));
   prepare_asked_ = true;
+}
+
+void Side::Act(const RetireReceive& action) {
+  EXPECT_GE(static_cast<uint32_t>(action.buffer), config_.receive_buffers + kSpareReceiveBuffers);
+  for (const ReceiveBuffer buffer : posted_) EXPECT_NE(buffer, action.buffer) << name_;
 }
 
 void Side::Act(const sdp::Send& action) {

@@ -128,6 +128,7 @@ class Side {
   void Act(const ReportClosed& action);
   void Act(const PostReceive& action);
   void Act(const PrepareReceives& action);
+  void Act(const RetireReceive& action);
   void Act(const sdp::Send& action);
   void Act(const Read& action);
   void Act(const Write& action);

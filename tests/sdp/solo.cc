@@ -66,9 +66,15 @@ const Actions& Solo::Step(const Input& input) {
 void Solo::Note(const Action& action) {
   last_.push_back(action);
   all_.push_back(action);
-  if (const auto* post = std::get_if<PostReceive>(&action)) posted_.push_back(post->buffer);
+  if (const auto* post = std::get_if<PostReceive>(&action)) {
+    for (const ReceiveBuffer buffer : posted_) no_buffer_twice_ &= buffer != post->buffer;
+    posted_.push_back(post->buffer);
+    if (our_sequence_ == 0) our_buffers_ = static_cast<uint16_t>(posted_.size());
+  }
   if (const auto* send = std::get_if<sdp::Send>(&action)) {
     our_sequence_ = send->message.base.sequence;
+    our_acknowledged_ = send->message.base.acknowledged;
+    our_buffers_ = send->message.base.buffers;
     ++sends_out_;
   }
 }

@@ -69,6 +69,13 @@ class Solo {
   }
   std::optional<FinishOperation> Result(OperationId operation) const;
 
+  // Messages that the peer may send by what it was told last.
+  int peer_credits() const {
+    return static_cast<int>(our_buffers_) - static_cast<int>(peer_sequence_ - our_acknowledged_);
+  }
+  // No buffer was ever posted that was posted already.
+  bool no_buffer_twice() const { return no_buffer_twice_; }
+
   Connection& core() { return core_; }
   Time now{};
   bool exposes = true;   // how Expose is answered
@@ -86,6 +93,9 @@ class Solo {
   uint32_t next_operation_ = 1;
   uint32_t peer_sequence_ = 0;
   uint32_t our_sequence_ = 0;
+  uint32_t our_acknowledged_ = 0;
+  uint16_t our_buffers_ = 0;
+  bool no_buffer_twice_ = true;
   uint16_t peer_buffers_ = 8;
 };
 

@@ -116,6 +116,7 @@ constexpr std::array kOptions = {
     OptionInPython{"receive_buffer_bytes", OptionName::kReceiveBufferBytes, Form::kNumber},
     OptionInPython{"receive_buffer_bytes_max", OptionName::kReceiveBufferBytesMax, Form::kNumber},
     OptionInPython{"peer_receive_buffer_bytes", OptionName::kPeerReceiveBufferBytes, Form::kNumber},
+    OptionInPython{"receive_window_max", OptionName::kReceiveWindowMax, Form::kNumber},
     OptionInPython{"send_buffers", OptionName::kSendBuffers, Form::kNumber},
     OptionInPython{"coalesce_max", OptionName::kCoalesceMax, Form::kNumber},
     OptionInPython{"linger", OptionName::kLinger, Form::kSeconds},
@@ -166,6 +167,7 @@ ContextOptions ContextOptionsFrom(const py::dict& arguments) {
   members.Take("moves_max", options.moves_max);
   members.Take("moves_at_once_max", options.moves_at_once_max);
   members.Take("half_open_max", options.half_open_max);
+  members.Take("receive_growth_max", options.receive_growth_max);
   members.Take("take_accepted_within", options.take_accepted_within);
   members.Take("bounce_pool_bytes", options.bounce_pool_bytes);
   members.Take("operations_max", options.operations_max);
@@ -184,6 +186,7 @@ SocketOptions SocketOptionsFrom(const py::dict& arguments) {
   members.Take("receive_buffer_bytes", options.receive_buffer_bytes);
   members.Take("receive_buffer_bytes_max", options.receive_buffer_bytes_max);
   members.Take("peer_receive_buffer_bytes", options.peer_receive_buffer_bytes);
+  members.Take("receive_window_max", options.receive_window_max);
   members.Take("send_buffers", options.send_buffers);
   members.Take("coalesce_max", options.coalesce_max);
   members.Take("linger", options.linger);

@@ -72,6 +72,8 @@ class Inbound final : public SegmentHandler {
 
   // The refusal was for more than kEmptyFramesMax of them.
   bool IsFlooded() const { return empty_frames_ > kEmptyFramesMax; }
+  // The receive that the next Send fills, or is filling.
+  bool IsNext(uint64_t receive_slot) const { return receive_slot == next_receive_; }
   // For the Terminate message: the request whose segment was refused, if it was one.
   const std::optional<ReadRequest>& refused_request() const { return refused_request_; }
 

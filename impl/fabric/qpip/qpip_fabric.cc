@@ -89,6 +89,9 @@ class QpipFabric final : public Fabric, private QueuePairs {
     QueuePair* queue_pair = Find(id);
     return queue_pair == nullptr ? UnknownQueuePair() : queue_pair->PostReceive(batch);
   }
+  void ReleaseUnusedReceives(QueuePairId id) override {
+    if (QueuePair* queue_pair = Find(id)) queue_pair->ReleaseUnusedReceives();
+  }
 
   absl::StatusOr<ListenerId> Listen(const Address& address, int backlog) override {
     return rendezvous_.Listen(address, backlog);

@@ -1,5 +1,8 @@
 #include "impl/fabric/qpip/queue_pair.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -31,12 +34,12 @@ QueuePair::QueuePair(QueuePairId id, const QueuePairOptions& options, Commons& c
       commons_(commons),
       inbound_(id, commons.regions, receives_, sends_, reads_, *this),
       transmitter_(id, commons.regions, sends_.entries()) {
-  commons_.outbox.ReserveMore(options_.send_work + options_.receive_work);
+  commons_.outbox.ReserveMore(options_.send_work);
 }
 
 QueuePair::~QueuePair() {
   Discard();
-  commons_.outbox.ReserveLess(options_.send_work + options_.receive_work);
+  commons_.outbox.ReserveLess(options_.send_work + receives_reserved_);
 }
 
 void QueuePair::Establish(TcpStream stream, WatchId watch, const Negotiated& negotiated,
@@ -135,6 +138,12 @@ void QueuePair::ReserveForSends() {
   reads_.Reserve(negotiated_.initiator_depth);
 }
 
+// The completions of as many as were ever posted at once: that may be far fewer than there may be.
+void QueuePair::ReserveForReceives(size_t receives) {
+  commons_.outbox.ReserveAlso(receives - receives_reserved_);
+  receives_reserved_ = receives;
+}
+
 absl::Status QueuePair::PostReceive(absl::Span<const ReceiveWork> batch) {
   if (phase_ == Phase::kClosing || phase_ == Phase::kEnded) {
     return absl::FailedPreconditionError("the queue pair has left the ready state");
@@ -145,12 +154,31 @@ absl::Status QueuePair::PostReceive(absl::Span<const ReceiveWork> batch) {
   for (const ReceiveWork& work : batch) {
     ESDP_RETURN_IF_ERROR(CheckEntries(work.entries, work.entry_count, true, kScatterGatherMax));
   }
+  if (receives_.size() + batch.size() > receives_reserved_) {
+    ReserveForReceives(receives_.size() + batch.size());
+  }
   for (const ReceiveWork& work : batch) {
     ReceiveSlot slot;
     slot.work_id = work.work_id;
     receives_.PushBack(slot, work.entries, work.entry_count, commons_.regions);
   }
   return absl::OkStatus();
+}
+
+void QueuePair::ReleaseUnusedReceives() {
+  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  for (uint64_t at = receives_.begin(); at != receives_.end(); ++at) {
+    const ReceiveSlot& slot = receives_.At(at);
+    if (slot.finished || inbound_.IsNext(at)) continue;
+    for (uint32_t i = 0; i < slot.entry_count; ++i) {
+      const ScatterEntry& entry = receives_.entries().At(slot.place.entry + i);
+      const auto begin = reinterpret_cast<uintptr_t>(entry.address);
+      const uintptr_t first = (begin + page - 1) / page * page;
+      const uintptr_t end = (begin + entry.length) / page * page;
+      // A page that is refused keeps its content, which is as good.
+      if (first < end) (void)madvise(entry.address + (first - begin), end - first, MADV_DONTNEED);
+    }
+  }
 }
 
 void QueuePair::OnPolled(Opcode opcode) {

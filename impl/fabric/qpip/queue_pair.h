@@ -44,6 +44,7 @@ class QueuePair final : private InboundEvents {
 
   absl::Status PostSend(absl::Span<const SendWork> batch);
   absl::Status PostReceive(absl::Span<const ReceiveWork> batch);
+  void ReleaseUnusedReceives();
   absl::Status Disconnect(bool orderly);
 
   // --- the connection's beginning: BeginStartup, then one of the others ---
@@ -81,6 +82,7 @@ class QueuePair final : private InboundEvents {
 
   // Sending.
   void ReserveForSends();
+  void ReserveForReceives(size_t receives);
   bool Transmit();
   void PullMessages();
   bool PullSend();
@@ -144,7 +146,8 @@ class QueuePair final : private InboundEvents {
   GrowingRing<ReadInFlight> reads_;
 
   WorkQueue<ReceiveSlot> receives_;
-  uint64_t next_received_ = 0;  // to be reported
+  size_t receives_reserved_ = 0;  // completions
+  uint64_t next_received_ = 0;    // to be reported
 
   GrowingRing<ReadRequest> peer_reads_;  // not yet turned into messages
   uint32_t responses_ = 0;               // turned into messages that have not wholly left

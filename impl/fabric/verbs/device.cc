@@ -76,6 +76,7 @@ Limits LimitsOf(const ibv_device_attr& attributes, uint64_t message_bytes_max, b
       limits.windows && (attributes.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS) != 0;
   limits.initiator_speaks_first = iwarp;
   limits.sends_wait_for_reads = !iwarp;
+  limits.pins_memory = true;
   limits.of_one_device = true;
   return limits;
 }

@@ -123,6 +123,7 @@ struct End {
   void Act(const ReportClosed& action);
   void Act(const PostReceive& action);
   void Act(const PrepareReceives& action) { to_prepare = action.bytes; }
+  void Act(const RetireReceive&) {}
   void Act(const sdp::Send& action);
   void Act(const Read& action);
   void Act(const Write& action);

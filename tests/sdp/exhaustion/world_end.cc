@@ -196,6 +196,7 @@ struct Teller {
   }
   std::string operator()(const PostReceive&) const { return "PostReceive"; }
   std::string operator()(const PrepareReceives&) const { return "PrepareReceives"; }
+  std::string operator()(const RetireReceive&) const { return "RetireReceive"; }
   std::string operator()(const ReportClosed&) const { return "ReportClosed"; }
   template <typename T>
   std::string operator()(const T&) const {

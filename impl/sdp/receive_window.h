@@ -1,0 +1,87 @@
+#ifndef ESDP_IMPL_SDP_RECEIVE_WINDOW_H_
+#define ESDP_IMPL_SDP_RECEIVE_WINDOW_H_
+
+#include <cstdint>
+
+#include "impl/base/digest.h"
+#include "impl/base/time.h"
+#include "impl/sdp/limits.h"
+
+namespace esdp::sdp {
+
+// How many private receive buffers there are. A peer may have as much data on its way as buffers
+// are posted, so a long path needs more of them than a short one, as it needs a larger window of
+// TCP.
+//
+// It is learned from turns. A turn begins when a message of ours announces all buffers, and ends
+// when the last payload arrives that this announcement allowed. The shortest turn seen is about
+// what the path takes there and back. A turn about as short means that the peer sent all it was
+// allowed to and then waited for us: the window is what limits it, and is doubled. Where the link
+// or the sender is the limit, a turn takes longer with twice the buffers, and growth stops.
+class ReceiveWindow {
+ public:
+  // `most` not above `first`: the number never changes.
+  ReceiveWindow(uint16_t first, uint16_t most)
+      : first_(first), most_(most > first ? most : first), buffers_(first) {}
+
+  uint16_t buffers() const { return buffers_; }
+  bool adapts() const { return most_ > first_; }
+  bool grown() const { return buffers_ > first_; }
+
+  // --- turns ---
+  bool in_turn() const { return in_turn_; }
+  bool awaits_announcement() const { return adapts() && !in_turn_; }
+  // A message left that lets the peer send up to `limit`, an MSeq, with all buffers posted.
+  void OnAnnounced(uint32_t limit, Time now) {
+    in_turn_ = true;
+    turn_end_ = limit - static_cast<uint32_t>(kCreditsForPayload - 1);
+    turn_began_ = now;
+    turn_bytes_ = 0;
+  }
+  // In a turn. `window_bytes`: payload that all buffers take.
+  void OnPayload(uint32_t sequence, uint32_t bytes, uint64_t window_bytes, Time now) {
+    turn_bytes_ += bytes;
+    if (AtOrAfter(sequence, turn_end_)) EndTurn(window_bytes, now);
+  }
+
+  // --- changes of the number ---
+  bool due() const { return wanted_ != 0; }
+  uint16_t asked() const { return asked_; }  // 0: no answer is awaited
+  // False: there is no room for more, the number stays.
+  bool Ask(uint64_t room);
+  // The answer. Not `done`: some turns pass before it is asked again.
+  void OnAnswered(bool done);
+  // Nothing has arrived for long: back to the first number.
+  void Shrink() {
+    wanted_ = first_;
+    in_turn_ = false;
+  }
+  // On another queue pair, another path.
+  void OnQueuePairLeft() {
+    in_turn_ = false;
+    shortest_ = Duration::max();
+    wanted_ = asked_ = 0;
+  }
+
+  bool Holds() const { return buffers_ >= first_ && buffers_ <= most_; }
+  void AddTo(Digest& digest) const;
+
+ private:
+  void EndTurn(uint64_t window_bytes, Time now);
+
+  uint16_t first_;
+  uint16_t most_;
+  uint16_t buffers_;
+  uint16_t wanted_ = 0;  // 0: no change is due
+  uint16_t asked_ = 0;
+  uint16_t rest_ = 0;  // turns before more is asked for, where it was refused
+  bool in_turn_ = false;
+  uint32_t turn_end_ = 0;
+  uint64_t turn_bytes_ = 0;
+  Time turn_began_{};
+  Duration shortest_ = Duration::max();
+};
+
+}  // namespace esdp::sdp
+
+#endif  // ESDP_IMPL_SDP_RECEIVE_WINDOW_H_
