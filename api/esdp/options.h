@@ -88,7 +88,9 @@ struct ContextOptions {
   // An accepted connection that nobody has taken so long after its event was dequeued is aborted:
   // whoever dropped the event has forgotten it. InfiniteDuration: it stays until its listener goes.
   absl::Duration take_accepted_within = absl::Seconds(60);
-  size_t bounce_pool_bytes = 1 << 20;  // for SendCopy; mapped on first use
+  // For SendCopy; mapped on first use. Where it is in use a socket still gets up to 64 KiB, beside
+  // it, so that peers that take nothing hold up no other connection.
+  size_t bounce_pool_bytes = 1 << 20;
   uint32_t operations_max = 1 << 16;   // outstanding in the whole Context
   // qpip: TCP's congestion control by name; empty leaves the system's. Checksum: CRC32C on every
   // frame.
