@@ -105,7 +105,6 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   BouncePool::Share& bounce_share() { return bounce_share_; }
   // Pairs waiting Accepts with waiting connections, as far as event slots are free.
   void Match();
-
   void Abort();
   // Closes in order, without an event.
   void CloseQuietly();
@@ -115,6 +114,7 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
  private:
   enum class Phase : uint8_t { kNew, kListening, kConnecting, kConnected, kEnded };
 
+  void MatchAll();  // may throw std::bad_alloc
   absl::Status SetMode(const Option& option);
   provider::ConnectionOptions ToConnectionOptions() const;
   absl::Status CanTransfer(bool is_send) const;
