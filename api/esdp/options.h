@@ -91,7 +91,7 @@ struct ContextOptions {
   // For SendCopy; mapped on first use. Where it is in use a socket still gets up to 64 KiB, beside
   // it, so that peers that take nothing hold up no other connection.
   size_t bounce_pool_bytes = 1 << 20;
-  uint32_t operations_max = 1 << 16;   // outstanding in the whole Context
+  uint32_t operations_max = 1 << 16;  // outstanding in the whole Context
   // qpip: TCP's congestion control by name; empty leaves the system's. Checksum: CRC32C on every
   // frame.
   std::string congestion_control = {};
