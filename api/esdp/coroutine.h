@@ -52,7 +52,7 @@ class [[nodiscard]] Task {
 
   // Runs it to where it first waits. Nothing if it was started before.
   void Start() {
-    if (!std::exchange(promise_->started, true)) promise_->self.resume();
+    if (!std::exchange(promise_->started, true)) promise_->Resume();
   }
   bool done() const { return promise_ != nullptr && promise_->self.done(); }
   // What it returned, once; it must be done.

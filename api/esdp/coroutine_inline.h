@@ -39,12 +39,13 @@ struct Task<T>::Awaiter {
   Task task;
   bool await_ready() const noexcept { return task.done(); }
   template <typename Parent>
-  std::coroutine_handle<> await_suspend(std::coroutine_handle<Parent> parent) noexcept {
+  void await_suspend(std::coroutine_handle<Parent> parent) noexcept {
     task.promise_->parent = &parent.promise();
     parent.promise().child = task.promise_;
     if (parent.promise().cancelled) task.promise_->Cancel(CancelMode::kIfNotStarted);
-    if (std::exchange(task.promise_->started, true)) return std::noop_coroutine();
-    return task.promise_->self;
+    if (std::exchange(task.promise_->started, true)) return;
+    task.promise_->runner = parent.promise().runner;
+    task.promise_->runner->next = task.promise_->self;
   }
   T await_resume() { return task.promise_->Take(); }
 };
@@ -122,7 +123,7 @@ inline void Dispatcher::Spawn(Task<void> task) {
   promise.next = spawned_;
   if (spawned_ != nullptr) spawned_->previous = &promise;
   spawned_ = &promise;
-  if (!std::exchange(promise.started, true)) promise.self.resume();
+  if (!std::exchange(promise.started, true)) promise.Resume();
 }
 
 // Not where they end: who resumed them is still on the stack there.
@@ -150,7 +151,7 @@ inline absl::StatusOr<size_t> Dispatcher::Resume(const WaitArgs& wait) {
     }
     waiter.event = events[i];
     waiter.promise->waiter = nullptr;
-    waiter.promise->self.resume();
+    waiter.promise->Resume();
   }
   return count;
 }

@@ -21,6 +21,16 @@ namespace coroutine_internal {
 
 struct PromiseBase;
 
+// Runs coroutines one after the other where one hands over to another, when it awaits or ends. The
+// stack stays as deep as it is, however many there are: compilers turn a hand-over into a jump only
+// when they optimise.
+struct Runner {
+  std::coroutine_handle<> next;
+  void Run() {
+    while (next) std::exchange(next, nullptr).resume();
+  }
+};
+
 // An operation that a coroutine sleeps for; it lies on the coroutine's frame, and its address is
 // the operation's cookie.
 struct Waiter {
@@ -42,6 +52,7 @@ struct PromiseBase {
   PromiseBase* parent = nullptr;  // awaits this one
   PromiseBase* child = nullptr;   // is awaited by this one
   Waiter* waiter = nullptr;       // the operation that this one sleeps for
+  Runner* runner = nullptr;       // while it runs
   bool started = false;
   bool cancelled = false;
   // Of those that a Dispatcher owns.
@@ -57,6 +68,12 @@ struct PromiseBase {
     while (at->child != nullptr) at = at->child;
     return at->waiter;
   }
+  // Until it, and whom it hands over to, sleeps or has ended.
+  void Resume() {
+    Runner one{self};
+    runner = &one;
+    one.Run();
+  }
   void Cancel(CancelMode mode) {
     for (PromiseBase* at = this; at != nullptr; at = at->child) at->cancelled = true;
     Waiter* const waiter = Innermost();
@@ -70,15 +87,15 @@ struct PromiseBase {
   struct Final {
     bool await_ready() const noexcept { return false; }
     template <typename Promise>
-    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
+    void await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
       PromiseBase& promise = ended.promise();
-      PromiseBase* const parent = promise.parent;
       if (promise.ended != nullptr) {
         promise.next_ended = std::exchange(*promise.ended, &promise);
       }
-      if (parent == nullptr) return std::noop_coroutine();
-      parent->child = nullptr;
-      return parent->self;
+      if (promise.parent == nullptr) return;
+      promise.parent->child = nullptr;
+      promise.parent->runner = promise.runner;
+      promise.runner->next = promise.parent->self;
     }
     void await_resume() const noexcept {}
   };

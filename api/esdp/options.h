@@ -91,8 +91,10 @@ struct ContextOptions {
   // Bytes by which the private receive buffers of all connections may grow together, beyond those
   // that they begin with (SocketOptions::receive_window_max).
   size_t receive_growth_max = size_t{256} << 20;
-  size_t bounce_pool_bytes = 1 << 20;  // for SendCopy; mapped on first use
-  uint32_t operations_max = 1 << 16;   // outstanding in the whole Context
+  // For SendCopy; mapped on first use. Where it is in use a socket still gets up to 64 KiB, beside
+  // it, so that peers that take nothing hold up no other connection.
+  size_t bounce_pool_bytes = 1 << 20;
+  uint32_t operations_max = 1 << 16;  // outstanding in the whole Context
   // qpip: TCP's congestion control by name; empty leaves the system's. Checksum: CRC32C on every
   // frame.
   std::string congestion_control = {};

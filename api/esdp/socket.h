@@ -116,7 +116,8 @@ class Socket {
   absl::StatusOr<OpId> SendV(absl::Span<const Slice> slices, SendFlags flags, const OpArgs& args);
   // The bytes are taken before it returns. ResourceExhausted (kSocketWindow) when they need the
   // bounce pool, as up to SocketOptions::coalesce_max with nothing before them do not, and it has
-  // no room now; InvalidArgument when they are more than the pool.
+  // no room now: each socket has up to 64 KiB, whatever others hold. InvalidArgument when they are
+  // more than the pool.
   absl::StatusOr<OpId> SendCopy(absl::Span<const std::byte> bytes, SendFlags flags,
                                 const OpArgs& args);
   // The regions must be registered with local_write. No two receives at a time into the same bytes,

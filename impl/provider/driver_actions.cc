@@ -86,15 +86,18 @@ void Driver::Act(Endpoint& endpoint, const sdp::AcceptConnection& action) {
   Flush();
   std::array<std::byte, sdp::wire::kHelloAckBytes> hello_ack{};
   const size_t bytes = sdp::wire::Encode(action.hello_ack, 0, hello_ack);
-  const fabric::RequestId request = std::exchange(endpoint.request, fabric::RequestId::kNone);
   if (!endpoint.broken) {
-    const absl::Status status =
-        endpoint.fabric->Accept(request, endpoint.queue_pair, ConstBytes(hello_ack).first(bytes));
-    if (status.ok()) return;
+    // Without memory it throws, and the request is rejected with the connection's end.
+    const absl::Status status = endpoint.fabric->Accept(endpoint.request, endpoint.queue_pair,
+                                                        ConstBytes(hello_ack).first(bytes));
+    if (status.ok()) {
+      endpoint.request = fabric::RequestId::kNone;
+      return;
+    }
     endpoint.evidence.NoteRefusal(status);
   }
   endpoint.broken = true;
-  (void)endpoint.fabric->Reject(request, {});
+  (void)endpoint.fabric->Reject(std::exchange(endpoint.request, fabric::RequestId::kNone), {});
   answers_.PushBack(sdp::ConnectFailed{});
 }
 

@@ -156,7 +156,9 @@ absl::StatusOr<Operation*> ContextState::NewOperation(EventType type, SocketId s
 
 void ContextState::Discard(Operation& operation) {
   operation.queue->Unreserve();
-  if (operation.bounce.has_value()) bounce_pool_.Give(*operation.bounce);
+  if (operation.bounce.has_value()) {
+    bounce_pool_.Give(*operation.bounce, operation.owner->bounce_share());
+  }
   const std::shared_ptr<SocketState> owner = std::move(operation.owner);
   operations_.Free(operation);
   if (owner != nullptr) owner->OnTransferGone();
@@ -175,7 +177,9 @@ void ContextState::Finish(Operation& operation, Event& event) {
     request.at = kTimeInfinite;
     shard_->Submit(request);
   }
-  if (operation.bounce.has_value()) bounce_pool_.Give(*operation.bounce);
+  if (operation.bounce.has_value()) {
+    bounce_pool_.Give(*operation.bounce, operation.owner->bounce_share());
+  }
   const std::shared_ptr<SocketState> owner = std::move(operation.owner);
   // Before the event: what it used is the application's with it.
   const std::shared_ptr<QueueState> queue = operations_.Free(operation);

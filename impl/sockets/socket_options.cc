@@ -298,11 +298,6 @@ provider::ConnectionOptions SocketState::ToConnectionOptions() const {
   return options;
 }
 
-void SocketState::OnBounceCopy(uint64_t bytes) {
-  bounce_copies_.fetch_add(1, std::memory_order_relaxed);
-  bounce_copy_bytes_.fetch_add(bytes, std::memory_order_relaxed);
-}
-
 Transport SocketState::transport() const {
   return phase_ == Phase::kNew ? Transport::kNone : context_->transport(fabric_);
 }
@@ -323,8 +318,8 @@ SocketStats SocketState::Stats() const {
   stats.sends_zero_copy = from.sends_zero_copy;
   stats.receives_copied = from.receives_copied;
   stats.receives_zero_copy = from.receives_zero_copy;
-  stats.payload_copies = from.payload_copies + bounce_copies_.load();
-  stats.payload_copy_bytes = from.payload_copy_bytes + bounce_copy_bytes_.load();
+  stats.payload_copies = from.payload_copies + bounce_share_.copies();
+  stats.payload_copy_bytes = from.payload_copy_bytes + bounce_share_.copied_bytes();
   stats.messages_sent = from.messages_sent;
   stats.messages_received = from.messages_received;
   stats.source_adverts_sent = from.source_adverts_sent;

@@ -55,8 +55,23 @@ void SocketState::OnIncoming(const std::shared_ptr<SocketState>& accepted) {
   Match();
 }
 
-// Without memory they go on waiting, for the next event that is taken from the queue.
-void SocketState::Match() try {
+// What cannot be announced for want of memory is ended, so that its peer hears of it.
+void SocketState::Match() {
+  for (;;) {
+    std::shared_ptr<SocketState> lost;
+    try {
+      return MatchAll();
+    } catch (const std::bad_alloc&) {
+      const std::lock_guard lock(mutex_);
+      if (arrived_.empty()) return;
+      lost = std::move(arrived_.front());
+      arrived_.pop_front();
+    }
+    lost->Drop();
+  }
+}
+
+void SocketState::MatchAll() {
   for (;;) {
     Operation* last = nullptr;
     Event event;
@@ -95,9 +110,6 @@ void SocketState::Match() try {
       context_->Finish(*last, event);
     }
   }
-} catch (const std::bad_alloc&) {
-  const std::lock_guard lock(mutex_);
-  if (!accepts_.empty()) accepts_.front()->queue->SetStarved();
 }
 
 void SocketState::OnConnected(const Address& local, const Address& peer, uint8_t fabric) {

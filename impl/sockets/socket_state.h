@@ -15,6 +15,7 @@
 #include "esdp/socket.h"
 #include "impl/provider/observer.h"
 #include "impl/provider/types.h"
+#include "impl/sockets/bounce_pool.h"
 #include "impl/sockets/operation.h"
 
 namespace esdp::sockets {
@@ -97,14 +98,13 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   void OnResumed(const provider::Failure& failure);
   void OnClosed(const provider::Failure& cause, uint64_t bytes_received);
   void OnDeadline(OpId op, EventType type);
-  void OnBounceCopy(uint64_t bytes);
   // The connection had ended before this transfer came to it.
   void FinishTooLate(Operation& operation);
   // A transfer has had its event, or was never accepted. The socket may end with it.
   void OnTransferGone();
+  BouncePool::Share& bounce_share() { return bounce_share_; }
   // Pairs waiting Accepts with waiting connections, as far as event slots are free.
   void Match();
-
   void Abort();
   // Closes in order, without an event.
   void CloseQuietly();
@@ -114,6 +114,7 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
  private:
   enum class Phase : uint8_t { kNew, kListening, kConnecting, kConnected, kEnded };
 
+  void MatchAll();  // may throw std::bad_alloc
   absl::Status SetMode(const Option& option);
   provider::ConnectionOptions ToConnectionOptions() const;
   absl::Status CanTransfer(bool is_send) const;
@@ -166,9 +167,7 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   std::atomic<DeadlinePolicy> deadline_policy_;
   // Of the sends to come, those that need not try to be over at once: one has just failed to.
   std::atomic<uint8_t> untried_sends_{0};
-  // Copies between the application's memory and the bounce pool.
-  std::atomic<uint64_t> bounce_copies_{0};
-  std::atomic<uint64_t> bounce_copy_bytes_{0};
+  BouncePool::Share bounce_share_;
   std::atomic<provider::ConnectionId> connection_{provider::ConnectionId::kNone};
 
   // From the change of a delivery mode until the shard has been told, so that it hears the last one

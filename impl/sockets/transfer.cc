@@ -272,10 +272,9 @@ absl::StatusOr<OpId> SocketState::PostSendCopy(std::span<const std::byte> bytes,
   absl::StatusOr<Operation*> operation = NewTransfer(EventType::kSend, wishes, args);
   if (!operation.ok()) return operation.status();
   return FillAndLaunch(**operation, [&](Operation& filled) {
-    const auto range = context_->bounce_pool().Take(*context_, bytes.size());
+    const auto range = context_->bounce_pool().Take(*context_, bounce_share_, bytes.size());
     if (!range.ok()) return range.status();
     CopyBytes(range->memory, bytes);
-    OnBounceCopy(bytes.size());
     filled.bounce = range->block;
     filled.memory.push_back(range->piece);
     return absl::OkStatus();

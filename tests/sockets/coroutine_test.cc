@@ -33,6 +33,16 @@ class CoroutineTest : public PairTest {
     co_return got.event.bytes;
   }
   Task<void> Keep(Dispatcher& dispatcher, uint64_t& bytes) { bytes = co_await Nested(dispatcher); }
+  static Task<int> One() { co_return 1; }
+  static Task<int> Loop(int rounds) {
+    int sum = 0;
+    for (int i = 0; i < rounds; ++i) sum += co_await One();
+    co_return sum;
+  }
+  static Task<int> Descend(int depth) {
+    if (depth == 0) co_return 0;
+    co_return 1 + co_await Descend(depth - 1);
+  }
   Task<void> AwaitCancelled(Dispatcher& dispatcher, bool& closed) {
     const Outcome got = co_await Receive(dispatcher);
     EXPECT_TRUE(absl::IsCancelled(got.status)) << got.status;
@@ -57,6 +67,19 @@ TEST_P(CoroutineTest, AValueComesThroughTheTasksThatAwaitIt) {
   SendFive();
   EXPECT_TRUE(dispatcher.Run().ok());
   EXPECT_EQ(bytes, 5u);
+}
+
+// Without optimisation a compiler makes a call of each hand-over.
+TEST_P(CoroutineTest, TheStackStaysAsDeepHoweverManyTasksEndAtOnce) {
+  constexpr int kMany = 100'000;
+  Task<int> loop = Loop(kMany);
+  loop.Start();
+  ASSERT_TRUE(loop.done());
+  EXPECT_EQ(loop.Get(), kMany);
+  Task<int> descent = Descend(kMany);
+  descent.Start();
+  ASSERT_TRUE(descent.done());
+  EXPECT_EQ(descent.Get(), kMany);
 }
 
 TEST_P(CoroutineTest, CancelEndsTheInnermostOperationAndLetsTheTaskEndByItself) {

@@ -1,5 +1,8 @@
 #include <algorithm>
 #include <array>
+#include <deque>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "esdp/socket.h"
@@ -283,6 +286,35 @@ TEST_P(StreamTest, ABouncePoolWithoutRoomRefusesAndFreesItselfByEvents) {
       client_.Accepted(client_.socket.SendCopy(text, SendFlags::kNone, client_.Args()));
   (void)server_.Recv(to.All(), RecvFlags::kWaitAll);
   EndWell(client_, again, 400'000);
+}
+
+TEST_P(StreamTest, ASocketHasRoomForCopiesHoweverMuchThosePeersHoldThatTakeNothing) {
+  const std::vector<std::byte> text(64 * 1024);
+  std::deque<Socket> standing;
+  const auto stand = [&] {
+    standing.push_back(std::move(client_.socket));
+    standing.push_back(std::move(server_.socket));
+  };
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  absl::StatusOr<OpId> refused = OpId::kNone;
+  for (int i = 0; i < 100 && refused.ok(); ++i) {
+    refused = client_.socket.SendCopy(text, SendFlags::kNone, client_.Args());
+    if (refused.ok()) client_.Accepted(refused);
+  }
+  EXPECT_TRUE(Refuses(refused, ErrorKind::kSocketWindow, absl::StatusCode::kResourceExhausted));
+  EXPECT_NE(refused.status().message().find("this socket holds"), std::string_view::npos);
+  stand();
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_NO_FATAL_FAILURE(Connect());
+    client_.Accepted(client_.socket.SendCopy(text, SendFlags::kNone, client_.Args()));
+    stand();
+  }
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  Memory& to = Make(server_, text.size());
+  const OpId sent =
+      client_.Accepted(client_.socket.SendCopy(text, SendFlags::kNone, client_.Args()));
+  EndWell(server_, server_.Recv(to.All(), RecvFlags::kWaitAll), text.size());
+  EndWell(client_, sent, text.size());
 }
 
 TEST_P(StreamTest, OperationsOfNoBytesEndWellAndMoveNothing) {

@@ -36,7 +36,8 @@ std::shared_ptr<ContextObject> ContextObject::Open(const py::kwargs& arguments) 
   std::shared_ptr<ContextObject> world;
   const py::dict members = arguments.attr("copy")();
   if (members.contains("world_of")) {
-    world = members.attr("pop")("world_of").cast<std::shared_ptr<ContextObject>>();
+    world = Cast<std::shared_ptr<ContextObject>>(members.attr("pop")("world_of"),
+                                                 "world_of is a Context");
   }
   ContextOptions options = ContextOptionsFrom(members);
   auto object = std::make_shared<ContextObject>(options.fabric.starts_with("sim"));

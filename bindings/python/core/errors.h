@@ -46,8 +46,7 @@ T Cast(pybind11::handle value, const char* expected) {
   try {
     return value.cast<T>();
   } catch (const pybind11::cast_error&) {
-    RaiseTypeError(std::string(expected) + ": not a " +
-                   pybind11::str(pybind11::type::of(value)).cast<std::string>());
+    RaiseTypeError(std::string(expected) + ", not " + Py_TYPE(value.ptr())->tp_name);
   }
 }
 

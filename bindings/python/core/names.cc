@@ -115,13 +115,16 @@ std::string_view WordOf(DeadlinePolicy policy) { return WordIn(kPolicies, policy
 
 Address AddressFrom(py::handle address) {
   if (py::isinstance<py::str>(address))
-    return Value(Address::Parse(Cast<std::string>(address, "a str")));
+    return Value(Address::Parse(Cast<std::string>(address, "an address is a str")));
   if (!py::isinstance<py::tuple>(address) || py::len(address) < 2) {
     RaiseTypeError("an address is a str such as '192.0.2.1:5001' or a tuple (host, port)");
   }
   const auto parts = py::reinterpret_borrow<py::tuple>(address);
-  const auto host = Cast<std::string>(parts[0], "a host as str");
-  const auto port = Cast<uint16_t>(parts[1], "a port, 0 to 65535,");
+  const auto host = Cast<std::string>(parts[0], "a host is a str");
+  const auto port = Cast<int64_t>(parts[1], "a port is an int from 0 to 65535");
+  if (port < 0 || port > 65535) {
+    RaiseValueError("a port is 0 to 65535, not " + std::to_string(port));
+  }
   const bool is_ipv6 = host.find(':') != std::string::npos;
   return Value(Address::Parse((is_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port)));
 }

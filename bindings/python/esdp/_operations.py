@@ -136,6 +136,7 @@ class Operation(asyncio.Future):  # type: ignore[type-arg]
     # --- whose the bytes are ---
 
     def take_back(self) -> bytes:
+        """What it received, for the receive after it, where nobody has asked for its result."""
         if self._claimed or self._taken is None:
             return b""
         self._given_back = True

@@ -104,9 +104,11 @@ class ListeningSocket(NamedTuple):
     proto: int = 0
 
     def getsockname(self) -> Tuple[Any, ...]:
+        """The address, with the port that was given."""
         return self.address
 
     def fileno(self) -> int:
+        """-1: there is no descriptor."""
         return -1
 
 

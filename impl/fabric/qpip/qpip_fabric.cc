@@ -311,7 +311,7 @@ bool QpipFabric::HasSpentItsTurn(const Readiness& ready) {
 // It costs whoever it was done for, and no other.
 void QpipFabric::OnNoMemory(const Readiness& ready) {
   if (ready.kind == Watched::kRequest) rendezvous_.OnRequestDeadline(ready.owner);
-  if (ready.kind == Watched::kInitiator) rendezvous_.OnInitiatorDeadline(ready.owner);
+  if (ready.kind == Watched::kInitiator) rendezvous_.OnInitiatorWithoutMemory(ready.owner);
   if (ready.kind == Watched::kLingering) commons_.lingering.OnDeadline(ready.owner);
 }
 

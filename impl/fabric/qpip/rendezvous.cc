@@ -178,13 +178,17 @@ void Rendezvous::AddRequest(ListenerId listener, TcpStream stream) {
       requests_.Insert(Request{.listener = listener, .stream = std::move(stream)});
   Request* request = requests_.Find(owner);
   if (request == nullptr) return;
-  request->watch =
-      commons_.poller.Watch(request->stream.descriptor(), Watched::kRequest, owner, true, false);
-  commons_.poller.SetDeadline(
-      request->watch, AddSaturating(commons_.clock->Now(), commons_.options.startup_timeout));
-  request->silent =
-      silent_requests_.Add(owner, request->stream.PeerAddress(), commons_.clock->Now());
-  OnRequestReady(owner);
+  try {
+    request->watch =
+        commons_.poller.Watch(request->stream.descriptor(), Watched::kRequest, owner, true, false);
+    const Time now = commons_.clock->Now();
+    commons_.poller.SetDeadline(request->watch,
+                                AddSaturating(now, commons_.options.startup_timeout));
+    request->silent = silent_requests_.Add(owner, request->stream.PeerAddress(), now);
+    OnRequestReady(owner);
+  } catch (const std::bad_alloc&) {  // it is reset
+    Drop(owner);
+  }
 }
 
 bool Rendezvous::OnRequestReady(uint64_t owner) {
@@ -223,15 +227,16 @@ absl::Status Rendezvous::Accept(RequestId id, QueuePairId queue_pair, ConstBytes
   if (request == nullptr || !request->presented) return UnknownRequest();
   if (absl::Status status = CheckPrivateData(private_data); !status.ok()) return status;
   QueuePair& target = *queue_pairs_.Find(queue_pair);
+  const MpaStartup& startup = request->reader.startup();
+  const Negotiated negotiated = AnswerRequest(startup, OfferOf(target.options()));
+  // First: where it throws, nothing has changed.
+  const std::vector<std::byte> reply =
+      EncodeStartup(MakeReply(startup, negotiated, private_data.size()), private_data);
   const WatchId watch = commons_.poller.Watch(request->stream.descriptor(), Watched::kQueuePair,
                                               static_cast<uint64_t>(queue_pair), true, false);
   if (watch == WatchId::kNone) {
     return absl::ResourceExhaustedError("the system cannot watch one more socket");
   }
-  const MpaStartup& startup = request->reader.startup();
-  const Negotiated negotiated = AnswerRequest(startup, OfferOf(target.options()));
-  const std::vector<std::byte> reply =
-      EncodeStartup(MakeReply(startup, negotiated, private_data.size()), private_data);
   // The first bytes of a connection fit its empty buffer.
   const IoResult written = request->stream.Write(reply);
   target.BeginStartup();
@@ -250,7 +255,10 @@ absl::Status Rendezvous::Reject(RequestId id, ConstBytes private_data) {
   Request* request = requests_.Find(owner);
   if (request == nullptr || !request->presented) return UnknownRequest();
   if (absl::Status status = CheckPrivateData(private_data); !status.ok()) return status;
-  RejectStream(*request, private_data);
+  try {
+    RejectStream(*request, private_data);
+  } catch (const std::bad_alloc&) {  // it is reset
+  }
   Drop(owner);
   return absl::OkStatus();
 }

@@ -64,6 +64,7 @@ class Rendezvous {
   void OnListenerDeadline(uint64_t owner);
   void OnRequestDeadline(uint64_t owner);
   void OnInitiatorDeadline(uint64_t owner);
+  void OnInitiatorWithoutMemory(uint64_t owner);
 
  private:
   struct Listener {

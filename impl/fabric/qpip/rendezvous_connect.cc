@@ -105,6 +105,10 @@ void Rendezvous::OnInitiatorDeadline(uint64_t owner) {
   Fail(owner, Cause::kTimedOut, "no answer within the time given", {});
 }
 
+void Rendezvous::OnInitiatorWithoutMemory(uint64_t owner) {
+  Fail(owner, Cause::kDevice, "no memory", {});
+}
+
 void Rendezvous::Fail(uint64_t owner, Cause cause, std::string detail, ConstBytes private_data) {
   Initiator* initiator = initiators_.Find(owner);
   if (initiator == nullptr) return;

@@ -349,6 +349,30 @@ async def test_a_cancelled_sendall_leaves_no_hole(context, left, right):
 # --- receive exactly, wait for room, abort ---
 
 
+def test_a_sendall_goes_though_another_peer_takes_nothing():
+    async def main():
+        async with esdp.aio.Context(fabric="qpip") as context, context.listen("127.0.0.1:0") as listener:
+
+            async def pair():
+                accepting = asyncio.ensure_future(listener.accept())
+                return await context.connect(listener.address), await accepting
+
+            standing = [await pair() for _ in range(3)]
+            stuck = [asyncio.ensure_future(left.sendall(bytes(4 << 20))) for left, _ in standing]
+            await asyncio.wait(stuck, timeout=0.2)
+            left, right = await pair()
+            data = os.urandom(1 << 20)
+            receiving = asyncio.ensure_future(right.recv_exactly(len(data)))
+            await asyncio.wait_for(left.sendall(data), 20)
+            assert await receiving == data
+            assert not any(one.done() for one in stuck)
+            for one in stuck:
+                one.cancel()
+            await asyncio.wait(stuck)
+
+    asyncio.run(main())
+
+
 @on_a_pair
 async def test_so_many_bytes_are_received_exactly(context, left, right):
     data = os.urandom(300_000)

@@ -58,6 +58,24 @@ def test_an_option_of_another_type_is_named(option, value, text):
         esdp.Context(**{"fabric": "sim:1", option: value})
 
 
+@pytest.mark.parametrize("address, error, text", [
+    (3, TypeError, "an address is a str such as"),
+    (("127.0.0.1", "x"), TypeError, "^a port is an int from 0 to 65535, not str$"),
+    (("127.0.0.1", 65536), ValueError, "^a port is 0 to 65535, not 65536$"),
+    (("127.0.0.1", -1), ValueError, "^a port is 0 to 65535, not -1$"),
+    ((1, 1), TypeError, "^a host is a str, not int$"),
+])
+def test_what_is_no_address_is_told_what_it_should_be(address, error, text):
+    with esdp.Context(fabric="sim:1") as context, context.socket() as socket:
+        with pytest.raises(error, match=text):
+            socket.bind(address)
+
+
+def test_a_world_is_a_context():
+    with pytest.raises(TypeError, match="^world_of is a Context, not int$"):
+        esdp.Context(fabric="sim:1", world_of=3)
+
+
 def test_an_option_of_a_socket_is_checked_by_its_type_and_range():
     with esdp.Context(fabric="sim:1", progress_cpu=None) as context:
         with pytest.raises(TypeError, match="as_deployed is a bool, not str"):
