@@ -233,7 +233,7 @@ void ReceiveHalf::FinishReady(bool more_comes, bool end_of_stream, Counters& cou
     if (!operation.finished) {
       if (!IsReady(operation, more_comes, at_end)) return;
       if (operation.assigned < operation.length) DropPieces(first_number_);
-      Finish(operation, operation.outcome, at_end && NoBytesBehind(), actions);
+      Finish(operation, operation.outcome, at_end && !dropped_ && NoBytesBehind(), actions);
       const bool mostly_read = 2 * operation.zero_copy > operation.assigned;
       if (operation.assigned > 0) {
         ++(mostly_read ? counters.receives_zero_copy : counters.receives_copied);
@@ -266,7 +266,7 @@ void ReceiveHalf::FinishAll(Outcome outcome, Actions& actions) {
 
 void ReceiveHalf::AddTo(Digest& digest) const {
   digest.Add(assigned_).Add(first_number_).Add(operations_.size()).Add(pieces_.size());
-  digest.Add(advertised_);
+  digest.Add(advertised_).Add(dropped_);
   for (const Operation& operation : operations_) {
     digest.Add(static_cast<uint32_t>(operation.id)).Add(operation.open).Add(operation.wait_all);
     digest.Add(operation.finished).Add(operation.ends_short);

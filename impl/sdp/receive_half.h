@@ -111,7 +111,11 @@ class ReceiveHalf {
   bool Holds(ReceiveBuffer buffer) const;
   uint32_t BuffersHeldBelow(uint32_t number) const;
   void DropUnread() { unread_.clear(); }
-  ReceiveBuffer DropOldestUnread() { return unread_.TakeFront().buffer; }
+  // Bytes that no receive will get: from here on none meets the end of the stream.
+  ReceiveBuffer DropOldestUnread() {
+    dropped_ = true;
+    return unread_.TakeFront().buffer;
+  }
 
   bool Holds() const {
     if (advertised_ > pieces_.size() || (advertised_ > 0 && !unread_.empty())) return false;
@@ -193,6 +197,7 @@ class ReceiveHalf {
   size_t advertised_ = 0;      // of the pieces, the first so many
   GrowingRing<Unread, 32> unread_;
   uint64_t assigned_ = 0;  // stream position of the next byte to find a place
+  bool dropped_ = false;   // bytes, before they found one
 };
 
 }  // namespace esdp::sdp

@@ -86,6 +86,21 @@ TEST_F(ReceiveHalfAdvertsTest, OnlyOnePieceOfAReceiveIsShownAndNothingBehindIt) 
   EXPECT_EQ(ShowAll(), 1);
 }
 
+// R13.2.7: what a graceful close leaves unread is dropped.
+TEST_F(ReceiveHalfAdvertsTest, AReceiveBehindWhichBytesWereDroppedDoesNotMeetTheEnd) {
+  Ask();
+  ShowAll();
+  Written(10);
+  half_.OnPayload(ReceiveBuffer{1}, 16, 100);
+  EXPECT_EQ(half_.DropOldestUnread(), ReceiveBuffer{1});
+  WithdrawnKey(0);
+
+  const auto finished = Finished(/*end_of_stream=*/true);
+  ASSERT_EQ(finished.size(), 1u);
+  EXPECT_EQ(finished[0].bytes, 10u);
+  EXPECT_FALSE(finished[0].end_of_stream);
+}
+
 TEST_F(ReceiveHalfAdvertsTest, AReceiveEndsOnlyWhenItsKeyIsDead) {
   const OperationId receive = Ask();
   ShowAll();
