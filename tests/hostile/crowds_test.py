@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Strangers that begin a connection and do not go on with it: they keep nobody out."""
+
+import os
+import socket
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import wire
+from suite import HostileTest
+
+SECOND = 1.2  # in which nobody who has begun is sent away, and a little more
+
+
+class HalfOpenTest(HostileTest):
+    """A stranger is silent after a part of its set-up: 0 bytes, some of the MPA request, or all of it."""
+
+    def setUp(self):
+        self.streams = []
+
+    def stranger(self, source, said):
+        stream = socket.create_connection(("127.0.0.1", self.port), source_address=(source, 0))
+        self.addCleanup(stream.close)
+        hello = wire.hello(stream.getsockname()[1])
+        stream.sendall(wire.startup(wire.REQUEST_KEY, hello, depths=wire.UNTIL_READY)[:said])
+        stream.setblocking(False)
+        self.streams.append(stream)
+
+    def leave(self):
+        for stream in self.streams:
+            stream.close()
+
+    def crowd(self, said, source="127.0.0.2", size=48):
+        """Keeps so many of them there, whoever of them is sent away."""
+
+        def attack():
+            for stream in list(self.streams):
+                try:
+                    gone = stream.recv(1000) == b""
+                except BlockingIOError:
+                    gone = False
+                except ConnectionResetError:
+                    gone = True
+                if gone:
+                    stream.close()
+                    self.streams.remove(stream)
+            while len(self.streams) < size:
+                self.stranger(source, said)
+
+        return attack
+
+    def from_one_address(self, said):
+        self.start("--half-open-max", 16)
+        self.advance(20, self.crowd(said))
+        self.leave()
+
+    def test_a_crowd_from_one_address_that_only_connects_keeps_nobody_out(self):
+        self.from_one_address(0)
+
+    def test_a_crowd_from_one_address_that_says_half_of_its_request_keeps_nobody_out(self):
+        self.from_one_address(50)
+
+    def test_a_crowd_from_one_address_that_never_sends_its_first_message_keeps_nobody_out(self):
+        self.from_one_address(1000)
+
+    def test_crowds_from_many_addresses_keep_nobody_out_who_comes_a_second_later(self):
+        self.start("--half-open-max", 16, healthy=False)
+        for said in (0, 50, 1000):
+            for number in range(60):
+                self.stranger("127.0.1.%d" % (1 + number % 30), said)
+        time.sleep(SECOND)
+        self.start_healthy()
+        self.advance(20)
+        self.leave()
+
+    def test_a_crowd_takes_no_place_of_the_backlog(self):
+        self.start("--backlog", 2, healthy=False)
+        for said in (0, 50, 1000):
+            for number in range(20):
+                self.stranger("127.0.0.%d" % (2 + number), said)
+        self.start_healthy()
+        self.advance(5)
+        self.leave()
+
+    def test_strangers_are_the_first_to_go_when_descriptors_run_short(self):
+        self.start(healthy=False, descriptors=48)
+        for said in (0, 1000):
+            for number in range(40):
+                self.stranger("127.0.0.%d" % (2 + number), said)
+        time.sleep(SECOND)
+        self.start_healthy()
+        self.advance(20)
+        self.leave()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
