@@ -15,6 +15,9 @@ from peer import LIMIT, Peer
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 ROUNDS = 20  # of the healthy client, that an attack lasts at least
+CALM_ROUNDS = 3
+SLOWER = 100  # than where nobody attacks, and seconds on top: loose, since machines are busy and sanitizers slow
+SECONDS_MORE = 20
 MEGABYTE = 1 << 20
 # What a sanitizer keeps of freed memory to look at must not be taken for what is lost.
 QUARANTINE = ":quarantine_size_mb=4"
@@ -103,8 +106,9 @@ class HostileTest(unittest.TestCase):
 
     def start_healthy(self):
         self.healthy = self.program("healthy", "--port", self.port)
-        self.before = self.healthy.ask("report")  # how it is where nobody attacks
-        self.advance()
+        began = time.monotonic()
+        self.advance(CALM_ROUNDS)
+        self.calm = (time.monotonic() - began) / CALM_ROUNDS  # how long a round takes where nobody attacks
 
     def program(self, name, *options, before=()):
         program = Program(name, *options, before=before)
@@ -146,6 +150,7 @@ class HostileTest(unittest.TestCase):
             except Exception as failure:  # pylint: disable=broad-except
                 failures.append(failure)
 
+        began = time.monotonic()
         threads = [threading.Thread(target=run) for _ in range(attackers)]
         for thread in threads:
             thread.start()
@@ -157,6 +162,7 @@ class HostileTest(unittest.TestCase):
                 thread.join()
         if failures:
             raise failures[0]
+        self.assertLess(time.monotonic() - began, SECONDS_MORE + SLOWER * self.calm * rounds)
 
     # --- the end ---
 
