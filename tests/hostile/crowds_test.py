@@ -15,8 +15,14 @@ from suite import HostileTest
 SECOND = 1.2  # in which nobody who has begun is sent away, and a little more
 
 
+NOTHING, HALF, ALL = 0, 50, 1000  # bytes of a request, about, that a stranger says
+# More of each than there is room for: those that have said all of their request are counted apart.
+MORE = {ALL: 40, NOTHING: 300, HALF: 300}
+FEW = ("--half-open-max", 16, "--backlog", 4)
+
+
 class HalfOpenTest(HostileTest):
-    """A stranger is silent after a part of its set-up: 0 bytes, some of the MPA request, or all of it."""
+    """A stranger is silent after a part of its set-up."""
 
     def setUp(self):
         self.streams = []
@@ -33,7 +39,7 @@ class HalfOpenTest(HostileTest):
         for stream in self.streams:
             stream.close()
 
-    def crowd(self, said, source="127.0.0.2", size=48):
+    def crowd(self, said, source="127.0.0.2"):
         """Keeps so many of them there, whoever of them is sent away."""
 
         def attack():
@@ -47,29 +53,31 @@ class HalfOpenTest(HostileTest):
                 if gone:
                     stream.close()
                     self.streams.remove(stream)
-            while len(self.streams) < size:
+            while len(self.streams) < MORE[said]:
                 self.stranger(source, said)
 
         return attack
 
     def from_one_address(self, said):
-        self.start("--half-open-max", 16)
-        self.advance(20, self.crowd(said))
+        self.start(*FEW)
+        attack = self.crowd(said)
+        attack()
+        self.advance(20, attack)
         self.leave()
 
     def test_a_crowd_from_one_address_that_only_connects_keeps_nobody_out(self):
-        self.from_one_address(0)
+        self.from_one_address(NOTHING)
 
     def test_a_crowd_from_one_address_that_says_half_of_its_request_keeps_nobody_out(self):
-        self.from_one_address(50)
+        self.from_one_address(HALF)
 
     def test_a_crowd_from_one_address_that_never_sends_its_first_message_keeps_nobody_out(self):
-        self.from_one_address(1000)
+        self.from_one_address(ALL)
 
     def test_crowds_from_many_addresses_keep_nobody_out_who_comes_a_second_later(self):
-        self.start("--half-open-max", 16, healthy=False)
-        for said in (0, 50, 1000):
-            for number in range(60):
+        self.start(*FEW, healthy=False)
+        for said, size in MORE.items():
+            for number in range(size):
                 self.stranger("127.0.1.%d" % (1 + number % 30), said)
         time.sleep(SECOND)
         self.start_healthy()
@@ -78,7 +86,7 @@ class HalfOpenTest(HostileTest):
 
     def test_a_crowd_takes_no_place_of_the_backlog(self):
         self.start("--backlog", 2, healthy=False)
-        for said in (0, 50, 1000):
+        for said in (NOTHING, HALF, ALL):
             for number in range(20):
                 self.stranger("127.0.0.%d" % (2 + number), said)
         self.start_healthy()
@@ -89,7 +97,7 @@ class HalfOpenTest(HostileTest):
         self.start(healthy=False, descriptors=48)
         if self.build == "asan":
             self.skipTest("without a descriptor the sanitizer takes good memory for bad: it looks through a pipe")
-        for said in (0, 1000):
+        for said in (NOTHING, ALL):
             for number in range(40):
                 self.stranger("127.0.0.%d" % (2 + number), said)
         time.sleep(SECOND)
