@@ -211,9 +211,9 @@ class HostileTest(unittest.TestCase):
         self.addCleanup(peer.close)
         return peer.shake()
 
-    def why(self, port):
+    def why(self, port, address=r"[\d.]+"):
         """How the victim's side of the connection from this port has ended."""
-        pattern = re.compile(r"^ended [\d.]+:%d: (.*)$" % port, re.M)
+        pattern = re.compile(r"^ended %s:%d: (.*)$" % (address, port), re.M)
         return self.until(lambda: pattern.search(self.victim.complained()), "no word of port %d" % port).group(1)
 
     def assert_breach(self, peer, text="", kind="DATA_LOSS", what=""):

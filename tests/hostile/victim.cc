@@ -41,6 +41,7 @@ constexpr size_t kBufferBytes = 256 * 1024;
 constexpr std::byte kWithDeadlines{'D'};
 constexpr std::chrono::seconds kDeadline(1);
 constexpr std::chrono::seconds kGoodbye(10);
+constexpr std::chrono::hours kLong(1);
 
 #if defined(__SANITIZE_ADDRESS__)
 constexpr const char* kBuild = "asan";
@@ -137,8 +138,12 @@ class Victim {
   void Run() {
     std::array<esdp::Event, 64> events;
     while (!ended_) {
-      const auto count = queue_.Dequeue(std::span(events));
-      if (esdp::KindOf(count.status()) != esdp::ErrorKind::kCancelled) Check(count.status());
+      // While it takes no connections there may be nothing to wait for but a command.
+      const auto count = queue_.Dequeue(std::span(events), {.deadline = context_.After(kLong)});
+      const esdp::ErrorKind kind = esdp::KindOf(count.status());
+      if (kind != esdp::ErrorKind::kCancelled && kind != esdp::ErrorKind::kDeadlineExceeded) {
+        Check(count.status());
+      }
       for (size_t i = 0; count.ok() && i < *count; ++i) OnEvent(events[i]);
       for (const std::string& line : commands_.Take()) Obey(line);
     }
