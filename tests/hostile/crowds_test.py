@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Strangers that begin a connection and do not go on with it: they keep nobody out."""
+"""Strangers by the dozen and the thousand, who begin a connection and do not go on with it: they keep nobody out."""
 
+import contextlib
 import os
 import socket
 import sys
@@ -10,6 +11,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import wire
+from peer import Ended, Peer
 from suite import HostileTest
 
 SECOND = 1.2  # in which nobody who has begun is sent away, and a little more
@@ -104,6 +106,22 @@ class HalfOpenTest(HostileTest):
         self.start_healthy()
         self.advance(20)
         self.leave()
+
+
+class GoneTest(HostileTest):
+    """Peers that have connected and are gone again before anybody takes them."""
+
+    def test_who_was_gone_before_it_was_accepted_is_not_handed_out_and_not_kept(self):
+        self.start("--accept", 0, "--backlog", 64, healthy=False)
+        for _ in range(6):
+            for _ in range(50):
+                with contextlib.suppress(Ended), Peer(self.port) as peer:
+                    peer.shake().reset()
+            self.until(lambda: self.victim.descriptors() <= self.quiet, "those that are gone stay")
+        self.victim.say("accept")
+        self.start_healthy()
+        self.advance(5)
+        self.assertEqual(0, self.stats()["unheard"], "somebody who was gone was handed out")
 
 
 if __name__ == "__main__":
