@@ -124,5 +124,32 @@ class GoneTest(HostileTest):
         self.assertEqual(0, self.stats()["unheard"], "somebody who was gone was handed out")
 
 
+class TextTest(HostileTest):
+    """What is told of peers that come by the thousand, each from another place."""
+
+    def breach(self, source):
+        with Peer(self.port, source=source) as peer:
+            port = peer.shake().port()
+            peer.say(wire.DATA, sequence=77)
+            peer.wait_for_end()
+        return port
+
+    def test_after_thousands_of_peers_the_reason_of_an_end_is_still_told(self):
+        self.start()
+        for number in range(5000):
+            source = "127.0.%d.%d" % (1 + number // 200, 1 + number % 200)
+            port = self.breach(source)
+        self.assertIn("MSeq: not the next in sequence", self.why(port, source))
+
+    def test_peers_that_are_rejected_by_the_thousand_do_not_fill_the_log(self):
+        self.start()
+        for _ in range(1500):
+            with contextlib.suppress(Ended), Peer(self.port, adverts=0) as peer:
+                peer.shake()
+        lines = self.victim.complained().count("log: ")
+        self.assertGreater(lines, 0)
+        self.assertLess(lines, 500)
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)
