@@ -38,7 +38,7 @@ bool Connection::OnData(const MessageArrived& arrived, Actions& actions) {
     return false;
   }
   if (!acknowledge_at_) acknowledge_at_ = AddSaturating(now_, config_.acknowledge_delay);
-  if (window_.in_turn()) EndTurnBy(arrived);
+  if (buffers_.window().in_turn()) EndTurnBy(arrived);
   const bool urgent = (arrived.message.base.flags & wire::kFlagOobPresent) != 0;
   if (urgent) ++counters_.urgent_received;
   if (sink_.outstanding() == 0) {
@@ -96,8 +96,8 @@ inline void Connection::Receive(const MessageArrived& arrived, Actions& actions)
   }
   if (!keeps_buffer) {
     if (IsOpen(phase_)) PostAgain(arrived.buffer, actions);
-  } else if (ReceivesMissing() > config_.receives_at_once) {
-    PostWaiting(actions);  // this one is no more of the group
+  } else if (buffers_.LacksMoreThanAGroup(credits_)) {
+    buffers_.PostWaiting(resize_in_.size(), credits_, actions);  // this one is no more of the group
   }
 }
 

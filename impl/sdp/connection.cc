@@ -17,10 +17,11 @@ bool Connection::Move(PhaseCue cue) {
 // --- set-up ---
 
 void Connection::PostAllReceives(Actions& actions) {
-  for (uint32_t i = 0; i < uint32_t{window_.buffers()} + kSpareReceiveBuffers; ++i) {
+  for (uint32_t i = 0; i < buffers_.count(); ++i) {
     PostAgain(ReceiveBuffer{static_cast<uint16_t>(i)}, actions);
   }
-  PostFreeReceives(actions);  // no part of a group is kept back from the Hello
+  buffers_.PostFree(resize_in_.size(), credits_,
+                    actions);  // no part of a group is kept back from the Hello
 }
 
 void Connection::On(const AskConnect&, Actions& actions) {

@@ -144,7 +144,6 @@ class Connection : private ConnectionState {
   void NoteAddresses(const PathAddresses& addresses);
   void OnResumptionHello(const wire::Message& hello, Actions& actions);
   void Resume(const Established& established, Actions& actions);
-  void PostFreeReceives(Actions& actions);
   void OnSuspendTimer(Actions& actions);
   void ArmSuspendTimer(Actions& actions);
 

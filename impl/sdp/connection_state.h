@@ -1,7 +1,6 @@
 #ifndef ESDP_IMPL_SDP_CONNECTION_STATE_H_
 #define ESDP_IMPL_SDP_CONNECTION_STATE_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -18,8 +17,8 @@
 #include "impl/sdp/machines.h"
 #include "impl/sdp/mode.h"
 #include "impl/sdp/mode_policy.h"
+#include "impl/sdp/receive_buffers.h"
 #include "impl/sdp/receive_half.h"
-#include "impl/sdp/receive_window.h"
 #include "impl/sdp/resize.h"
 #include "impl/sdp/send_half.h"
 #include "impl/sdp/sink_advert.h"
@@ -36,8 +35,7 @@ class ConnectionState {
  protected:
   enum class SendKind : uint8_t { kControl, kPayload, kDisConn };
 
-  explicit ConnectionState(const Config& config)
-      : config_(config), window_(config.receive_buffers, config.receive_buffers_max) {
+  explicit ConnectionState(const Config& config) : config_(config), buffers_(config) {
     resize_in_.Start(config.receive_buffer_bytes, config.receive_buffer_bytes_max);
   }
 
@@ -78,8 +76,9 @@ class ConnectionState {
     credits_.Stamp(send.message.base, kind == SendKind::kPayload, bare);
     posted_sends_.PushBack() = kind;
     ++counters_.messages_sent;
-    if (window_.awaits_announcement() && AllReceivesPosted()) {
-      window_.OnAnnounced(send.message.base.acknowledged + send.message.base.buffers, now_);
+    if (buffers_.window().awaits_announcement() && buffers_.AllPosted(credits_)) {
+      buffers_.window().OnAnnounced(send.message.base.acknowledged + send.message.base.buffers,
+                                    now_);
     }
     if (send.message.base.acknowledged == credits_.last_received()) {
       acknowledge_at_.reset();
@@ -89,54 +88,7 @@ class ConnectionState {
   // A new queue pair's receives are those that its Hello announces, until it is ready.
   bool MayPostReceives() const { return phase_ <= Phase::kSuspending; }
   void PostAgain(ReceiveBuffer buffer, Actions& actions) {
-    if (surplus_receives_ != 0) return PostAgainShrunk(buffer, actions);
-    const bool wanted =
-        credits_.posted() + waiting_receives_ < window_.buffers() && (calm_ || MayPostReceives());
-    if (!wanted || ReceivesMissing() < config_.receives_at_once) {
-      spare_receives_.PushBack(buffer);
-      if (wanted) ++waiting_receives_;
-      return;
-    }
-    Post(buffer, actions);
-    if (waiting_receives_ != 0) PostWaiting(actions);
-  }
-  void Post(ReceiveBuffer buffer, Actions& actions) {
-    credits_.OnReceivePosted();
-    Append<PostReceive>(actions) = {buffer, resize_in_.size()};
-  }
-  bool AllReceivesPosted() const {
-    return credits_.posted() + waiting_receives_ == window_.buffers();
-  }
-  // While the window shrinks, more than it has may be posted.
-  uint32_t ReceivesMissing() const {
-    return window_.buffers() - std::min(credits_.posted(), window_.buffers());
-  }
-  // Of buffers that may be posted. A window that has shrunk may have its spare one out, too.
-  uint32_t ReceivesMax() const {
-    return uint32_t{window_.buffers()} + surplus_receives_ +
-           (window_.adapts() ? kSpareReceiveBuffers : 0);
-  }
-  bool IsSurplus(ReceiveBuffer buffer) const {
-    return static_cast<uint32_t>(buffer) >= window_.buffers() + uint32_t{kSpareReceiveBuffers};
-  }
-  [[gnu::noinline]] void PostAgainShrunk(ReceiveBuffer buffer, Actions& actions) {
-    if (IsSurplus(buffer)) {
-      --surplus_receives_;
-      actions.emplace_back(RetireReceive{buffer});
-    } else {
-      spare_receives_.PushBack(buffer);
-    }
-    PostSpare(actions);
-  }
-  void PostSpare(Actions& actions) {
-    if (!MayPostReceives()) return;
-    while (ReceivesMissing() > 0 && !spare_receives_.empty()) {
-      Post(spare_receives_.TakeFront(), actions);
-    }
-  }
-  // Those that wait for the rest of their group.
-  void PostWaiting(Actions& actions) {
-    for (; waiting_receives_ > 0; --waiting_receives_) Post(spare_receives_.TakeBack(), actions);
+    buffers_.PostAgain(buffer, calm_ || MayPostReceives(), resize_in_.size(), credits_, actions);
   }
   // Open, and no timer has to be set anew.
   bool TimersStand() const {
@@ -166,7 +118,7 @@ class ConnectionState {
            !source_.cancelling() && sink_.idle() && writer_.idle() && !send_.has_urgent() &&
            !teardown_.shut() && !teardown_.peer_shut() && !acknowledgement_due_ &&
            !teardown_.disconn_left() && TimersStand() && close_armed_ == kTimeInfinite &&
-           suspend_armed_ == kTimeInfinite && !window_.due() &&
+           suspend_armed_ == kTimeInfinite && !buffers_.window().due() &&
            modes_.receive() != Mode::kPipelined &&
            mode_policy_.Rests(modes_.send(), modes_.receive(), 0);
   }
@@ -197,18 +149,15 @@ class ConnectionState {
   ResizeRequest resize_out_;
   ResizeAnswer resize_in_;
   Suspend suspend_;
-  ReceiveWindow window_;
+  ReceiveBuffers buffers_;
 
-  GrowingRing<SendKind, 64> posted_sends_;         // not finished, in order
-  GrowingRing<ReceiveBuffer, 32> spare_receives_;  // free and not posted
-  uint16_t waiting_receives_ = 0;                  // of these: to be posted with others
-  uint16_t surplus_receives_ = 0;      // posted or unread, and no more once the window has shrunk
-  GrowingRing<MessageArrived> early_;  // arrived before the queue pair was reported ready
-  bool speaks_first_ = false;          // a bare Data is owed before anything else [R2.7.5]
-  bool waits_for_first_ = false;       // nothing may leave before a message has arrived [R2.7.6]
-  bool clashed_ = false;               // adverts of both sides have met with no receive posted
-  bool shows_sinks_ = true;            // the peer writes to what it is shown
-  bool stalled_ = false;               // payload waits for credits
+  GrowingRing<SendKind, 64> posted_sends_;  // not finished, in order
+  GrowingRing<MessageArrived> early_;       // arrived before the queue pair was reported ready
+  bool speaks_first_ = false;               // a bare Data is owed before anything else [R2.7.5]
+  bool waits_for_first_ = false;  // nothing may leave before a message has arrived [R2.7.6]
+  bool clashed_ = false;          // adverts of both sides have met with no receive posted
+  bool shows_sinks_ = true;       // the peer writes to what it is shown
+  bool stalled_ = false;          // payload waits for credits
   // FindCalm(), remembered from the end of one step to the next. What may change it clears it:
   // each input but those that Take lists, and what these lead to that is rare.
   bool calm_ = false;

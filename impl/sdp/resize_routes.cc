@@ -20,7 +20,7 @@ void Connection::OnChRcvBuf(const wire::ChRcvBuf& request, Actions& actions) {
     case ResizeAnswer::Next::kAnswer:
       return;
     case ResizeAnswer::Next::kPrepare:
-      actions.emplace_back(PrepareReceives{resize_in_.wanted(), window_.buffers()});
+      actions.emplace_back(PrepareReceives{resize_in_.wanted(), buffers_.window().buffers()});
       return;
   }
 }
@@ -35,7 +35,7 @@ void Connection::OnChRcvBufAck(const wire::ChRcvBufAck& answer, const wire::Base
 
 void Connection::On(const ReceivesPrepared& prepared, Actions& actions) {
   if (resize_in_.preparing()) return resize_in_.OnPrepared(prepared.done, credits_.posted());
-  if (window_.asked()) OnWindowPrepared(prepared.done, actions);
+  if (buffers_.window().asked()) OnWindowPrepared(prepared.done, actions);
 }
 
 void Connection::ApplySize() {
@@ -65,45 +65,28 @@ void Connection::SendResize(Actions& actions) {
 // --- the window ---
 
 void Connection::EndTurnBy(const MessageArrived& arrived) {
+  ReceiveWindow& window = buffers_.window();
   const uint32_t payload = resize_in_.size() - uint32_t{wire::kBaseHeaderBytes};
-  window_.OnPayload(arrived.message.base.sequence, arrived.payload_length,
-                    uint64_t{window_.buffers()} * payload, now_);
-  if (window_.due()) calm_ = false;
+  window.OnPayload(arrived.message.base.sequence, arrived.payload_length,
+                   uint64_t{window.buffers()} * payload, now_);
+  if (window.due()) calm_ = false;
 }
 
 // Not while buffers of another size are being exchanged for these, nor while a shrunk window's
 // surplus is still out; and one answer at a time.
 void Connection::ChangeWindow(Actions& actions) {
-  if (resize_in_.pending() || surplus_receives_ > 0 || Freezes()) return;
+  if (resize_in_.pending() || buffers_.has_surplus() || Freezes()) return;
   if (source_.offering() || sink_.offering()) return;
   const uint64_t room = config_.receive_window_bytes / resize_in_.size();
-  if (!window_.Ask(room)) return;
-  actions.emplace_back(PrepareReceives{resize_in_.size(), window_.asked()});
+  if (!buffers_.window().Ask(room)) return;
+  actions.emplace_back(PrepareReceives{resize_in_.size(), buffers_.window().asked()});
 }
 
 void Connection::OnWindowPrepared(bool done, Actions& actions) {
-  const uint32_t before = uint32_t{window_.buffers()} + kSpareReceiveBuffers;
-  window_.OnAnswered(done);
-  const uint32_t now = uint32_t{window_.buffers()} + kSpareReceiveBuffers;
-  for (uint32_t i = before; i < now; ++i) {
-    spare_receives_.PushBack(ReceiveBuffer{static_cast<uint16_t>(i)});
-  }
-  waiting_receives_ = 0;
-  if (now < before) {
-    surplus_receives_ = static_cast<uint16_t>(before - now);
-    for (size_t left = spare_receives_.size(); left > 0; --left) {
-      const ReceiveBuffer buffer = spare_receives_.TakeFront();
-      if (IsSurplus(buffer)) {
-        --surplus_receives_;
-        actions.emplace_back(RetireReceive{buffer});
-      } else {
-        spare_receives_.PushBack(buffer);
-      }
-    }
-  }
-  PostSpare(actions);
+  buffers_.OnWindowAnswered(done, actions);
+  if (MayPostReceives()) buffers_.PostFree(resize_in_.size(), credits_, actions);
   window_seen_ = credits_.last_received();
-  window_due_ = window_.grown() ? AddSaturating(now_, kWindowIdle) : kTimeInfinite;
+  window_due_ = buffers_.window().grown() ? AddSaturating(now_, kWindowIdle) : kTimeInfinite;
 }
 
 // Unread bytes are in buffers that a smaller window may not have.
@@ -113,7 +96,7 @@ void Connection::OnWindowTimer() {
   const uint32_t last = credits_.last_received();
   const bool idle = window_seen_ == last && receive_.buffers_held() == 0 && !reader_.active();
   window_seen_ = last;
-  if (idle && IsOpen(phase_)) window_.Shrink();
+  if (idle && IsOpen(phase_)) buffers_.window().Shrink();
 }
 
 }  // namespace esdp::sdp

@@ -106,14 +106,13 @@ bool Connection::TransfersInProcess() const {
 }
 
 uint32_t Connection::FreeReceives() const {
-  const uint32_t buffers = uint32_t{window_.buffers()} + kSpareReceiveBuffers;
-  return buffers - receive_.BuffersHeldBelow(buffers);
+  return buffers_.count() - receive_.BuffersHeldBelow(buffers_.count());
 }
 
 // What is on its way may leave us two receive buffers, but the next Hello has to announce three: a
 // wish waits for a spare one. Unread bytes may hold it for long, so nothing waits for the wish.
 bool Connection::Freezes() const {
-  return suspend_.freezes() && !(suspend_.owes_susp_comm() && spare_receives_.empty());
+  return suspend_.freezes() && !(suspend_.owes_susp_comm() && !buffers_.has_spare());
 }
 
 void Connection::SuspendOut(Actions& actions) {
@@ -162,7 +161,7 @@ void Connection::LeaveQueuePair(Actions& actions) {
     return;
   }
   actions.emplace_back(ReplaceQueuePair{});
-  PostFreeReceives(actions);
+  buffers_.PostFree(resize_in_.size(), credits_, actions);
   actions.emplace_back(StartConnect{MakeHello(config_, credits_.posted(), config_.return_token),
                                     suspend_.peer_port()});
 }
@@ -197,27 +196,12 @@ void Connection::ForgetQueuePair(Actions& actions) {
   shows_sinks_ = true;
   clashed_ = false;
   credits_ = Credits{};
-  spare_receives_.clear();
-  waiting_receives_ = 0;
-  const uint32_t buffers = uint32_t{window_.buffers()} + kSpareReceiveBuffers;
-  for (uint16_t i = 0; i < buffers; ++i) {
-    if (!receive_.Holds(ReceiveBuffer{i})) spare_receives_.PushBack(ReceiveBuffer{i});
-  }
-  // Those that were posted are gone with the queue pair.
-  surplus_receives_ =
-      static_cast<uint16_t>(receive_.buffers_held() - receive_.BuffersHeldBelow(buffers));
-  window_.OnQueuePairLeft();
+  const size_t surplus = receive_.buffers_held() - receive_.BuffersHeldBelow(buffers_.count());
+  buffers_.OnQueuePairLeft([this](ReceiveBuffer buffer) { return receive_.Holds(buffer); },
+                           surplus);
   stalled_ = acknowledgement_due_ = disconnect_asked_ = false;
   speaks_first_ = waits_for_first_ = false;
   acknowledge_at_.reset();
-}
-
-void Connection::PostFreeReceives(Actions& actions) {
-  waiting_receives_ = 0;
-  while (!spare_receives_.empty() && credits_.posted() < window_.buffers()) {
-    credits_.OnReceivePosted();
-    actions.emplace_back(PostReceive{spare_receives_.TakeFront(), resize_in_.size()});
-  }
 }
 
 void Connection::NoteAddresses(const PathAddresses& addresses) {
@@ -262,7 +246,7 @@ void Connection::OnResumptionHello(const wire::Message& hello, Actions& actions)
   }
   peer_ = peer;
   actions.emplace_back(ReplaceQueuePair{});
-  PostFreeReceives(actions);
+  buffers_.PostFree(resize_in_.size(), credits_, actions);
   actions.emplace_back(AcceptConnection{MakeHelloAck(config_, credits_.posted(), peer_)});
 }
 
@@ -284,7 +268,7 @@ void Connection::Resume(const Established& established, Actions& actions) {
                                 : PhaseCue::kResumed);
   StartCarrying(established);
   suspend_.OnResumed(actions);
-  PostFreeReceives(actions);
+  buffers_.PostFree(resize_in_.size(), credits_, actions);
   ++counters_.resumptions;
   ReceiveEarly(actions);
 }

@@ -106,7 +106,7 @@ inline void Connection::AdvanceCalmly(Actions& actions) {
 void Connection::Advance(Actions& actions) {
   if (IsOpen(phase_)) {  // [R2.7.3]
     SendOut(actions);
-    if (window_.due()) ChangeWindow(actions);
+    if (buffers_.window().due()) ChangeWindow(actions);
   } else if (phase_ == Phase::kTimeWait) {
     Deliver(actions);
   } else if (phase_ == Phase::kSuspended || phase_ == Phase::kResuming) {
@@ -200,14 +200,14 @@ void Connection::TakeRare(const Input& input, Actions& actions) {
 // --- the whole ---
 
 inline bool Connection::Holds() const {
-  if (credits_.posted() + waiting_receives_ > ReceivesMax()) return false;
+  if (!buffers_.Holds(credits_)) return false;
   if (WorkPosted() > config_.send_work_max) return false;
   if (source_.count() + sink_.outstanding() > peer_.max_adverts) return false;
   if (!credits_.Holds() || !send_.Holds() || !source_.Holds() || !receive_.Holds()) return false;
   if (!reader_.Holds()) return false;
   if (calm_) return true;  // nothing of the rest was touched
   return sink_.outstanding() == receive_.advertised() && sink_.Holds() && writer_.Holds() &&
-         resize_in_.Holds() && window_.Holds();
+         resize_in_.Holds();
 }
 
 void Connection::Step(const Input& input, Time now, Actions& actions) {

@@ -25,10 +25,8 @@ uint64_t Connection::digest() const {
   resize_out_.AddTo(digest);
   resize_in_.AddTo(digest);
   suspend_.AddTo(digest);
-  window_.AddTo(digest);
-  digest.Add(surplus_receives_).Add(window_seen_);
-  digest.Add(config_.connecting).Add(spare_receives_.size()).Add(waiting_receives_);
-  for (const ReceiveBuffer buffer : spare_receives_) digest.Add(static_cast<uint16_t>(buffer));
+  buffers_.AddTo(digest);
+  digest.Add(config_.connecting).Add(window_seen_);
   digest.Add(static_cast<uint64_t>(suspend_armed_.time_since_epoch().count()));
   digest.Add(posted_sends_.size()).Add(early_.size());
   for (const SendKind kind : posted_sends_) digest.Add(static_cast<uint8_t>(kind));
