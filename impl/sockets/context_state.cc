@@ -257,6 +257,7 @@ ContextStats ContextState::Stats() const {
   stats.operations_posted = operations_.posted();
   stats.bounce_bytes = bounce_pool_.in_use();
   stats.accepts_given_up = accepts_given_up_.load(std::memory_order_relaxed);
+  stats.ended_before_accept = ended_before_accept_.load(std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
   stats.sockets = static_cast<uint32_t>(sockets_.size());
   stats.queues = static_cast<uint32_t>(queues_.size());

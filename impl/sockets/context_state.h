@@ -85,6 +85,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   void Unbind(provider::ListenerId listener);
   // Accepted connections that wait to be taken.
   UntakenSockets& untaken() { return untaken_; }
+  void CountEndedBeforeAccept() { ended_before_accept_.fetch_add(1, std::memory_order_relaxed); }
   // The application has these events from now on, or will never have them.
   void OnAcceptsSeen(std::span<const Event> events);
   void OnAcceptsLost(std::span<const SocketId> accepted);
@@ -151,6 +152,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   OperationTable operations_;
   UntakenSockets untaken_;
   std::atomic<uint64_t> accepts_given_up_{0};
+  std::atomic<uint64_t> ended_before_accept_{0};
   BouncePool bounce_pool_;
 
   mutable std::mutex mutex_;
