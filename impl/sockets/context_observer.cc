@@ -10,6 +10,7 @@
 #include "impl/sockets/convert.h"
 #include "impl/sockets/errors.h"
 #include "impl/sockets/event_queue_state.h"
+#include "impl/sockets/event_text.h"
 #include "impl/sockets/shard_turn.h"
 #include "impl/sockets/socket_state.h"
 
@@ -193,7 +194,7 @@ void ContextState::OnTransferFinished(provider::ConnectionId, provider::Transfer
     event.kind = KindOfEnding(result.ending);
     event.code = CodeOf(event.kind);
     event.sys_errno = ErrnoOf(event.kind);
-    if (result.failure != nullptr) event.detail = InternText(result.failure->text);
+    if (result.failure != nullptr) SetText(event, result.failure->text, operation.owner->peer());
     if (event.kind == ErrorKind::kCancelled || event.kind == ErrorKind::kDeadlineExceeded) {
       event.flags |= kCancelled;
     }

@@ -9,6 +9,7 @@
 #include "impl/sockets/convert.h"
 #include "impl/sockets/errors.h"
 #include "impl/sockets/event_queue_state.h"
+#include "impl/sockets/event_text.h"
 #include "impl/sockets/fork_epoch.h"
 #include "impl/sockets/shard_turn.h"
 #include "impl/sockets/socket_state.h"
@@ -188,12 +189,18 @@ void ContextState::Finish(Operation& operation, Event& event) {
   if (pausing_.load(std::memory_order_relaxed) > 0) ended_.notify_all();
 }
 
+void ContextState::SetCause(SocketId socket, const absl::Status& status, Event& event) const try {
+  const std::shared_ptr<SocketState> found = Find(socket);
+  SetText(event, CauseOf(status), found == nullptr ? Address() : found->peer());
+} catch (const std::bad_alloc&) {  // the kind has a text of its own
+}
+
 void ContextState::Finish(Operation& operation, const absl::Status& status) {
   Event event;
   event.code = status.code();
   event.kind = KindOf(status);
   event.sys_errno = DetailOf(status).sys_errno;
-  if (!status.ok()) event.detail = InternCause(status);
+  if (!status.ok()) SetCause(operation.socket, status, event);
   if (event.kind == ErrorKind::kCancelled || event.kind == ErrorKind::kDeadlineExceeded) {
     event.flags |= kCancelled;
   }

@@ -131,6 +131,8 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
 
  private:
   explicit ContextState(const ContextOptions& options);
+  // Of the failure of an operation of this socket.
+  void SetCause(SocketId socket, const absl::Status& status, Event& event) const;
   std::shared_ptr<SocketState> FindConnection(provider::ConnectionId connection) const;
   void GiveUpUntaken();
   void FinishLeftovers();

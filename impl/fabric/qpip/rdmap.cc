@@ -37,11 +37,8 @@ const char* TypeOf(unsigned code) {
   return "unknown layer or type";
 }
 
-// Nothing for those that no document names.
 const char* ErrorOf(TerminateReason reason) {
   switch (reason) {
-    case TerminateReason::kCatastrophic:
-      return "";
     case TerminateReason::kRdmapInvalidTag:
     case TerminateReason::kTaggedInvalidTag:
       return "Invalid STag";
@@ -67,6 +64,7 @@ const char* ErrorOf(TerminateReason reason) {
       return "Catastrophic error, localized to RDMAP Stream";
     case TerminateReason::kRdmapGlobalCatastrophe:
       return "Catastrophic error, global";
+    case TerminateReason::kCatastrophic:
     case TerminateReason::kRdmapUnspecified:
       return "Unspecified Error";
     case TerminateReason::kTaggedVersion:
@@ -122,11 +120,10 @@ void EncodeReadRequest(const ReadRequest& request, Bytes out) {
 
 std::string ToString(TerminateReason reason) {
   const unsigned code = static_cast<unsigned>(reason);
-  const std::string error = ErrorOf(reason);
   constexpr char kDigits[] = "0123456789abcdef";
   std::string number = "0x";
   for (int shift = 12; shift >= 0; shift -= 4) number += kDigits[(code >> shift) & 0xf];
-  return std::string(TypeOf(code)) + (error.empty() ? "" : ": ") + error + " (" + number + ")";
+  return std::string(TypeOf(code)) + ": " + ErrorOf(reason) + " (" + number + ")";
 }
 
 bool IsOwnFault(TerminateReason reason) {
