@@ -30,7 +30,8 @@ constexpr auto kPause = std::chrono::milliseconds(1);
 
 absl::StatusOr<std::shared_ptr<ContextState>> ContextState::Open(const ContextOptions& options,
                                                                  std::vector<Transport> transports,
-                                                                 const MakeShard& make_shard) {
+                                                                 const MakeShard& make_shard,
+                                                                 std::shared_ptr<LogLimit> log) {
   if (absl::Status status = SocketState::CheckOptions({.send_mode = options.send_mode,
                                                        .receive_mode = options.receive_mode,
                                                        .cancel_grace = options.cancel_grace});
@@ -51,10 +52,12 @@ absl::StatusOr<std::shared_ptr<ContextState>> ContextState::Open(const ContextOp
   wanted.bounds = {.half_open = options.half_open_max,
                    .moving = options.moves_at_once_max,
                    .receive_growth = options.receive_growth_max};
-  if (options.log) wanted.log = [log = options.log](const std::string& line) { log(line); };
+  if (log->has_sink()) wanted.log = [log](const std::string& line) { log->Say(line); };
+  state->log_ = std::move(log);
   auto shard = make_shard(*state, wanted);
   if (!shard.ok()) return Adopt(shard.status());
   state->shard_ = *std::move(shard);
+  state->StartLog();
   state->virtual_time_ = state->shard_->virtual_time();
   state->manual_ = options.progress == Progress::kManual || state->virtual_time_;
   return state;
@@ -290,9 +293,11 @@ void ContextState::Stop() {
   Reap();
   stopped_.store(true);
   AwaitCalls();
+  log_->Freeze();
   // What the shard reports while it ends comes back here and needs it still.
   std::default_delete<provider::Shard>()(shard_.get());
   (void)shard_.release();
+  log_->Stop();
   FinishLeftovers();
   untaken_.Clear();
   const std::lock_guard lock(mutex_);

@@ -19,6 +19,7 @@
 #include "impl/provider/shard.h"
 #include "impl/sockets/bounce_pool.h"
 #include "impl/sockets/context_call.h"
+#include "impl/sockets/log_limit.h"
 #include "impl/sockets/operation.h"
 #include "impl/sockets/region_state.h"
 #include "impl/sockets/untaken_sockets.h"
@@ -44,7 +45,8 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
       provider::Observer&, const provider::ShardOptions&)>;
   static absl::StatusOr<std::shared_ptr<ContextState>> Open(const ContextOptions& options,
                                                             std::vector<Transport> transports,
-                                                            const MakeShard& make_shard);
+                                                            const MakeShard& make_shard,
+                                                            std::shared_ptr<LogLimit> log);
   ~ContextState() override;
 
   const ContextOptions& options() const { return options_; }
@@ -131,6 +133,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
 
  private:
   explicit ContextState(const ContextOptions& options);
+  void StartLog();
   // Of the failure of an operation of this socket.
   void SetCause(SocketId socket, const absl::Status& status, Event& event) const;
   std::shared_ptr<SocketState> FindConnection(provider::ConnectionId connection) const;
@@ -141,6 +144,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   friend class ContextCall;
 
   const ContextOptions options_;
+  std::shared_ptr<LogLimit> log_;
   std::vector<Transport> transports_;  // of the shard's fabrics, in their order
   std::shared_ptr<void> companion_;
   bool manual_ = false;

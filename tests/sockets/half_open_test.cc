@@ -85,5 +85,22 @@ TEST_P(HalfOpenTest, OneThatBreaksOffIsLoggedByItsAddress) {
   EXPECT_FALSE(HasLogged("0.0.0.0"));
 }
 
+TEST_P(HalfOpenTest, AFloodOfLinesIsLimitedAndWhatWasLeftOutIsTold) {
+  ASSERT_NO_FATAL_FAILURE(Logs());
+  address_ = Listen();
+  constexpr int kFlood = 100;
+  for (int i = 0; i < kFlood; ++i) {
+    RawStream raw([this](const std::function<bool()>& done) { return Pump(done); });
+    ASSERT_TRUE(raw.Connect(address_.port()));
+    raw.Write(RequestOfAPeer());
+    raw.Reset();
+  }
+  EXPECT_TRUE(Pump([&] { return HasLogged("more like it were left out)"); }));
+  const std::lock_guard lock(log_->mutex);
+  int lines = 0;
+  for (size_t at = 0; (at = log_->text.find("set-up with", at)) != std::string::npos; ++at) ++lines;
+  EXPECT_LT(lines, kFlood);
+}
+
 }  // namespace
 }  // namespace esdp::contract

@@ -260,6 +260,7 @@ class Context(metaclass=_Metaclass):
         bounce_pool_bytes: int = 1048576,
         operations_max: int = 65536,
         take_accepted_within: float = 60,
+        log_burst: int = 10,
         congestion_control: str = "",
         checksum: bool = False,
         lend_pages: bool = False,
