@@ -62,7 +62,7 @@ struct Event {
   ErrorKind kind = ErrorKind::kNone;
   uint32_t flags = 0;
   int32_t sys_errno = 0;
-  uint32_t detail = 0;  // names the text of status() in the Context that made the event
+  uint32_t detail = 0;  // names the text of status(), one of the last 4096 different ones
   uint64_t cookie = 0;  // the application's own, from OpArgs
   OpId op = OpId::kNone;
   SocketId socket = SocketId::kNone;
@@ -70,12 +70,14 @@ struct Event {
   uint64_t stream_offset = 0;    // of the operation's first byte in its direction of the socket
   uint64_t bytes_zero_copy = 0;  // of `bytes`, by RDMA
   SocketId accepted = SocketId::kNone;  // kAccept: hand it to Context::TakeAccepted
-  Address accepted_peer;                // kAccept
+  Address accepted_peer;  // kAccept; of an error: the peer that the text of status() names
 
   bool ok() const { return code == absl::StatusCode::kOk; }
   bool terminal() const { return (flags & kTerminal) != 0; }
   bool eof() const { return (flags & kEof) != 0; }
-  // The result as a Status with text and detail. Allocates for an error.
+  // The result as a Status with text and detail. Allocates for an error. An event that is kept
+  // until the process has seen 4096 other texts (the addresses of peers aside) has that of its
+  // kind.
   absl::Status status() const;
 };
 static_assert(std::is_trivially_copyable_v<Event>);

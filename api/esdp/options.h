@@ -105,9 +105,11 @@ struct ContextOptions {
   // the peer said to have read when it had not, bytes written there later may still arrive. For
   // peers that are trusted.
   bool lend_pages = false;
-  // Where lines about lost peers, refused connections and those that cannot be taken go. Called on
-  // the thread that moves the protocol; must not block nor call the library. Empty: nowhere.
+  // Where lines about lost and refused connections go. Called on the thread that moves the
+  // protocol; must not block nor call the library. Of lines that differ in numbers and addresses
+  // alone log_burst go at once, 0: all; then one each second, which tells how many were left out.
   std::function<void(std::string_view)> log = {};
+  uint32_t log_burst = 10;  // 0 .. 2^20
   // "sim": joins the simulated world of another Context, which must outlive this one.
   Context* world_of = nullptr;
 };

@@ -102,7 +102,8 @@ class Socket {
   // InvalidArgument for another family.
   absl::Status Bind(const Address& address);
   // Begins to take connections; where `backlog` of them wait for an Accept, further ones are
-  // rejected, but for those whose set-up has begun. AlreadyExists when the port is taken.
+  // rejected, but for those whose set-up has begun. One that ends before an Accept takes it goes,
+  // and is counted in Stats. AlreadyExists when the port is taken.
   absl::Status Listen(int backlog);
 
   // Event kConnect. Refusals, unreachable or silent peers are told there; the default deadline is

@@ -40,9 +40,10 @@ struct SocketStats {
   uint64_t peer_resizes = 0;     // of the peer's, that we asked for and it granted
   uint64_t urgent_sent = 0;      // urgent bytes
   uint64_t urgent_received = 0;
-  uint64_t expose_failures = 0;   // memory that could not be shown to the peer, and was copied
-  uint64_t resumptions = 0;       // moves to a new queue pair, whoever asked
-  uint64_t returns_rejected = 0;  // who came back during a move, and was not the peer
+  uint64_t expose_failures = 0;      // memory that could not be shown to the peer, and was copied
+  uint64_t resumptions = 0;          // moves to a new queue pair, whoever asked
+  uint64_t returns_rejected = 0;     // who came back during a move, and was not the peer
+  uint64_t ended_before_accept = 0;  // listener: connections that ended before an Accept took them
 };
 
 struct QueueStats {
@@ -62,8 +63,9 @@ struct ContextStats {
   uint32_t queues = 0;
   uint32_t operations = 0;  // outstanding
   uint64_t operations_posted = 0;
-  uint64_t bounce_bytes = 0;      // of SendCopy, in use
-  uint64_t accepts_given_up = 0;  // accepted connections that nobody took in time
+  uint64_t bounce_bytes = 0;         // of SendCopy, in use
+  uint64_t accepts_given_up = 0;     // accepted connections that nobody took in time
+  uint64_t ended_before_accept = 0;  // incoming ones that ended before an Accept took them
 };
 
 }  // namespace esdp

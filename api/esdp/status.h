@@ -49,12 +49,13 @@ enum class ErrorKind : uint16_t {
   kRejected,          // Unavailable, ECONNREFUSED: somebody listens and would not have us
   kUnreachable,       // Unavailable, EHOSTUNREACH: no route, or no such address
   kHandshakeRefused,  // DataLoss, EPROTO: the peer does not speak SDP as we can
-  kPeerReset,         // Aborted, ECONNRESET: the peer went away without shutting down
-  kPeerSilent,        // Unavailable, ETIMEDOUT: keep-alive gave up on the peer
-  kPeerProtocol,      // DataLoss, EPROTO: the peer broke the protocol; the text names the rule
-  kRemoteAccess,      // PermissionDenied, EACCES: a remote key, range or right was refused
-  kFabric,            // Unavailable, ENODEV: the fabric failed
-  kInternal,          // Internal, EIO: a fault of ours; the connection has ended
+  kPeerReset,     // Aborted, ECONNRESET: the peer went away without shutting down; where it said
+                  // why, with Terminate, the text tells what it complains of
+  kPeerSilent,    // Unavailable, ETIMEDOUT: keep-alive gave up on the peer
+  kPeerProtocol,  // DataLoss, EPROTO: the peer broke the protocol; the text names the rule
+  kRemoteAccess,  // PermissionDenied, EACCES: a remote key, range or right was refused
+  kFabric,        // Unavailable, ENODEV: the fabric failed
+  kInternal,      // Internal, EIO: a fault of ours; the connection has ended
 };
 
 // What a Status of this library carries beside its text, under the payload type name "esdp.Detail":

@@ -1,7 +1,9 @@
 #include "esdp/context.h"
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "impl/provider/shard.h"
 #include "impl/sockets/context_state.h"
 #include "impl/sockets/errors.h"
+#include "impl/sockets/log_limit.h"
 
 // From the name of a fabric to a Context: the one place that knows every fabric.
 
@@ -42,12 +45,15 @@ std::string WhyNotVerbs(const absl::Status& status) {
   return "verbs: " + std::string(FromAbsl(status.message()));
 }
 
-absl::StatusOr<std::unique_ptr<fabric::Fabric>> MakeQpip(const ContextOptions& options) {
+using Log = std::function<void(std::string_view)>;
+
+absl::StatusOr<std::unique_ptr<fabric::Fabric>> MakeQpip(const ContextOptions& options,
+                                                         const Log& log) {
   fabric::qpip::QpipOptions qpip;
   qpip.congestion_control = options.congestion_control;
   qpip.checksum = options.checksum;
   qpip.lend_pages = options.lend_pages;
-  qpip.log = options.log;
+  qpip.log = log;
   return fabric::qpip::MakeQpipFabric(qpip);
 }
 
@@ -90,7 +96,7 @@ absl::Status AddVerbs(const ContextOptions& options, const assembly::FabricName&
 }
 
 absl::StatusOr<Fabrics> OpenFabrics(const ContextOptions& options, const assembly::FabricName& name,
-                                    const std::shared_ptr<World>& world) {
+                                    const std::shared_ptr<World>& world, const Log& log) {
   Fabrics fabrics;
   absl::Status status;
   switch (name.transport) {
@@ -101,11 +107,11 @@ absl::StatusOr<Fabrics> OpenFabrics(const ContextOptions& options, const assembl
       status = AddVerbs(options, name, fabrics);
       break;
     case Transport::kQpip:
-      status = fabrics.Add(name.transport, MakeQpip(options));
+      status = fabrics.Add(name.transport, MakeQpip(options, log));
       break;
     default:
       status = AddVerbs(options, name, fabrics);
-      if (status.ok()) status = fabrics.Add(Transport::kQpip, MakeQpip(options));
+      if (status.ok()) status = fabrics.Add(Transport::kQpip, MakeQpip(options, log));
   }
   if (!status.ok()) return status;
   return fabrics;
@@ -126,6 +132,9 @@ absl::Status CheckOptions(const ContextOptions& options) {
   if (options.peer_moves > PeerMoves::kUnguarded) {
     return MakeError(ErrorKind::kInvalidArgument,
                      "peer_moves is none of kRefused, kGuarded and kUnguarded");
+  }
+  if (options.log_burst > 1u << 20) {
+    return MakeError(ErrorKind::kInvalidArgument, "log_burst must be 0 to 2^20; 0 is no limit");
   }
   if (options.bounce_pool_bytes == 0 || options.bounce_pool_bytes > size_t{1} << 30) {
     return MakeError(ErrorKind::kInvalidArgument, "bounce_pool_bytes must be 1 to 2^30");
@@ -157,14 +166,17 @@ absl::StatusOr<Context> Context::Open(const ContextOptions& options) {
       if (!found.ok()) return found.status();
       world = *std::move(found);
     }
-    auto fabrics = OpenFabrics(options, *name, world);
+    const auto limit = std::make_shared<sockets::LogLimit>(options.log, options.log_burst);
+    Log log;
+    if (options.log) log = [limit](std::string_view line) { limit->Say(line); };
+    auto fabrics = OpenFabrics(options, *name, world, log);
     if (!fabrics.ok()) return sockets::Adopt(fabrics.status());
     const auto make_shard = [&](provider::Observer& observer,
                                 const provider::ShardOptions& shard_options)
         -> absl::StatusOr<std::unique_ptr<provider::Shard>> {
       return provider::Shard::Create(std::move(fabrics->opened), observer, shard_options);
     };
-    auto state = ContextState::Open(options, fabrics->transports, make_shard);
+    auto state = ContextState::Open(options, fabrics->transports, make_shard, limit);
     if (!state.ok()) return state.status();
     (*state)->set_companion(world);
     return ContextAccess::Make(*std::move(state));

@@ -67,7 +67,7 @@ const char* ToString(Cause cause) {
     case Cause::kProtocol:
       return "the peer broke the protocol";
     case Cause::kRemoteTerminate:
-      return "the peer ended the stream and blames this side";
+      return "the peer ended the stream with Terminate";
     case Cause::kLocalAccess:
       return "the peer asked for memory it was not shown";
     case Cause::kDevice:

@@ -86,7 +86,7 @@ void Driver::NoteEnd(Endpoint& endpoint) {
     return observer_.OnClosed(endpoint.id, failure,
                               counters.bytes_received_copied + counters.bytes_received_zero_copy);
   }
-  if (!endpoint.connecting) Say("an incoming connection never came about: " + failure.text);
+  if (!endpoint.connecting) Say(failure.text);
 }
 
 void Driver::Condemn(Endpoint& endpoint) {
@@ -270,7 +270,9 @@ const Failure& Driver::RootCause(Endpoint& endpoint, sdp::Outcome outcome) {
     if (report != nullptr && *reason == '\0') reason = report->reason;
   }
   try {
-    endpoint.failure = Explain(outcome, reason, endpoint.evidence, endpoint.peer);
+    const bool incoming = !endpoint.connecting && !endpoint.announced && !endpoint.moved;
+    endpoint.failure = Explain(outcome, reason, endpoint.evidence, endpoint.peer,
+                               incoming ? SetUp::kIncoming : SetUp::kOwn);
     if (endpoint.attempt) endpoint.failure->text += endpoint.attempt->failures;
   } catch (const std::bad_alloc&) {
     endpoint.failure = NoMemory();

@@ -18,6 +18,33 @@ std::string Details(const Evidence& evidence) {
   return "";
 }
 
+// What the peer says is its own word: whether it is right nobody here knows.
+Failure Terminated(const Evidence& evidence, const std::string& begin) {
+  const std::string how = evidence.detail.empty()
+                              ? "the peer's device ended the connection over work of this side"
+                              : "the peer ended the connection with Terminate: " + evidence.detail;
+  return {Ending::kPeerReset, begin + how};
+}
+
+// Of a connection that the peer has asked for.
+Failure SetUpFailure(const Evidence& evidence, const std::string& begin) {
+  const std::string end = Details(evidence);
+  switch (evidence.cause) {
+    case Cause::kTimedOut:
+    case Cause::kPeerSilent:
+      return {Ending::kConnectTimedOut, begin + "it was not complete in time" + end};
+    case Cause::kPeerReset:
+    case Cause::kPeerDisconnect:
+      return {Ending::kPeerReset, begin + "the peer broke off" + end};
+    case Cause::kRemoteTerminate:
+      return Terminated(evidence, begin);
+    case Cause::kProtocol:
+      return {Ending::kPeerProtocol, begin + "the peer broke the fabric's protocol" + end};
+    default:
+      return {Ending::kFabricFailed, begin + "the fabric failed" + end};
+  }
+}
+
 Failure ConnectFailure(const Evidence& evidence, const Address& peer) {
   const std::string begin = "connect to " + fabric::ToString(peer) + ": ";
   const std::string end = Details(evidence);
@@ -35,8 +62,9 @@ Failure ConnectFailure(const Evidence& evidence, const Address& peer) {
     case Cause::kPeerReset:
     case Cause::kPeerDisconnect:
       return {Ending::kPeerReset, begin + "the peer broke off while connecting" + end};
-    case Cause::kProtocol:
     case Cause::kRemoteTerminate:
+      return Terminated(evidence, begin);
+    case Cause::kProtocol:
       return {Ending::kPeerProtocol,
               begin + "what answered does not speak the fabric's protocol" + end};
     case Cause::kNone:
@@ -61,8 +89,7 @@ Failure LossByCause(const Evidence& evidence, const std::string& begin) {
       return {Ending::kRemoteAccess,
               begin + "the peer asked for memory that it was not shown" + end};
     case Cause::kRemoteTerminate:
-      return {Ending::kFabricFailed,
-              begin + "the peer's fabric ended the stream over an error of ours" + end};
+      return Terminated(evidence, begin);
     case Cause::kDevice:
       return {Ending::kFabricFailed, begin + "the fabric failed" + end};
     case Cause::kPeerDisconnect:
@@ -91,6 +118,7 @@ Failure Loss(const Evidence& evidence, const std::string& begin) {
       return {Ending::kFabricFailed,
               begin + "the fabric refused access to our own memory" + Details(evidence)};
     case WorkStatus::kRemoteOperation:
+      if (evidence.cause == Cause::kRemoteTerminate && !evidence.detail.empty()) break;
       return {Ending::kFabricFailed,
               begin + "the peer's fabric could not carry out an operation" + Details(evidence)};
     case WorkStatus::kReceiverNotReady:
@@ -116,9 +144,11 @@ Failure ResumeFailure(const Evidence& evidence, const std::string& begin) {
 
 }  // namespace
 
-Failure Explain(Outcome outcome, const char* reason, const Evidence& evidence,
-                const Address& peer) {
-  const std::string begin = "connection with " + fabric::ToString(peer) + ": ";
+Failure Explain(Outcome outcome, const char* reason, const Evidence& evidence, const Address& peer,
+                SetUp set_up) {
+  const bool incoming = set_up == SetUp::kIncoming;
+  const std::string begin = incoming ? "set-up with " + fabric::ToString(peer) + " failed: "
+                                     : "connection with " + fabric::ToString(peer) + ": ";
   const std::string rule = *reason == '\0' ? "no reason given" : reason;
   const std::string field =
       *evidence.message_field == '\0' ? "" : std::string(evidence.message_field) + ": ";
@@ -133,7 +163,7 @@ Failure Explain(Outcome outcome, const char* reason, const Evidence& evidence,
       return {Ending::kLocalAbort,
               begin + "aborted by this side" + (*reason == '\0' ? "" : ": " + rule)};
     case Outcome::kConnectFailed:
-      return ConnectFailure(evidence, peer);
+      return incoming ? SetUpFailure(evidence, begin) : ConnectFailure(evidence, peer);
     case Outcome::kHandshakeRefused:
       return {Ending::kHandshakeRefused,
               begin + "its Hello or HelloAck is refused: " + field + rule};

@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_PROVIDER_FAILURES_H_
 #define ESDP_IMPL_PROVIDER_FAILURES_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -26,10 +27,13 @@ struct Evidence {
   void NoteRefusal(const absl::Status& status) { refused_call.Update(status); }
 };
 
+// Whose set-up it is that failed, where nobody has been told of a connection: the application's or
+// the peer's.
+enum class SetUp : uint8_t { kOwn, kIncoming };
 // The root cause in the words of the application: `outcome` and `reason` are the core's, `peer`
 // names the connection. kDone gives kOk without a text.
 Failure Explain(sdp::Outcome outcome, const char* reason, const Evidence& evidence,
-                const Address& peer);
+                const Address& peer, SetUp set_up = SetUp::kOwn);
 
 // Why a connection was not moved to a new queue pair, where `outcome` did not end it.
 Failure ExplainSuspend(sdp::Outcome outcome, const Address& peer);

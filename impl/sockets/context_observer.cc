@@ -10,6 +10,7 @@
 #include "impl/sockets/convert.h"
 #include "impl/sockets/errors.h"
 #include "impl/sockets/event_queue_state.h"
+#include "impl/sockets/event_text.h"
 #include "impl/sockets/shard_turn.h"
 #include "impl/sockets/socket_state.h"
 
@@ -18,8 +19,9 @@
 namespace esdp::sockets {
 namespace {
 
-// The key of an alarm that is no operation's: their names leave the highest bit alone.
+// The keys of alarms that are no operation's: their names leave the highest bit alone.
 constexpr uint64_t kUntakenAlarm = uint64_t{1} << 63;
+constexpr uint64_t kLogAlarm = kUntakenAlarm + 1;
 
 template <typename Map, typename Key>
 std::shared_ptr<SocketState> Look(const Map& map, Key key) {
@@ -91,6 +93,16 @@ void ContextState::OnAcceptsLost(std::span<const SocketId> accepted) {
   }
 }
 
+void ContextState::StartLog() {
+  log_->Start(
+      [this] { return shard_->Now(); },
+      [this](Time at) {
+        const ContextCall call(this);
+        if (!call.ok()) return;
+        shard_->Submit({.kind = provider::Request::Kind::kAlarm, .tag = kLogAlarm, .at = at});
+      });
+}
+
 void ContextState::GiveUpUntaken() {
   std::optional<Time> next;
   const auto overdue = untaken_.TakeOverdue(shard_->Now(), &next);
@@ -100,11 +112,10 @@ void ContextState::GiveUpUntaken() {
   if (overdue.empty()) return;
   for (const auto& socket : overdue) socket->Drop();
   accepts_given_up_.fetch_add(overdue.size(), std::memory_order_relaxed);
-  if (!options_.log) return;
-  options_.log(std::to_string(overdue.size()) +
-               " accepted connections were aborted: their events were dequeued, and nobody has "
-               "called TakeAccepted for " +
-               absl::FormatDuration(options_.take_accepted_within));
+  log_->Say(std::to_string(overdue.size()) +
+            " accepted connections were aborted: their events were dequeued, and nobody has "
+            "called TakeAccepted for " +
+            absl::FormatDuration(options_.take_accepted_within));
 }
 
 void ContextState::MatchAllListeners() {
@@ -193,7 +204,7 @@ void ContextState::OnTransferFinished(provider::ConnectionId, provider::Transfer
     event.kind = KindOfEnding(result.ending);
     event.code = CodeOf(event.kind);
     event.sys_errno = ErrnoOf(event.kind);
-    if (result.failure != nullptr) event.detail = InternText(result.failure->text);
+    if (result.failure != nullptr) SetText(event, result.failure->text, operation.owner->peer());
     if (event.kind == ErrorKind::kCancelled || event.kind == ErrorKind::kDeadlineExceeded) {
       event.flags |= kCancelled;
     }
@@ -243,6 +254,7 @@ void ContextState::OnClosed(provider::ConnectionId connection, const provider::F
 void ContextState::OnAlarm(uint64_t key) {
   const ShardTurn turn;
   if (key == kUntakenAlarm) return GiveUpUntaken();
+  if (key == kLogAlarm) return log_->TellLeftOut();
   SocketId socket = SocketId::kNone;
   EventType type = EventType::kNone;
   operations_.With(OpId{key}, [&](Operation& operation) {

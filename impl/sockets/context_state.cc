@@ -9,6 +9,7 @@
 #include "impl/sockets/convert.h"
 #include "impl/sockets/errors.h"
 #include "impl/sockets/event_queue_state.h"
+#include "impl/sockets/event_text.h"
 #include "impl/sockets/fork_epoch.h"
 #include "impl/sockets/shard_turn.h"
 #include "impl/sockets/socket_state.h"
@@ -29,7 +30,8 @@ constexpr auto kPause = std::chrono::milliseconds(1);
 
 absl::StatusOr<std::shared_ptr<ContextState>> ContextState::Open(const ContextOptions& options,
                                                                  std::vector<Transport> transports,
-                                                                 const MakeShard& make_shard) {
+                                                                 const MakeShard& make_shard,
+                                                                 std::shared_ptr<LogLimit> log) {
   if (absl::Status status = SocketState::CheckOptions({.send_mode = options.send_mode,
                                                        .receive_mode = options.receive_mode,
                                                        .cancel_grace = options.cancel_grace});
@@ -50,10 +52,12 @@ absl::StatusOr<std::shared_ptr<ContextState>> ContextState::Open(const ContextOp
   wanted.bounds = {.half_open = options.half_open_max,
                    .moving = options.moves_at_once_max,
                    .receive_growth = options.receive_growth_max};
-  if (options.log) wanted.log = [log = options.log](const std::string& line) { log(line); };
+  if (log->has_sink()) wanted.log = [log](const std::string& line) { log->Say(line); };
+  state->log_ = std::move(log);
   auto shard = make_shard(*state, wanted);
   if (!shard.ok()) return Adopt(shard.status());
   state->shard_ = *std::move(shard);
+  state->StartLog();
   state->virtual_time_ = state->shard_->virtual_time();
   state->manual_ = options.progress == Progress::kManual || state->virtual_time_;
   return state;
@@ -188,12 +192,18 @@ void ContextState::Finish(Operation& operation, Event& event) {
   if (pausing_.load(std::memory_order_relaxed) > 0) ended_.notify_all();
 }
 
+void ContextState::SetCause(SocketId socket, const absl::Status& status, Event& event) const try {
+  const std::shared_ptr<SocketState> found = Find(socket);
+  SetText(event, CauseOf(status), found == nullptr ? Address() : found->peer());
+} catch (const std::bad_alloc&) {  // the kind has a text of its own
+}
+
 void ContextState::Finish(Operation& operation, const absl::Status& status) {
   Event event;
   event.code = status.code();
   event.kind = KindOf(status);
   event.sys_errno = DetailOf(status).sys_errno;
-  if (!status.ok()) event.detail = InternCause(status);
+  if (!status.ok()) SetCause(operation.socket, status, event);
   if (event.kind == ErrorKind::kCancelled || event.kind == ErrorKind::kDeadlineExceeded) {
     event.flags |= kCancelled;
   }
@@ -257,6 +267,7 @@ ContextStats ContextState::Stats() const {
   stats.operations_posted = operations_.posted();
   stats.bounce_bytes = bounce_pool_.in_use();
   stats.accepts_given_up = accepts_given_up_.load(std::memory_order_relaxed);
+  stats.ended_before_accept = ended_before_accept_.load(std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
   stats.sockets = static_cast<uint32_t>(sockets_.size());
   stats.queues = static_cast<uint32_t>(queues_.size());
@@ -282,9 +293,11 @@ void ContextState::Stop() {
   Reap();
   stopped_.store(true);
   AwaitCalls();
+  log_->Freeze();
   // What the shard reports while it ends comes back here and needs it still.
   std::default_delete<provider::Shard>()(shard_.get());
   (void)shard_.release();
+  log_->Stop();
   FinishLeftovers();
   untaken_.Clear();
   const std::lock_guard lock(mutex_);

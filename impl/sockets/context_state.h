@@ -19,6 +19,7 @@
 #include "impl/provider/shard.h"
 #include "impl/sockets/bounce_pool.h"
 #include "impl/sockets/context_call.h"
+#include "impl/sockets/log_limit.h"
 #include "impl/sockets/operation.h"
 #include "impl/sockets/region_state.h"
 #include "impl/sockets/untaken_sockets.h"
@@ -44,7 +45,8 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
       provider::Observer&, const provider::ShardOptions&)>;
   static absl::StatusOr<std::shared_ptr<ContextState>> Open(const ContextOptions& options,
                                                             std::vector<Transport> transports,
-                                                            const MakeShard& make_shard);
+                                                            const MakeShard& make_shard,
+                                                            std::shared_ptr<LogLimit> log);
   ~ContextState() override;
 
   const ContextOptions& options() const { return options_; }
@@ -85,6 +87,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   void Unbind(provider::ListenerId listener);
   // Accepted connections that wait to be taken.
   UntakenSockets& untaken() { return untaken_; }
+  void CountEndedBeforeAccept() { ended_before_accept_.fetch_add(1, std::memory_order_relaxed); }
   // The application has these events from now on, or will never have them.
   void OnAcceptsSeen(std::span<const Event> events);
   void OnAcceptsLost(std::span<const SocketId> accepted);
@@ -130,6 +133,9 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
 
  private:
   explicit ContextState(const ContextOptions& options);
+  void StartLog();
+  // Of the failure of an operation of this socket.
+  void SetCause(SocketId socket, const absl::Status& status, Event& event) const;
   std::shared_ptr<SocketState> FindConnection(provider::ConnectionId connection) const;
   void GiveUpUntaken();
   void FinishLeftovers();
@@ -138,6 +144,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   friend class ContextCall;
 
   const ContextOptions options_;
+  std::shared_ptr<LogLimit> log_;
   std::vector<Transport> transports_;  // of the shard's fabrics, in their order
   std::shared_ptr<void> companion_;
   bool manual_ = false;
@@ -151,6 +158,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   OperationTable operations_;
   UntakenSockets untaken_;
   std::atomic<uint64_t> accepts_given_up_{0};
+  std::atomic<uint64_t> ended_before_accept_{0};
   BouncePool bounce_pool_;
 
   mutable std::mutex mutex_;

@@ -3,9 +3,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <mutex>
-#include <unordered_map>
-#include <vector>
 
 #include "absl/strings/cord.h"
 #include "absl/types/optional.h"
@@ -89,20 +86,6 @@ constexpr bool RowsAreInOrder() {
   return std::size(kRows) == static_cast<size_t>(ErrorKind::kInternal) + 1;
 }
 static_assert(RowsAreInOrder());
-
-constexpr size_t kTextsMax = 4096;
-
-struct Texts {
-  std::mutex mutex;
-  std::unordered_map<std::string, uint32_t> numbers;
-  std::vector<std::string> texts;  // text n is at n - 1
-};
-
-// Never destroyed: an Event may be asked for its text while the process ends.
-Texts& AllTexts() {
-  static Texts* const texts = new Texts;
-  return *texts;
-}
 
 absl::Status WithText(ErrorKind kind, std::string_view text) {
   const Row& row = RowOf(kind);
@@ -211,32 +194,6 @@ absl::Status Adopt(const absl::Status& status) {
     }
   }();
   return MakeError(kind, FromAbsl(status.message()));
-}
-
-uint32_t InternText(const std::string& text) try {
-  if (text.empty()) return 0;
-  Texts& all = AllTexts();
-  const std::lock_guard lock(all.mutex);
-  if (const auto found = all.numbers.find(text); found != all.numbers.end()) return found->second;
-  if (all.texts.size() >= kTextsMax) return 0;
-  all.texts.push_back(text);
-  const auto number = static_cast<uint32_t>(all.texts.size());
-  all.numbers.emplace(text, number);
-  return number;
-} catch (const std::bad_alloc&) {
-  return 0;
-}
-
-uint32_t InternCause(const absl::Status& status) try {
-  return InternText(CauseOf(status));
-} catch (const std::bad_alloc&) {
-  return 0;
-}
-
-std::string TextOf(uint32_t number) {
-  Texts& all = AllTexts();
-  const std::lock_guard lock(all.mutex);
-  return number == 0 || number > all.texts.size() ? std::string() : all.texts[number - 1];
 }
 
 }  // namespace sockets

@@ -39,14 +39,6 @@ absl::Status StatusOf(const provider::Failure& failure);
 // A status that came from below the front end, given its kind and errno.
 absl::Status Adopt(const absl::Status& status);
 
-// Texts of failures, kept for the life of the process under small numbers, so that an Event can
-// name one and stay a plain value. 0 is "no text". The table is bounded: beyond 4096 different
-// texts, and without memory, it answers 0, and status() gives the kind's own.
-uint32_t InternText(const std::string& text);
-// The same of what happened, of a status of MakeError.
-uint32_t InternCause(const absl::Status& status);
-std::string TextOf(uint32_t number);
-
 }  // namespace esdp::sockets
 
 #endif  // ESDP_IMPL_SOCKETS_ERRORS_H_

@@ -254,13 +254,13 @@ void SocketState::SubmitToConnection(provider::Request request) {
   context_->shard().Submit(request);
 }
 
-// One by one: a destructor calls this, and a list of its own might find no memory.
+// A destructor calls this, and a list of its own might find no memory.
 void SocketState::StopListening() {
-  const auto take_first = [this](auto& list, auto& first) {
+  const auto take_accept = [this](Operation*& first) {
     const std::lock_guard lock(mutex_);
-    if (list.empty()) return false;
-    first = std::move(list.front());
-    list.erase(list.begin());
+    if (accepts_.empty()) return false;
+    first = accepts_.front();
+    accepts_.pop_front();
     return true;
   };
   provider::ListenerId listener;
@@ -270,15 +270,17 @@ void SocketState::StopListening() {
   }
   context_->Unbind(listener);
   (void)OrNoMemory([&] { return context_->shard().StopListening(listener); });
-  for (Operation* operation = nullptr; take_first(accepts_, operation);) {
+  for (Operation* operation = nullptr; take_accept(operation);) {
     if (operation->accepts_left != 1) operation->queue->AddOpenEnded(-1);
     context_->Finish(*operation, MakeError(ErrorKind::kShutDown, "the listener was closed"));
   }
-  for (std::shared_ptr<SocketState> socket; take_first(arrived_, socket);) socket->Drop();
-  for (std::weak_ptr<SocketState> weak; take_first(announced_, weak);) {
-    const auto socket = weak.lock();
-    if (socket != nullptr && context_->untaken().Take(socket->id()) != nullptr) socket->Drop();
+  decltype(arrived_) arrived;
+  {
+    const std::lock_guard lock(mutex_);
+    arrived.swap(arrived_);
   }
+  for (const auto& [id, socket] : arrived) socket->Drop();
+  for (const auto& [id, untaken] : context_->untaken().TakeAllOf(id_)) untaken.socket->Drop();
 }
 
 void SocketState::Abort() {

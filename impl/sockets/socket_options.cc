@@ -306,7 +306,11 @@ SocketStats SocketState::Stats() const {
   SocketStats stats;
   const provider::ConnectionId connection = connection_;
   const ContextCall call(context_.get());
-  if (connection == provider::ConnectionId::kNone || !call.ok()) return stats;
+  if (connection == provider::ConnectionId::kNone || !call.ok()) {
+    const std::lock_guard lock(mutex_);
+    stats.ended_before_accept = ended_before_accept_;
+    return stats;
+  }
   const auto found = context_->shard().Counters(connection);
   if (!found.ok()) return stats;
   const provider::ConnectionCounters& from = *found;

@@ -49,10 +49,25 @@ void SocketState::OnIncoming(const std::shared_ptr<SocketState>& accepted) {
   {
     const std::lock_guard lock(mutex_);
     unwanted = closing_;
-    if (!unwanted) arrived_.push_back(accepted);
+    accepted->listener_id_ = id_;
+    if (!unwanted) arrived_.emplace(accepted->id(), accepted);
   }
   if (unwanted) return accepted->Drop();
   Match();
+}
+
+void SocketState::OnIncomingEnded(SocketId accepted) {
+  std::shared_ptr<SocketState> ended;  // dropped after the lock
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = arrived_.find(accepted);
+    if (found == arrived_.end()) return;
+    ended = std::move(found->second);
+    arrived_.erase(found);
+    ++ended_before_accept_;
+  }
+  (void)context_->untaken().Take(accepted);  // it may have waited for a slot in the queue
+  context_->CountEndedBeforeAccept();
 }
 
 // What cannot be announced for want of memory is ended, so that its peer hears of it.
@@ -64,9 +79,10 @@ void SocketState::Match() {
     } catch (const std::bad_alloc&) {
       const std::lock_guard lock(mutex_);
       if (arrived_.empty()) return;
-      lost = std::move(arrived_.front());
-      arrived_.pop_front();
+      lost = std::move(arrived_.begin()->second);
+      arrived_.erase(arrived_.begin());
     }
+    (void)context_->untaken().Take(lost->id());
     lost->Drop();
   }
 }
@@ -81,9 +97,7 @@ void SocketState::MatchAll() {
       if (arrived_.empty() || accepts_.empty()) return;
       Operation* operation = accepts_.front();
       queue = operation->queue;
-      std::erase_if(announced_, [](const auto& weak) { return weak.expired(); });
-      announced_.reserve(announced_.size() + 1);
-      context_->untaken().Add(arrived_.front());
+      context_->untaken().Add(arrived_.begin()->second, id_);
       if (operation->accepts_left == 1) {
         last = operation;
         accepts_.pop_front();
@@ -92,9 +106,8 @@ void SocketState::MatchAll() {
         if (!queue->Reserve(false)) return;  // Dequeue matches again
       }
       if (operation->accepts_left > 1 && --operation->accepts_left == 1) queue->AddOpenEnded(-1);
-      const std::shared_ptr<SocketState> accepted = std::move(arrived_.front());
-      arrived_.pop_front();
-      announced_.push_back(accepted);
+      const std::shared_ptr<SocketState> accepted = std::move(arrived_.begin()->second);
+      arrived_.erase(arrived_.begin());
       event.type = EventType::kAccept;
       event.flags = kMore;
       event.cookie = operation->cookie;
@@ -187,6 +200,8 @@ void SocketState::OnClosed(const provider::Failure& cause, uint64_t bytes_receiv
   FinishSuspend(in_order ? MakeError(ErrorKind::kShutDown, "the connection has ended")
                          : StatusOf(cause));
   MaybeFinishClose();
+  if (listener_id_ == SocketId::kNone) return;
+  if (const auto listener = context_->Find(listener_id_)) listener->OnIncomingEnded(id_);
 }
 
 void SocketState::OnTransferGone() {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -17,21 +18,11 @@
 #include "impl/provider/types.h"
 #include "impl/sockets/bounce_pool.h"
 #include "impl/sockets/operation.h"
+#include "impl/sockets/wishes.h"
 
 namespace esdp::sockets {
 
 class ContextState;
-
-// What the flags of a post ask for.
-struct Wishes {
-  bool is_send = false;
-  bool wait_all = false;
-  bool urgent = false;
-  uint32_t unknown = 0;  // bits that mean nothing
-
-  static Wishes Of(SendFlags flags);
-  static Wishes Of(RecvFlags flags);
-};
 
 // What stands behind a Socket: a connection, or a listener with the connections that nobody has
 // taken yet.
@@ -92,6 +83,8 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   void BecomeAccepted(provider::ConnectionId connection, const Address& local, const Address& peer,
                       uint8_t fabric);
   void OnIncoming(const std::shared_ptr<SocketState>& accepted);
+  // The connection of that socket has ended: where no Accept has seen it, none will.
+  void OnIncomingEnded(SocketId accepted);
   void OnConnected(const Address& local, const Address& peer, uint8_t fabric);
   void OnFailed(const provider::Failure& cause);
   void OnShutDown(const provider::Failure& failure);
@@ -150,6 +143,7 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   const std::shared_ptr<ContextState> context_;
   const Family family_;
   SocketId id_ = SocketId::kNone;
+  SocketId listener_id_ = SocketId::kNone;  // where it came in
 
   std::atomic<Phase> phase_{Phase::kNew};
   std::atomic<uint8_t> fabric_{0};  // its place among the shard's
@@ -191,8 +185,9 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   absl::Status close_status_;
   std::vector<Operation*> shutdowns_;
   std::deque<Operation*> accepts_;
-  std::deque<std::shared_ptr<SocketState>> arrived_;   // no Accept has seen them
-  std::vector<std::weak_ptr<SocketState>> announced_;  // their event was delivered
+  // No Accept has seen them. In the order in which they came, which is that of their names.
+  std::map<SocketId, std::shared_ptr<SocketState>> arrived_;
+  uint64_t ended_before_accept_ = 0;
 };
 
 }  // namespace esdp::sockets

@@ -6,17 +6,27 @@
 
 namespace esdp::sockets {
 
-void UntakenSockets::Add(const std::shared_ptr<SocketState>& socket) {
+void UntakenSockets::Add(const std::shared_ptr<SocketState>& socket, SocketId listener) {
   const std::lock_guard lock(mutex_);
-  sockets_.emplace(socket->id(), socket);
+  sockets_.emplace(socket->id(), Untaken{socket, listener});
 }
 
 std::shared_ptr<SocketState> UntakenSockets::Take(SocketId socket) {
   const std::lock_guard lock(mutex_);
   const auto found = sockets_.find(socket);
   if (found == sockets_.end()) return nullptr;
-  std::shared_ptr<SocketState> taken = std::move(found->second);
+  std::shared_ptr<SocketState> taken = std::move(found->second.socket);
   sockets_.erase(found);
+  return taken;
+}
+
+UntakenSockets::Sockets UntakenSockets::TakeAllOf(SocketId listener) {
+  Sockets taken;
+  const std::lock_guard lock(mutex_);
+  for (auto each = sockets_.begin(); each != sockets_.end();) {
+    const auto here = each++;
+    if (here->second.listener == listener) taken.insert(sockets_.extract(here));
+  }
   return taken;
 }
 
@@ -44,7 +54,7 @@ std::vector<std::shared_ptr<SocketState>> UntakenSockets::TakeOverdue(Time now,
     const auto found = sockets_.find(seen_.front().socket);
     if (found == sockets_.end()) continue;
     if (seen_.front().overdue_at > now) break;
-    overdue.push_back(std::move(found->second));
+    overdue.push_back(std::move(found->second.socket));
     sockets_.erase(found);
   }
   is_awaited_ = !seen_.empty();
@@ -53,7 +63,7 @@ std::vector<std::shared_ptr<SocketState>> UntakenSockets::TakeOverdue(Time now,
 }
 
 void UntakenSockets::Clear() {
-  std::unordered_map<SocketId, std::shared_ptr<SocketState>> dropped;  // after the lock
+  Sockets dropped;  // after the lock
   const std::lock_guard lock(mutex_);
   dropped.swap(sockets_);
   seen_.clear();

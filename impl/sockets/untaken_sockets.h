@@ -2,10 +2,10 @@
 #define ESDP_IMPL_SOCKETS_UNTAKEN_SOCKETS_H_
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "esdp/event.h"
@@ -28,9 +28,18 @@ class UntakenSockets {
   // How long an event may be there before its connection is given up; kDurationInfinite: for ever.
   explicit UntakenSockets(Duration within) : within_(within) {}
 
-  void Add(const std::shared_ptr<SocketState>& socket);
+  // What came to one listener, by name.
+  struct Untaken {
+    std::shared_ptr<SocketState> socket;
+    SocketId listener = SocketId::kNone;
+  };
+  using Sockets = std::map<SocketId, Untaken>;
+
+  void Add(const std::shared_ptr<SocketState>& socket, SocketId listener);
   // Null where there is none of that name.
   std::shared_ptr<SocketState> Take(SocketId socket);
+  // All of this listener. Takes no memory.
+  Sockets TakeAllOf(SocketId listener);
   // The application has its event from now on. Answers when TakeOverdue is to be called, unless
   // that has been said and not been done.
   std::optional<Time> Seen(SocketId socket, Time now);
@@ -47,7 +56,7 @@ class UntakenSockets {
 
   const Duration within_;
   std::mutex mutex_;
-  std::unordered_map<SocketId, std::shared_ptr<SocketState>> sockets_;
+  Sockets sockets_;
   std::deque<Sighting> seen_;  // oldest first; some of them have been taken since
   bool is_awaited_ = false;    // a call of TakeOverdue
 };

@@ -67,6 +67,41 @@ TEST(FailuresTest, AFailedWorkRequestTellsMoreThanTheEndItCaused) {
             Ending::kFabricFailed);
 }
 
+TEST(FailuresTest, APeersTerminateIsToldAsItsOwnWordAndNotAsAFaultOfTheFabric) {
+  for (const WorkStatus work : {WorkStatus::kSuccess, WorkStatus::kRemoteOperation}) {
+    const Failure failure = Of(Outcome::kFabricError, Cause::kRemoteTerminate, work);
+    EXPECT_EQ(failure.ending, Ending::kPeerReset) << failure.text;
+    EXPECT_NE(failure.text.find("the peer ended the connection with Terminate: the system's words"),
+              std::string::npos)
+        << failure.text;
+    EXPECT_EQ(failure.text.find("of ours"), std::string::npos) << failure.text;
+  }
+}
+
+TEST(FailuresTest, ASetUpThatThePeerBeganIsToldAsSuch) {
+  const struct {
+    Outcome outcome;
+    Cause cause;
+    const char* words;
+  } cases[] = {
+      {Outcome::kConnectFailed, Cause::kPeerReset, "broke off"},
+      {Outcome::kConnectFailed, Cause::kTimedOut, "not complete in time"},
+      {Outcome::kConnectFailed, Cause::kProtocol, "the fabric's protocol"},
+      {Outcome::kConnectFailed, Cause::kRemoteTerminate, "Terminate"},
+      {Outcome::kConnectFailed, Cause::kDevice, "the fabric failed"},
+      {Outcome::kHandshakeRefused, Cause::kNone, "refused: because"},
+      {Outcome::kPeerReset, Cause::kPeerReset, "broke"},
+  };
+  for (const auto& one : cases) {
+    Evidence evidence;
+    evidence.cause = one.cause;
+    evidence.detail = "the system's words";
+    const Failure failure = Explain(one.outcome, "because", evidence, Peer(), SetUp::kIncoming);
+    EXPECT_TRUE(failure.text.starts_with("set-up with 10.0.0.9:5001 failed: ")) << failure.text;
+    EXPECT_NE(failure.text.find(one.words), std::string::npos) << failure.text;
+  }
+}
+
 TEST(FailuresTest, TheFirstFailureThatIsNoFlushStays) {
   Evidence evidence;
   evidence.NoteWork(WorkStatus::kFlushed);

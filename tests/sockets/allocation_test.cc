@@ -15,13 +15,21 @@
 namespace {
 
 std::atomic<uint64_t> g_allocations{0};
+std::atomic<int64_t> g_live{0};
 
 void* Allocate(size_t size, size_t alignment) {
   g_allocations.fetch_add(1, std::memory_order_relaxed);
+  g_live.fetch_add(1, std::memory_order_relaxed);
   void* const memory =
       std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
   if (memory == nullptr) std::abort();
   return memory;
+}
+
+void Free(void* memory) {
+  if (memory == nullptr) return;
+  g_live.fetch_sub(1, std::memory_order_relaxed);
+  std::free(memory);
 }
 
 }  // namespace
@@ -34,14 +42,14 @@ void* operator new(size_t size, std::align_val_t alignment) {
 void* operator new[](size_t size, std::align_val_t alignment) {
   return Allocate(size, static_cast<size_t>(alignment));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { Free(memory); }
+void operator delete[](void* memory) noexcept { Free(memory); }
+void operator delete(void* memory, size_t) noexcept { Free(memory); }
+void operator delete[](void* memory, size_t) noexcept { Free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { Free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { Free(memory); }
+void operator delete(void* memory, size_t, std::align_val_t) noexcept { Free(memory); }
+void operator delete[](void* memory, size_t, std::align_val_t) noexcept { Free(memory); }
 
 namespace esdp::contract {
 namespace {
@@ -175,6 +183,27 @@ TEST_P(AllocationTest, UnregisteredMemoryAllocatesNothing) {
            client_.socket.SendCopy(text, SendFlags::kNone, client_.Args()).ok() && Take(2);
   };
   EXPECT_EQ(Count(100, round), 0u);
+}
+
+TEST_P(AllocationTest, ConnectionsThatEndBeforeAnAcceptTakesThemLeaveNothingBehind) {
+  constexpr int kRound = 300;
+  const Address address = Listen();
+  uint64_t ended = 0;
+  const auto come_and_go = [&] {
+    for (int i = 0; i < kRound; ++i) {
+      Socket socket = *client_.context.CreateSocket(Family::kIpv4);
+      ASSERT_TRUE(End(client_, client_.Accepted(socket.Connect(address, client_.Args()))).ok());
+      socket = {};
+      ASSERT_TRUE(Pump([&] { return listener_.Stats().ended_before_accept > ended; }));
+      ++ended;
+    }
+    Settle();
+  };
+  ASSERT_NO_FATAL_FAILURE(come_and_go());
+  const int64_t before = g_live.load();
+  ASSERT_NO_FATAL_FAILURE(come_and_go());
+  // What the test notes of each connect is its own, and the library's tables may grow.
+  EXPECT_LT(g_live.load() - before, 2 * kRound);
 }
 
 }  // namespace

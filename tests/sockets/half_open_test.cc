@@ -1,4 +1,8 @@
+#include <functional>
 #include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "esdp/context.h"
@@ -32,6 +36,26 @@ class HalfOpenTest : public PairTest {
     return request;
   }
 
+  // The server again, with a log.
+  void Logs() {
+    ContextOptions options = OptionsOf(world());
+    options.log = [log = log_](std::string_view line) {
+      const std::lock_guard lock(log->mutex);
+      log->text += line;
+    };
+    server_ = Side();
+    ASSERT_NO_FATAL_FAILURE(server_.Open(options));
+  }
+  bool HasLogged(const std::string& text) {
+    const std::lock_guard lock(log_->mutex);
+    return log_->text.find(text) != std::string::npos;
+  }
+
+  struct Log {
+    std::mutex mutex;
+    std::string text;
+  };
+  const std::shared_ptr<Log> log_ = std::make_shared<Log>();  // the context lives longer than this
   Address address_;
 };
 ESDP_ON_REAL_WORLDS(HalfOpenTest);
@@ -47,6 +71,35 @@ TEST_P(HalfOpenTest, TheyKeepNobodyOut) {
   ASSERT_NO_FATAL_FAILURE(ConnectTo(address_));
   Carry(client_, Make(client_, 100'000), server_, Make(server_, 100'000), 100'000);
   for (auto& stranger : strangers) EXPECT_FALSE(stranger->ended()) << "there was room for all";
+}
+
+TEST_P(HalfOpenTest, OneThatBreaksOffIsLoggedByItsAddress) {
+  ASSERT_NO_FATAL_FAILURE(Logs());
+  address_ = Listen();
+  RawStream raw([this](const std::function<bool()>& done) { return Pump(done); });
+  ASSERT_TRUE(raw.Connect(address_.port()));
+  const std::string peer = "set-up with 127.0.0.1:" + std::to_string(raw.port()) + " failed: ";
+  raw.Write(RequestOfAPeer());
+  raw.Reset();
+  EXPECT_TRUE(Pump([&] { return HasLogged(peer); }));
+  EXPECT_FALSE(HasLogged("0.0.0.0"));
+}
+
+TEST_P(HalfOpenTest, AFloodOfLinesIsLimitedAndWhatWasLeftOutIsTold) {
+  ASSERT_NO_FATAL_FAILURE(Logs());
+  address_ = Listen();
+  constexpr int kFlood = 100;
+  for (int i = 0; i < kFlood; ++i) {
+    RawStream raw([this](const std::function<bool()>& done) { return Pump(done); });
+    ASSERT_TRUE(raw.Connect(address_.port()));
+    raw.Write(RequestOfAPeer());
+    raw.Reset();
+  }
+  EXPECT_TRUE(Pump([&] { return HasLogged("more like it were left out)"); }));
+  const std::lock_guard lock(log_->mutex);
+  int lines = 0;
+  for (size_t at = 0; (at = log_->text.find("set-up with", at)) != std::string::npos; ++at) ++lines;
+  EXPECT_LT(lines, kFlood);
 }
 
 }  // namespace

@@ -99,6 +99,31 @@ TEST_P(HostilePeerTest, AHandMadeHonestPeerIsServed) {
   ASSERT_NO_FATAL_FAILURE(ExpectGoodPeersAreServed());
 }
 
+TEST_P(HostilePeerTest, ATerminateIsToldAsWhatThePeerSaysInTheWordsOfTheRfc) {
+  ASSERT_NO_FATAL_FAILURE(Listens());
+  const struct {
+    uint8_t type;
+    uint8_t code;
+    const char* words;
+  } cases[] = {
+      {0x01, 0x02, "RDMAP, Remote Protection Error: Access rights violation (0x0102)"},
+      {0x12, 0x05, "DDP, Untagged Buffer Error: DDP Message too long for available buffer"},
+      {0x20, 0x03, "MPA Error: ULPDU Length does not fit the FPDU (0x2003)"},
+      {0x37, 0x7b, "unknown layer or type: unknown error (0x377b)"},
+  };
+  for (const auto& one : cases) {
+    Octets terminate = SendFrame({one.type, one.code, 0, 0}, 1);
+    terminate[3] = 0x47;  // RDMAP Terminate, on its queue
+    Put(terminate, 8, 2, 4);
+    const Event event = EndAfter(terminate);
+    EXPECT_EQ(event.kind, ErrorKind::kPeerReset);
+    const absl::Status status = event.status();
+    const std::string text(status.message().data(), status.message().size());
+    EXPECT_NE(text.find(one.words), std::string::npos) << text;
+    EXPECT_NE(text.find("it says that this side broke that rule"), std::string::npos) << text;
+  }
+}
+
 TEST_P(HostilePeerTest, GarbageToTheListenerIsDropped) {
   const uint64_t seed = NewSeed();
   SCOPED_TRACE("seed " + std::to_string(seed));

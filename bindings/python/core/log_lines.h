@@ -2,6 +2,7 @@
 #define ESDP_BINDINGS_PYTHON_CORE_LOG_LINES_H_
 
 #include <atomic>
+#include <cstdint>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -12,7 +13,7 @@ namespace esdp::python {
 // What a Context says to its log, kept until a Python thread comes by. The thread that moves the
 // protocol must never wait for the interpreter lock.
 //
-//   Owns:     the lines, at most kLinesMax: what comes after is counted out.
+//   Owns:     the lines, at most kLinesMax: what comes after is counted.
 //   Threads:  Add: any. HandOver: with the interpreter lock held.
 //   Blocks:   never.
 //   Units:    -
@@ -32,6 +33,7 @@ class LogLines {
 
   std::mutex mutex_;
   std::vector<std::string> lines_;
+  uint64_t left_out_ = 0;
   std::atomic<bool> any_{false};
 };
 

@@ -169,6 +169,7 @@ ContextOptions ContextOptionsFrom(const py::dict& arguments) {
   members.Take("half_open_max", options.half_open_max);
   members.Take("receive_growth_max", options.receive_growth_max);
   members.Take("take_accepted_within", options.take_accepted_within);
+  members.Take("log_burst", options.log_burst);
   members.Take("bounce_pool_bytes", options.bounce_pool_bytes);
   members.Take("operations_max", options.operations_max);
   members.Take("congestion_control", options.congestion_control);

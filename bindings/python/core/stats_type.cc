@@ -79,7 +79,8 @@ void DefineSocketStats(py::module_& module) {
       .Count("urgent_received", &SocketStats::urgent_received)
       .Count("expose_failures", &SocketStats::expose_failures)
       .Count("resumptions", &SocketStats::resumptions)
-      .Count("returns_rejected", &SocketStats::returns_rejected);
+      .Count("returns_rejected", &SocketStats::returns_rejected)
+      .Count("ended_before_accept", &SocketStats::ended_before_accept);
 }
 
 void DefineQueueStats(py::module_& module) {
@@ -102,7 +103,8 @@ void DefineContextStats(py::module_& module) {
       .Count("operations", &ContextStats::operations)
       .Count("operations_posted", &ContextStats::operations_posted)
       .Count("bounce_bytes", &ContextStats::bounce_bytes)
-      .Count("accepts_given_up", &ContextStats::accepts_given_up);
+      .Count("accepts_given_up", &ContextStats::accepts_given_up)
+      .Count("ended_before_accept", &ContextStats::ended_before_accept);
 }
 
 void DefineDiagnostics(py::module_& module) {

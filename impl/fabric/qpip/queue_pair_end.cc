@@ -176,7 +176,9 @@ void QueuePair::Refuse(const Terminate& terminate) {
 
 void QueuePair::OnTerminated() {
   Blame(*terminated_);
-  End(Cause::kRemoteTerminate, "the peer ended the stream: " + ToString(terminated_->reason));
+  const TerminateReason reason = terminated_->reason;
+  End(Cause::kRemoteTerminate,
+      ToString(reason) + (IsOwnFault(reason) ? "" : "; it says that this side broke that rule"));
 }
 
 void QueuePair::Blame(const Terminate& terminate) {

@@ -15,61 +15,87 @@ constexpr uint8_t kHasLength = 0x80;
 constexpr uint8_t kHasSegment = 0x40;
 constexpr uint8_t kHasReadRequest = 0x20;
 
-const char* TextOf(TerminateReason reason) {
+struct Named {
+  unsigned value;  // layer and type
+  const char* name;
+};
+
+constexpr Named kTypes[] = {
+    {0x00, "RDMAP, Local Catastrophic Error"},
+    {0x01, "RDMAP, Remote Protection Error"},
+    {0x02, "RDMAP, Remote Operation Error"},
+    {0x10, "DDP, Local Catastrophic Error"},
+    {0x11, "DDP, Tagged Buffer Error"},
+    {0x12, "DDP, Untagged Buffer Error"},
+    {0x20, "MPA Error"},
+};
+
+const char* TypeOf(unsigned code) {
+  for (const Named& type : kTypes) {
+    if (type.value == code >> 8) return type.name;
+  }
+  return "unknown layer or type";
+}
+
+const char* ErrorOf(TerminateReason reason) {
   switch (reason) {
-    case TerminateReason::kCatastrophic:
-      return "local catastrophic error";
     case TerminateReason::kRdmapInvalidTag:
     case TerminateReason::kTaggedInvalidTag:
-      return "invalid steering tag";
+      return "Invalid STag";
     case TerminateReason::kRdmapBounds:
     case TerminateReason::kTaggedBounds:
-      return "outside the range of the steering tag";
+      return "Base or bounds violation";
     case TerminateReason::kRdmapAccessRights:
-      return "the steering tag does not give that right";
+      return "Access rights violation";
     case TerminateReason::kRdmapTagOfAnotherStream:
+      return "STag not associated with RDMAP Stream";
     case TerminateReason::kTaggedTagOfAnotherStream:
-      return "the steering tag belongs to another stream";
+      return "STag not associated with DDP Stream";
     case TerminateReason::kRdmapOffsetWraps:
     case TerminateReason::kTaggedOffsetWraps:
-      return "the tagged offset wraps";
+      return "TO wrap";
     case TerminateReason::kRdmapTagCannotBeInvalidated:
-      return "the steering tag cannot be invalidated";
+      return "STag cannot be Invalidated";
     case TerminateReason::kRdmapVersion:
-      return "unknown RDMAP version";
+      return "Invalid RDMAP version";
     case TerminateReason::kRdmapUnexpectedOpcode:
-      return "unexpected RDMAP opcode";
+      return "Unexpected OpCode";
     case TerminateReason::kRdmapStreamCatastrophe:
-      return "catastrophic error of the stream";
+      return "Catastrophic error, localized to RDMAP Stream";
+    case TerminateReason::kRdmapGlobalCatastrophe:
+      return "Catastrophic error, global";
+    case TerminateReason::kCatastrophic:
+    case TerminateReason::kRdmapUnspecified:
+      return "Unspecified Error";
     case TerminateReason::kTaggedVersion:
     case TerminateReason::kUntaggedVersion:
-      return "unknown DDP version";
+      return "Invalid DDP version";
     case TerminateReason::kUntaggedInvalidQueue:
-      return "invalid queue number";
+      return "Invalid QN";
     case TerminateReason::kUntaggedNoBuffer:
-      return "no buffer posted for the message";
+      return "Invalid MSN - no buffer available";
     case TerminateReason::kUntaggedSequence:
-      return "message sequence number out of range";
+      return "Invalid MSN - MSN range is not valid";
     case TerminateReason::kUntaggedMessageOffset:
-      return "invalid message offset";
+      return "Invalid MO";
     case TerminateReason::kUntaggedTooLong:
-      return "message longer than its buffer";
+      return "DDP Message too long for available buffer";
     case TerminateReason::kMpaClosed:
-      return "TCP connection closed";
+      return "TCP connection closed, terminated or lost";
     case TerminateReason::kMpaCrc:
-      return "MPA CRC error";
+      return "MPA CRC does not match";
     case TerminateReason::kMpaLength:
-      return "MPA frame length does not fit its content";
+      return "ULPDU Length does not fit the FPDU";
     case TerminateReason::kMpaStartup:
-      return "invalid MPA request or reply";
+      return "Invalid MPA Request or Reply Frame";
+    case TerminateReason::kMpaLocalCatastrophe:
+      return "Local catastrophic";
     case TerminateReason::kMpaInsufficientReads:
-      return "not enough RDMA read resources";
+      return "Insufficient IRD resources";
     case TerminateReason::kMpaNoMatchingReadiness:
-      return "no ready-to-receive frame that both sides know";
-    case TerminateReason::kRdmapUnspecified:
-      break;
+      return "No matching RTR option";
   }
-  return "unspecified error";
+  return "unknown error";
 }
 
 }  // namespace
@@ -94,8 +120,22 @@ void EncodeReadRequest(const ReadRequest& request, Bytes out) {
 
 std::string ToString(TerminateReason reason) {
   const unsigned code = static_cast<unsigned>(reason);
-  return std::string(TextOf(reason)) + " (layer " + std::to_string(code >> 12) + ", type " +
-         std::to_string((code >> 8) & 0xf) + ", code " + std::to_string(code & 0xff) + ")";
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string number = "0x";
+  for (int shift = 12; shift >= 0; shift -= 4) number += kDigits[(code >> shift) & 0xf];
+  return std::string(TypeOf(code)) + ": " + ErrorOf(reason) + " (" + number + ")";
+}
+
+bool IsOwnFault(TerminateReason reason) {
+  switch (reason) {
+    case TerminateReason::kCatastrophic:
+    case TerminateReason::kRdmapGlobalCatastrophe:
+    case TerminateReason::kMpaClosed:
+    case TerminateReason::kMpaLocalCatastrophe:
+      return true;
+    default:
+      return static_cast<unsigned>(reason) >> 8 == 0x10;
+  }
 }
 
 bool IsAccessError(TerminateReason reason) {

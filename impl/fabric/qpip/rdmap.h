@@ -81,6 +81,7 @@ enum class TerminateReason : uint16_t {
   kRdmapVersion = 0x0205,
   kRdmapUnexpectedOpcode = 0x0206,
   kRdmapStreamCatastrophe = 0x0207,
+  kRdmapGlobalCatastrophe = 0x0208,
   kRdmapUnspecified = 0x02ff,
   // DDP, tagged buffer
   kTaggedInvalidTag = 0x1100,
@@ -100,10 +101,14 @@ enum class TerminateReason : uint16_t {
   kMpaCrc = 0x2002,
   kMpaLength = 0x2003,
   kMpaStartup = 0x2004,
+  kMpaLocalCatastrophe = 0x2005,
   kMpaInsufficientReads = 0x2006,
   kMpaNoMatchingReadiness = 0x2007,
 };
+// As RFC 5040, 5041, 5044 and 6581 name it: layer, type, error, and all three as a number.
 std::string ToString(TerminateReason reason);
+// A fault of whoever ends the stream; else it complains of the other side.
+bool IsOwnFault(TerminateReason reason);
 // The peer reached for memory that it was not shown.
 bool IsAccessError(TerminateReason reason);
 bool IsMpaError(TerminateReason reason);

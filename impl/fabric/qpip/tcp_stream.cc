@@ -138,12 +138,15 @@ Cause CauseOfLoss(int error) {
 std::string ErrorText(int error) { return std::strerror(error); }
 
 TcpStream::TcpStream(TcpStream&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), connect_error_(other.connect_error_) {}
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      peer_(other.peer_),
+      connect_error_(other.connect_error_) {}
 
 TcpStream& TcpStream::operator=(TcpStream&& other) noexcept {
   if (this != &other) {
     Close();
     descriptor_ = std::exchange(other.descriptor_, -1);
+    peer_ = other.peer_;
     connect_error_ = other.connect_error_;
   }
   return *this;
@@ -167,6 +170,7 @@ absl::StatusOr<TcpStream> TcpStream::Connect(const Address& local, const Address
     SetOption(stream->descriptor(), SOL_SOCKET, SO_REUSEADDR, 1);
     if (absl::Status status = BindTo(*stream, local); !status.ok()) return status;
   }
+  stream->peer_ = peer;
   const SocketAddress system = ToSystem(peer);
   if (connect(stream->descriptor(), system.pointer(), system.bytes) == 0 || errno == EINPROGRESS) {
     return stream;
@@ -256,7 +260,7 @@ Address TcpStream::LocalAddress() const {
 
 Address TcpStream::PeerAddress() const {
   SocketAddress system;
-  if (getpeername(descriptor_, system.pointer(), &system.bytes) != 0) return Address{};
+  if (getpeername(descriptor_, system.pointer(), &system.bytes) != 0) return peer_;
   return FromSystem(system.pointer());
 }
 
@@ -296,10 +300,11 @@ absl::StatusOr<TcpStream> ListenOn(const Address& address, int backlog) {
 }
 
 IoOutcome AcceptFrom(const TcpStream& listener, TcpStream& stream, int& error) {
+  SocketAddress peer;
   const int descriptor =
-      accept4(listener.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+      accept4(listener.descriptor(), peer.pointer(), &peer.bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (descriptor >= 0) {
-    stream = TcpStream(descriptor);
+    stream = TcpStream(descriptor, FromSystem(peer.pointer()));
     return IoOutcome::kMoved;
   }
   error = errno;

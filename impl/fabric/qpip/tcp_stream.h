@@ -72,7 +72,8 @@ std::string ErrorText(int error);
 class TcpStream {
  public:
   TcpStream() = default;
-  explicit TcpStream(int descriptor) : descriptor_(descriptor) {}
+  explicit TcpStream(int descriptor, const Address& peer = {})
+      : descriptor_(descriptor), peer_(peer) {}
   ~TcpStream() { Close(); }
   TcpStream(TcpStream&& other) noexcept;
   TcpStream& operator=(TcpStream&& other) noexcept;
@@ -107,7 +108,7 @@ class TcpStream {
 
   int TakeError();  // the pending errno, 0 for none
   Address LocalAddress() const;
-  Address PeerAddress() const;
+  Address PeerAddress() const;  // also of a peer that has broken it off
 
   void EndWrites();  // FIN after what was written
   void Close();      // in order
@@ -115,6 +116,7 @@ class TcpStream {
 
  private:
   int descriptor_ = -1;
+  Address peer_;           // as it was when the stream was made
   int connect_error_ = 0;  // of a connect that failed at once
 };
 

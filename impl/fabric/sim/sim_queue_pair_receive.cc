@@ -150,7 +150,7 @@ void SimQueuePair::ShowTouch(const std::byte* address, uint64_t length, Touch to
 
 void SimQueuePair::OnTerminate(const Frame& frame) {
   sends_.Finish(frame.number, frame.status);
-  End(Cause::kRemoteTerminate, "the peer refused our work and ended the stream");
+  End(Cause::kRemoteTerminate, "it has refused what was asked of it");
 }
 
 void SimQueuePair::OnFinish() {
