@@ -275,10 +275,7 @@ void SocketState::StopListening() {
     context_->Finish(*operation, MakeError(ErrorKind::kShutDown, "the listener was closed"));
   }
   for (std::shared_ptr<SocketState> socket; take_first(arrived_, socket);) socket->Drop();
-  for (std::weak_ptr<SocketState> weak; take_first(announced_, weak);) {
-    const auto socket = weak.lock();
-    if (socket != nullptr && context_->untaken().Take(socket->id()) != nullptr) socket->Drop();
-  }
+  while (const auto socket = context_->untaken().TakeOneOf(id_)) socket->Drop();
 }
 
 void SocketState::Abort() {

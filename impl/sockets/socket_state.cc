@@ -81,9 +81,7 @@ void SocketState::MatchAll() {
       if (arrived_.empty() || accepts_.empty()) return;
       Operation* operation = accepts_.front();
       queue = operation->queue;
-      std::erase_if(announced_, [](const auto& weak) { return weak.expired(); });
-      announced_.reserve(announced_.size() + 1);
-      context_->untaken().Add(arrived_.front());
+      context_->untaken().Add(arrived_.front(), id_);
       if (operation->accepts_left == 1) {
         last = operation;
         accepts_.pop_front();
@@ -94,7 +92,6 @@ void SocketState::MatchAll() {
       if (operation->accepts_left > 1 && --operation->accepts_left == 1) queue->AddOpenEnded(-1);
       const std::shared_ptr<SocketState> accepted = std::move(arrived_.front());
       arrived_.pop_front();
-      announced_.push_back(accepted);
       event.type = EventType::kAccept;
       event.flags = kMore;
       event.cookie = operation->cookie;

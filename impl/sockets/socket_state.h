@@ -191,8 +191,7 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   absl::Status close_status_;
   std::vector<Operation*> shutdowns_;
   std::deque<Operation*> accepts_;
-  std::deque<std::shared_ptr<SocketState>> arrived_;   // no Accept has seen them
-  std::vector<std::weak_ptr<SocketState>> announced_;  // their event was delivered
+  std::deque<std::shared_ptr<SocketState>> arrived_;  // no Accept has seen them
 };
 
 }  // namespace esdp::sockets

@@ -1,21 +1,32 @@
 #include "impl/sockets/untaken_sockets.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "impl/sockets/socket_state.h"
 
 namespace esdp::sockets {
 
-void UntakenSockets::Add(const std::shared_ptr<SocketState>& socket) {
+void UntakenSockets::Add(const std::shared_ptr<SocketState>& socket, SocketId listener) {
   const std::lock_guard lock(mutex_);
-  sockets_.emplace(socket->id(), socket);
+  sockets_.try_emplace(socket->id(), Untaken{socket, listener});
 }
 
 std::shared_ptr<SocketState> UntakenSockets::Take(SocketId socket) {
   const std::lock_guard lock(mutex_);
   const auto found = sockets_.find(socket);
   if (found == sockets_.end()) return nullptr;
-  std::shared_ptr<SocketState> taken = std::move(found->second);
+  std::shared_ptr<SocketState> taken = std::move(found->second.socket);
+  sockets_.erase(found);
+  return taken;
+}
+
+std::shared_ptr<SocketState> UntakenSockets::TakeOneOf(SocketId listener) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find_if(
+      sockets_, [&](const auto& entry) { return entry.second.listener == listener; });
+  if (found == sockets_.end()) return nullptr;
+  std::shared_ptr<SocketState> taken = std::move(found->second.socket);
   sockets_.erase(found);
   return taken;
 }
@@ -44,7 +55,7 @@ std::vector<std::shared_ptr<SocketState>> UntakenSockets::TakeOverdue(Time now,
     const auto found = sockets_.find(seen_.front().socket);
     if (found == sockets_.end()) continue;
     if (seen_.front().overdue_at > now) break;
-    overdue.push_back(std::move(found->second));
+    overdue.push_back(std::move(found->second.socket));
     sockets_.erase(found);
   }
   is_awaited_ = !seen_.empty();
@@ -53,7 +64,7 @@ std::vector<std::shared_ptr<SocketState>> UntakenSockets::TakeOverdue(Time now,
 }
 
 void UntakenSockets::Clear() {
-  std::unordered_map<SocketId, std::shared_ptr<SocketState>> dropped;  // after the lock
+  std::unordered_map<SocketId, Untaken> dropped;  // after the lock
   const std::lock_guard lock(mutex_);
   dropped.swap(sockets_);
   seen_.clear();

@@ -28,9 +28,11 @@ class UntakenSockets {
   // How long an event may be there before its connection is given up; kDurationInfinite: for ever.
   explicit UntakenSockets(Duration within) : within_(within) {}
 
-  void Add(const std::shared_ptr<SocketState>& socket);
+  void Add(const std::shared_ptr<SocketState>& socket, SocketId listener);
   // Null where there is none of that name.
   std::shared_ptr<SocketState> Take(SocketId socket);
+  // Any one that came to this listener; null for none. Takes no memory.
+  std::shared_ptr<SocketState> TakeOneOf(SocketId listener);
   // The application has its event from now on. Answers when TakeOverdue is to be called, unless
   // that has been said and not been done.
   std::optional<Time> Seen(SocketId socket, Time now);
@@ -39,6 +41,10 @@ class UntakenSockets {
   void Clear();
 
  private:
+  struct Untaken {
+    std::shared_ptr<SocketState> socket;
+    SocketId listener = SocketId::kNone;
+  };
   struct Sighting {
     SocketId socket = SocketId::kNone;
     Time overdue_at{};
@@ -47,7 +53,7 @@ class UntakenSockets {
 
   const Duration within_;
   std::mutex mutex_;
-  std::unordered_map<SocketId, std::shared_ptr<SocketState>> sockets_;
+  std::unordered_map<SocketId, Untaken> sockets_;
   std::deque<Sighting> seen_;  // oldest first; some of them have been taken since
   bool is_awaited_ = false;    // a call of TakeOverdue
 };
