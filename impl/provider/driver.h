@@ -79,6 +79,7 @@ class Driver {
   }
   // Connections that have ended since the last call; each once.
   std::vector<Endpoint*>& ended() { return ended_; }
+  const std::vector<Endpoint*>& ended() const { return ended_; }
   void Say(const std::string& text) const {
     if (log_) log_(text);
   }

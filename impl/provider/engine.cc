@@ -26,7 +26,7 @@ Engine::Engine(std::vector<std::unique_ptr<fabric::Fabric>> fabrics, Observer& o
       log_(std::move(log)),
       driver_(observer, log_, connections_),
       connections_(bounds.moving),
-      rendezvous_(fabrics_, driver_, connections_, bounds.half_open),
+      rendezvous_(fabrics_, driver_, connections_, observer, bounds),
       requests_(driver_, connections_, rendezvous_, observer) {
   driver_.BoundReceiveGrowth(bounds.receive_growth);
 }

@@ -18,6 +18,10 @@ std::string Details(const Evidence& evidence) {
   return "";
 }
 
+std::string ReasonOf(Rejection rejection) {
+  return rejection == Rejection::kNone ? "" : std::string(": ") + ToText(rejection);
+}
+
 Failure ConnectFailure(const Evidence& evidence, const Address& peer) {
   const std::string begin = "connect to " + fabric::ToString(peer) + ": ";
   const std::string end = Details(evidence);
@@ -25,7 +29,8 @@ Failure ConnectFailure(const Evidence& evidence, const Address& peer) {
     case Cause::kRefused:
       return {Ending::kRefused, begin + "nobody listens there" + end};
     case Cause::kRejected:
-      return {Ending::kRejected, begin + "the program there rejected the connection" + end};
+      return {Ending::kRejected, begin + "the program there rejected the connection" +
+                                     ReasonOf(evidence.rejection) + end};
     case Cause::kUnreachable:
       return {Ending::kUnreachable, begin + "no route leads there" + end};
     case Cause::kTimedOut:
