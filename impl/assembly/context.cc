@@ -127,6 +127,9 @@ absl::Status CheckLimits(const ContextOptions& options) {
     if (bound >= 1 && bound <= 1u << 20) continue;
     return MakeError(ErrorKind::kInvalidArgument, std::string(name) + " must be 1 to 2^20");
   }
+  if (limits.spare_connections_max > 1u << 20) {
+    return MakeError(ErrorKind::kInvalidArgument, "spare_connections_max must be 0 to 2^20");
+  }
   return absl::OkStatus();
 }
 

@@ -62,6 +62,8 @@ std::vector<LimitReport> LimitsOf(const ContextOptions& options) {
       {"bounce_pool_bytes", options.bounce_pool_bytes, "bytes of SendCopy under way"},
       {"receive_growth_max", options.receive_growth_max,
        "bytes by which receive buffers may grow together"},
+      {"spare_connections_max", limits.spare_connections_max,
+       "connections that have ended and left their memory to the next"},
       {"operations_max", options.operations_max, "operations outstanding"},
   };
 }

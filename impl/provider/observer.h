@@ -67,6 +67,7 @@ struct PeerBounds {
   uint32_t connections_of_address = 1 << 14;
   uint32_t accept_rate = 1 << 12;
   uint32_t accept_burst = 1 << 14;
+  uint32_t spare_connections = 256;  // so many that have ended may leave behind what they used
 };
 
 struct ShardOptions {

@@ -53,7 +53,8 @@ absl::StatusOr<std::shared_ptr<ContextState>> ContextState::Open(const ContextOp
                    .connections = options.limits.connections_max,
                    .connections_of_address = options.limits.connections_per_address_max,
                    .accept_rate = options.limits.accept_rate,
-                   .accept_burst = options.limits.accept_burst};
+                   .accept_burst = options.limits.accept_burst,
+                   .spare_connections = options.limits.spare_connections_max};
   if (options.log) wanted.log = [log = options.log](const std::string& line) { log(line); };
   auto shard = make_shard(*state, wanted);
   if (!shard.ok()) return Adopt(shard.status());

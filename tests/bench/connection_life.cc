@@ -1,20 +1,22 @@
 // What connections cost that come and go.
 //
-//   connection_life accept OPEN COUNT      while OPEN connections are there, COUNT more come and
-//   go, one
-//                                          after the other; prints microseconds for each
-//   connection_life residue WAVES SIZE     SIZE connections at a time come, talk in both directions
-//   and
-//                                          go, WAVES times; prints resident KiB before the first
-//                                          wave, at the peak, and afterwards
+//   connection_life accept OPEN COUNT
+//       while OPEN connections are there, COUNT more come and go, one after the other; prints
+//       microseconds for each
+//   connection_life residue WAVES SIZE SPARE
+//       SIZE connections at a time come, talk in both directions and go, WAVES times, where SPARE
+//       that have ended may leave behind what they used; prints resident KiB before the first wave,
+//       at the peak, and when they do not become less any more
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -81,8 +83,26 @@ void Talk(bench::Loopback& loopback, Pair& pair, const esdp::Region& region) {
   }
 }
 
-int MeasureResidue(int waves, int size) {
-  bench::Loopback loopback({.fabric = "qpip", .zcopy_send_min = esdp::kNever}, 8192);
+// What goes back to the system does so after a second.
+long ResidentAtRestKiB() {
+  constexpr auto kRest = std::chrono::seconds(3);
+  constexpr auto kMost = std::chrono::seconds(60);
+  const Clock::time_point end = Clock::now() + kMost;
+  long least = ResidentKiB();
+  for (Clock::time_point since = Clock::now(); Clock::now() < std::min(since + kRest, end);) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    const long now = ResidentKiB();
+    if (now < least) since = Clock::now();
+    least = std::min(least, now);
+  }
+  return least;
+}
+
+int MeasureResidue(int waves, int size, uint32_t spare) {
+  bench::Loopback loopback({.fabric = "qpip",
+                            .zcopy_send_min = esdp::kNever,
+                            .limits = {.spare_connections_max = spare}},
+                           static_cast<uint32_t>(2 * size + 64));
   const esdp::Region region = Value(loopback.context().Allocate(2 * kTalk));
   const long before = ResidentKiB();
   long peak = 0;
@@ -93,18 +113,20 @@ int MeasureResidue(int waves, int size) {
     for (Pair& pair : pairs) CloseBoth(loopback, pair);
     loopback.Await(2 * pairs.size(), [](const esdp::Event&) {});
   }
-  std::printf("%ld %ld %ld\n", before, peak, ResidentKiB());
+  std::printf("%ld %ld %ld\n", before, peak, ResidentAtRestKiB());
   return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
+  if (argc < 4) return 2;
   const std::string_view what = argv[1];
   const int first = std::atoi(argv[2]);
   const int second = std::atoi(argv[3]);
   if (what == "accept") return MeasureAccept(first, second);
-  if (what == "residue") return MeasureResidue(first, second);
+  if (what == "residue" && argc == 5) {
+    return MeasureResidue(first, second, static_cast<uint32_t>(std::atoi(argv[4])));
+  }
   return 2;
 }

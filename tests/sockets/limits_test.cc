@@ -107,6 +107,7 @@ TEST(LimitOptionsTest, WhatIsOutOfRangeIsRefusedByName) {
       {{.connections_per_address_max = (1 << 20) + 1}, "connections_per_address_max"},
       {{.accept_rate = 0}, "accept_rate"},
       {{.accept_burst = 0}, "accept_burst"},
+      {{.spare_connections_max = (1 << 20) + 1}, "spare_connections_max"},
   };
   for (const auto& [limits, name] : wrong) {
     const auto opened = Context::Open({.fabric = "qpip", .limits = limits});

@@ -151,6 +151,7 @@ void TakeLimits(Members& members, ContextLimits& limits) {
   members.Take("connections_per_address_max", limits.connections_per_address_max);
   members.Take("accept_rate", limits.accept_rate);
   members.Take("accept_burst", limits.accept_burst);
+  members.Take("spare_connections_max", limits.spare_connections_max);
 }
 
 Form FormOf(OptionName option) {

@@ -262,6 +262,7 @@ class Context(metaclass=_Metaclass):
         accept_rate: int = 4096,
         accept_burst: int = 16384,
         bounce_pool_bytes: int = 1048576,
+        spare_connections_max: int = 256,
         operations_max: int = 65536,
         take_accepted_within: float = 60,
         congestion_control: str = "",
