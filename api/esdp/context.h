@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -32,12 +33,20 @@ struct FabricReport {
   std::string text;  // what it is, or why it is not there and what to do
 };
 
+// One limit of the Context that the options would open.
+struct LimitReport {
+  std::string name;  // the option's
+  uint64_t value = 0;
+  std::string text;  // what it bounds
+};
+
 struct DiagnosticsReport {
   std::vector<FabricReport> fabrics;
   std::string chosen;  // what the options given would open; empty if Open would fail
   std::string reason;
   uint64_t memlock_soft = 0;  // bytes; ~0: no limit
   uint64_t memlock_hard = 0;
+  std::vector<LimitReport> limits;  // of what peers and operations may take
   std::string ToString() const;
 };
 

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "absl/time/time.h"
+#include "esdp/limits.h"
 
 // The options of Contexts, queues and sockets; those of regions are in region.h. Members not named
 // keep their defaults: Context::Open({.fabric = "qpip"}). Sizes in bytes.
@@ -36,17 +37,6 @@ enum class DeliveryMode : uint8_t {
   kBuffered,   // in messages only: nothing of the application's memory is shown to the peer
   kCombined,   // the peer reads large sends, one after the other
   kPipelined,  // several of them at once, and receives that wait are written to
-};
-
-// Whether the peer of a connection may move it to another queue pair (docs/protocol.md,
-// Suspending). To follow it this side connects to a port that the peer names, at the peer's
-// address; the connection ends, kPeerProtocol, where that is not allowed.
-enum class PeerMoves : uint8_t {
-  kRefused,
-  kGuarded,    // whoever comes back shows a secret of 128 bits that only the two ends know
-  kUnguarded,  // also a peer that knows no such secret, as the standard has it: then whoever
-               // connects first from the peer's address gets the connection. For networks that are
-               // trusted.
 };
 
 struct ContextOptions {
@@ -85,12 +75,10 @@ struct ContextOptions {
   // most: after a second, or at once if it has more than three quarters. Else the new one is
   // rejected.
   uint32_t half_open_max = 256;  // 1 .. 2^20
+  ContextLimits limits = {};     // of connections, and of what each may take
   // An accepted connection that nobody has taken so long after its event was dequeued is aborted:
   // whoever dropped the event has forgotten it. InfiniteDuration: it stays until its listener goes.
   absl::Duration take_accepted_within = absl::Seconds(60);
-  // Bytes by which the private receive buffers of all connections may grow together, beyond those
-  // that they begin with (SocketOptions::receive_window_max).
-  size_t receive_growth_max = size_t{256} << 20;
   // For SendCopy; mapped on first use. Where it is in use a socket still gets up to 64 KiB, beside
   // it, so that peers that take nothing hold up no other connection.
   size_t bounce_pool_bytes = 1 << 20;

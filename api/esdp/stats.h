@@ -66,6 +66,12 @@ struct ContextStats {
   uint64_t bounce_bytes = 0;         // of SendCopy, in use
   uint64_t accepts_given_up = 0;     // accepted connections that nobody took in time
   uint64_t ended_before_accept = 0;  // incoming ones that ended before an Accept took them
+  // Incoming connections that were rejected, by the limit that they met.
+  uint64_t rejected_backlog = 0;      // of their listener
+  uint64_t rejected_half_open = 0;    // ContextOptions::half_open_max
+  uint64_t rejected_connections = 0;  // ContextLimits::connections_max
+  uint64_t rejected_address = 0;      // ContextLimits::connections_per_address_max
+  uint64_t rejected_rate = 0;         // ContextLimits::accept_rate
 };
 
 }  // namespace esdp

@@ -119,16 +119,31 @@ absl::StatusOr<Fabrics> OpenFabrics(const ContextOptions& options, const assembl
 
 constexpr int kCpuMost = 1023;  // of the system's sets of processors
 
+absl::Status CheckLimits(const ContextOptions& options) {
+  const ContextLimits& limits = options.limits;
+  const std::pair<const char*, uint32_t> bounds[] = {
+      {"moves_max", options.moves_max},
+      {"moves_at_once_max", options.moves_at_once_max},
+      {"half_open_max", options.half_open_max},
+      {"connections_max", limits.connections_max},
+      {"connections_per_address_max", limits.connections_per_address_max},
+      {"accept_rate", limits.accept_rate},
+      {"accept_burst", limits.accept_burst}};
+  for (const auto& [name, bound] : bounds) {
+    if (bound >= 1 && bound <= 1u << 20) continue;
+    return MakeError(ErrorKind::kInvalidArgument, std::string(name) + " must be 1 to 2^20");
+  }
+  if (limits.spare_connections_max > 1u << 20) {
+    return MakeError(ErrorKind::kInvalidArgument, "spare_connections_max must be 0 to 2^20");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckOptions(const ContextOptions& options) {
   if (options.operations_max == 0 || options.operations_max > 1u << 22) {
     return MakeError(ErrorKind::kInvalidArgument, "operations_max must be 1 to 2^22");
   }
-  const auto is_bound = [](uint32_t bound) { return bound >= 1 && bound <= 1u << 20; };
-  if (!is_bound(options.moves_max) || !is_bound(options.moves_at_once_max) ||
-      !is_bound(options.half_open_max)) {
-    return MakeError(ErrorKind::kInvalidArgument,
-                     "moves_max, moves_at_once_max and half_open_max must be 1 to 2^20");
-  }
+  if (absl::Status status = CheckLimits(options); !status.ok()) return status;
   if (options.peer_moves > PeerMoves::kUnguarded) {
     return MakeError(ErrorKind::kInvalidArgument,
                      "peer_moves is none of kRefused, kGuarded and kUnguarded");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "esdp/context.h"
 #include "impl/assembly/fabric_name.h"
@@ -47,6 +48,26 @@ void Choose(const ContextOptions& options, DiagnosticsReport& report) {
                          : "there is no device, and queue pairs over TCP reach every address";
 }
 
+std::vector<LimitReport> LimitsOf(const ContextOptions& options) {
+  const ContextLimits& limits = options.limits;
+  return {
+      {"connections_max", limits.connections_max, "connections in all"},
+      {"connections_per_address_max", limits.connections_per_address_max,
+       "incoming connections of one address"},
+      {"accept_rate", limits.accept_rate, "connections a second from one address"},
+      {"accept_burst", limits.accept_burst, "connections at once before that counts"},
+      {"half_open_max", options.half_open_max, "set-ups that have begun and not ended"},
+      {"moves_max", options.moves_max, "moves of one connection by its peer"},
+      {"moves_at_once_max", options.moves_at_once_max, "connections that are being moved"},
+      {"bounce_pool_bytes", options.bounce_pool_bytes, "bytes of SendCopy under way"},
+      {"receive_growth_max", limits.receive_growth_max,
+       "bytes by which receive buffers may grow together"},
+      {"spare_connections_max", limits.spare_connections_max,
+       "connections that have ended and left their memory to the next"},
+      {"operations_max", options.operations_max, "operations outstanding"},
+  };
+}
+
 }  // namespace
 
 DiagnosticsReport Context::Diagnose(const ContextOptions& options) {
@@ -57,6 +78,7 @@ DiagnosticsReport Context::Diagnose(const ContextOptions& options) {
       DiagnoseVerbs(),
       {"local", false, "not in this build: use qpip"},
   };
+  report.limits = LimitsOf(options);
   Choose(options, report);
   rlimit limit{};
   if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0) {
@@ -73,6 +95,9 @@ std::string DiagnosticsReport::ToString() const {
             "\n";
   }
   text += "chosen: " + (chosen.empty() ? std::string("none") : chosen) + " (" + reason + ")\n";
+  for (const LimitReport& limit : limits) {
+    text += "limit " + limit.name + ": " + std::to_string(limit.value) + " (" + limit.text + ")\n";
+  }
   text += "locked memory: " + LimitText(memlock_soft) + " now, at most " + LimitText(memlock_hard) +
           "; qpip and sim lock none\n";
   return text;

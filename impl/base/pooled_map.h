@@ -9,7 +9,8 @@
 
 namespace esdp {
 
-// A hash map that keeps the memory of what is taken out for what comes, and is as it was where an
+// A hash map that keeps the memory of what is taken out for what comes, until it is told to give it
+// back, and is as it was where an
 // allocation fails. Abseil's maps are neither to be used nor destroyed after that.
 //
 //   Owns:     its entries, which never move.
@@ -42,6 +43,19 @@ class PooledMap {
       one.emplace(Key{}, Value{});
       spare_.push_back(one.extract(one.begin()));
     }
+  }
+  // Gives back what is beyond room for so many entries, or for those that are there.
+  void ShrinkTo(size_t entries) {
+    entries = std::max({entries, map_.size(), kFirst});
+    if (map_.size() + spare_.size() <= entries) return;
+    std::vector<Node> kept;
+    kept.reserve(entries);
+    map_.reserve(entries);  // of less, too
+    while (map_.size() + kept.size() < entries) {
+      kept.push_back(std::move(spare_.back()));
+      spare_.pop_back();
+    }
+    spare_ = std::move(kept);
   }
   // In place of what is there under this key.
   void Set(const Key& key, const Value& value) {

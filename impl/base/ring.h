@@ -1,14 +1,17 @@
 #ifndef ESDP_IMPL_BASE_RING_H_
 #define ESDP_IMPL_BASE_RING_H_
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <new>
 #include <utility>
 
 #include "impl/base/ring_slots.h"
 
 // First-in first-out queues over one block of slots. Ring has a fixed capacity, and full is an
-// answer; GrowingRing has kFirst slots from its first value on, doubles when full, never shrinks.
+// answer; GrowingRing has kFirst slots from its first value on, doubles when full, and shrinks when
+// told.
 //
 // T must be default-constructible and movable. A slot that is left is set to T{}, so that what it
 // held is released at once, if it can hold anything. Indices count from the head. Both are values:
@@ -41,6 +44,17 @@ class GrowingRing : public RingSlots<T, true> {
   // Room for so many at once, if there is less.
   void Reserve(size_t capacity) {
     if (capacity > this->capacity()) this->Grow(std::bit_ceil(capacity));
+  }
+
+  // Gives back what is beyond room for so many, or for those that are there; nothing where there is
+  // no memory for the smaller block.
+  void ShrinkTo(size_t capacity) {
+    capacity = std::bit_ceil(std::max({capacity, this->size(), kFirst}));
+    if (capacity >= this->capacity()) return;
+    try {
+      this->Grow(capacity);
+    } catch (const std::bad_alloc&) {
+    }
   }
 
   void PushBack(T value) {

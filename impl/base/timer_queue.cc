@@ -18,6 +18,16 @@ void TimerQueue::Reserve(size_t deadlines) {
   place_of_.Reserve(room);
 }
 
+void TimerQueue::ShrinkTo(size_t deadlines) {
+  const size_t room = std::max({deadlines, heap_.size(), kRoomMin});
+  if (room >= heap_.capacity()) return;
+  std::vector<Entry> smaller;
+  smaller.reserve(room);
+  smaller = heap_;
+  place_of_.ShrinkTo(room);
+  heap_.swap(smaller);
+}
+
 void TimerQueue::Set(uint64_t key, Time deadline) {
   if (deadline == kTimeInfinite) {
     Cancel(key);

@@ -31,6 +31,9 @@ class TimerQueue {
 
   // Room for so many deadlines.
   void Reserve(size_t deadlines);
+  // Gives back what is beyond room for so many, or for those that are there. std::bad_alloc:
+  // nothing has changed.
+  void ShrinkTo(size_t deadlines);
 
   // Sets the key's deadline, in place of the one it may have. kTimeInfinite is the same as Cancel.
   void Set(uint64_t key, Time deadline);

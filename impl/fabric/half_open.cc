@@ -1,23 +1,10 @@
 #include "impl/fabric/half_open.h"
 
-#include <algorithm>
-
 namespace esdp::fabric {
-
-// A host of IPv6 has the whole of its network's half.
-HalfOpen::Key HalfOpen::KeyOf(const Address& peer) {
-  constexpr size_t kNetwork = 8;
-  Key key = peer.bytes;
-  const bool is_whole = std::all_of(key.begin(), key.begin() + kNetwork, [](uint8_t byte) {
-    return byte == 0;  // also those of IPv4
-  });
-  if (!is_whole) std::fill(key.begin() + kNetwork, key.end(), uint8_t{0});
-  return key;
-}
 
 uint64_t HalfOpen::Add(uint64_t owner, const Address& peer, Time now) {
   entries_.ReserveOne();
-  const Key address = KeyOf(peer);
+  const AddressKey address = KeyOf(peer);
   ++of_address_[address];
   const uint64_t name = entries_.Insert({owner, address, now, youngest_});
   if (Entry* before = entries_.Find(youngest_)) before->after = name;

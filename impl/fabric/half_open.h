@@ -1,16 +1,15 @@
 #ifndef ESDP_IMPL_FABRIC_HALF_OPEN_H_
 #define ESDP_IMPL_FABRIC_HALF_OPEN_H_
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <unordered_map>
 
 #include "impl/base/handle_table.h"
 #include "impl/base/time.h"
+#include "impl/fabric/address_key.h"
 #include "impl/fabric/types.h"
 
 namespace esdp::fabric {
@@ -39,22 +38,13 @@ class HalfOpen {
   std::optional<uint64_t> Choose(Time now) const;
 
  private:
-  using Key = std::array<uint8_t, 16>;
   struct Entry {
     uint64_t owner = 0;
-    Key address{};
+    AddressKey address{};
     Time since{};
     uint64_t before = kNoHandle;  // the next older one
     uint64_t after = kNoHandle;
   };
-  struct Hash {
-    size_t operator()(const Key& bytes) const {
-      return std::hash<std::string_view>()(
-          {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    }
-  };
-
-  static Key KeyOf(const Address& peer);
   // So many quarters of all may be of one address while others are there.
   static constexpr size_t kShareInQuarters = 3;
   bool IsBeyondShare(size_t of_address) const {
@@ -64,7 +54,7 @@ class HalfOpen {
   HandleTable<Entry> entries_;
   uint64_t oldest_ = kNoHandle;
   uint64_t youngest_ = kNoHandle;
-  std::unordered_map<Key, size_t, Hash> of_address_;
+  std::unordered_map<AddressKey, size_t, AddressKeyHash> of_address_;
 };
 
 }  // namespace esdp::fabric

@@ -39,6 +39,9 @@ class Outbox {
   void ReserveLess(size_t completions) {
     reserved_ -= completions;
     --queue_pairs_;
+    if (completions_.capacity() > kFew && completions_.capacity() / 4 > reserved_) {
+      completions_.ShrinkTo(std::max(2 * reserved_, kFew));
+    }
     if (!spare_.empty()) spare_.pop_back();
   }
 
@@ -72,6 +75,8 @@ class Outbox {
   }
 
  private:
+  static constexpr size_t kFew = 1024;
+
   struct Waiting {
     uint64_t after = 0;  // completions to be polled first
     RendezvousEvent event;

@@ -69,8 +69,7 @@ struct Limits {
   bool pads_private_data = false;
   bool windows = false;            // Bind and PostInvalidate work
   bool remote_invalidate = false;  // Send with Invalidate is sent and delivered
-  bool initiator_speaks_first =
-      false;  // the accepting side must not send before a message has arrived
+  bool initiator_speaks_first = false;  // the accepting side sends behind the first arrival only
   // A send reaches the peer only behind the answers to all reads posted before it.
   bool sends_wait_for_reads = false;
   // Has the addresses of one device, and no others. Fabrics like this of one Context have their
@@ -100,8 +99,7 @@ struct SendWork {
   const ScatterEntry* entries = nullptr;  // source of a send or write, target of a read
   uint32_t entry_count = 0;
   RemoteRange remote;  // of a read or write
-  uint32_t invalidate_key =
-      0;  // kSend: the peer's key to invalidate, if has_invalidate; kInvalidate: our own key
+  uint32_t invalidate_key = 0;  // kSend with has_invalidate: the peer's key; kInvalidate: ours
   bool has_invalidate = false;
   bool solicited = false;
 };

@@ -28,6 +28,11 @@ Time DeadlineOf(const Attempt& attempt, Time now) {
 absl::StatusOr<ConnectionId> Rendezvous::Connect(const Address& local, const Address& peer,
                                                  const ConnectionOptions& options, Time deadline,
                                                  const std::function<void(ConnectionId)>& named) {
+  if (IsFull() && !DropHalfOpen("others want in")) {
+    return absl::ResourceExhaustedError(
+        std::to_string(connections_max_) +
+        " connections are there, the Context's limit: close some, or raise connections_max");
+  }
   ESDP_ASSIGN_OR_RETURN(std::unique_ptr<Endpoint> made, Make(options, true, local, peer, 0));
   ESDP_ASSIGN_OR_RETURN(Endpoint* const added, Add(std::move(made)));
   const ConnectionId id = added->id;

@@ -42,6 +42,11 @@ class Connections {
     names.Reserve(names.size() + 1);
   }
 
+  // Gives back what ReserveOne took for connections that are gone.
+  void Shrink() {
+    for (Names& names : by_queue_pair_) names.ShrinkTo(names.size());
+  }
+
   // Gives the endpoint its id. nullptr at 2^32 connections.
   Endpoint* Add(std::unique_ptr<Endpoint> endpoint) {
     Endpoint* added = endpoint.get();

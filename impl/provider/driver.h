@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_PROVIDER_DRIVER_H_
 #define ESDP_IMPL_PROVIDER_DRIVER_H_
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <string>
@@ -77,8 +78,17 @@ class Driver {
   void ReserveEnded(size_t connections) {
     if (connections > ended_.capacity()) ended_.reserve(2 * connections);
   }
+  // Gives back what Reserve took for more connections than these.
+  void ShrinkTo(size_t connections) {
+    timers_.ShrinkTo(connections);
+    std::vector<Endpoint*> ended;
+    ended.reserve(std::max(connections, ended_.size()));
+    ended = ended_;
+    ended_.swap(ended);
+  }
   // Connections that have ended since the last call; each once.
   std::vector<Endpoint*>& ended() { return ended_; }
+  const std::vector<Endpoint*>& ended() const { return ended_; }
   void Say(const std::string& text) const {
     if (log_) log_(text);
   }

@@ -7,6 +7,7 @@
 
 #include "impl/base/handle_table.h"
 #include "impl/base/time.h"
+#include "impl/fabric/address_key.h"
 #include "impl/fabric/port.h"
 #include "impl/provider/buffer_pool.h"
 #include "impl/provider/exposure.h"
@@ -76,11 +77,12 @@ struct Endpoint {
 
   // The front end.
   ListenerId listener = ListenerId::kNone;
-  uint64_t half_open = kNoHandle;  // among the set-ups that have not come about
-  bool counted = false;            // against its listener's backlog
-  bool orphaned = false;           // its listener has gone before the front end heard of it
-  bool announced = false;          // the front end knows it
-  bool ended = false;              // OnClosed has been called, or nobody will ever ask
+  std::optional<fabric::AddressKey> admitted;  // counted by Admission
+  uint64_t half_open = kNoHandle;              // among the set-ups that have not come about
+  bool counted = false;                        // against its listener's backlog
+  bool orphaned = false;   // its listener has gone before the front end heard of it
+  bool announced = false;  // the front end knows it
+  bool ended = false;      // OnClosed has been called, or nobody will ever ask
 
   // Why it ended.
   Evidence evidence;

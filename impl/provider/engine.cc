@@ -26,8 +26,9 @@ Engine::Engine(std::vector<std::unique_ptr<fabric::Fabric>> fabrics, Observer& o
       log_(std::move(log)),
       driver_(observer, log_, connections_),
       connections_(bounds.moving),
-      rendezvous_(fabrics_, driver_, connections_, bounds.half_open),
-      requests_(driver_, connections_, rendezvous_, observer) {
+      rendezvous_(fabrics_, driver_, connections_, observer, bounds),
+      requests_(driver_, connections_, rendezvous_, observer),
+      residue_(bounds.spare_connections) {
   driver_.BoundReceiveGrowth(bounds.receive_growth);
 }
 
@@ -108,6 +109,8 @@ bool Engine::FireTimers() {
     if (const auto* alarm = std::get_if<Timers::Alarm>(&*due)) {
       if (alarm->key == Rendezvous::kRejectAlarm) {
         rendezvous_.RejectDue();
+      } else if (alarm->key == kResidueAlarm) {
+        GiveBack();
       } else {
         requests_.Ring(alarm->key);
       }
@@ -126,6 +129,7 @@ bool Engine::FireTimers() {
 bool Engine::Reap() {
   std::vector<Endpoint*>& ended = driver_.ended();
   const bool any = !ended.empty();
+  residue_.NoteMost(connections_.size());
   for (Endpoint* endpoint : ended) {
     rendezvous_.Ended(*endpoint);
     (void)endpoint->fabric->DestroyQueuePair(endpoint->queue_pair);
@@ -133,7 +137,29 @@ bool Engine::Reap() {
   }
   ended.clear();
   connections_.Bury();
+  if (any && residue_.IsTooMuch(connections_.size())) MindResidue();
   return any;
+}
+
+void Engine::MindResidue() try {
+  if (residue_is_due_) return;
+  driver_.timers().SetAlarm(kResidueAlarm, AddSaturating(driver_.now(), Residue::kAfter));
+  residue_is_due_ = true;
+} catch (const std::bad_alloc&) {  // the next one that ends tries it again
+}
+
+// By now others may have come in their place. Without memory the tables stay as they are.
+void Engine::GiveBack() {
+  residue_is_due_ = false;
+  const size_t connections = connections_.size();
+  if (!residue_.IsTooMuch(connections)) return;
+  residue_.OnGivenBack(connections);
+  try {
+    driver_.ShrinkTo(connections);
+    connections_.Shrink();
+  } catch (const std::bad_alloc&) {
+  }
+  Residue::ReturnFreeMemory();
 }
 
 Time Engine::NextDeadline() const {

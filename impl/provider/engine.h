@@ -15,6 +15,7 @@
 #include "impl/provider/regions.h"
 #include "impl/provider/rendezvous.h"
 #include "impl/provider/requests.h"
+#include "impl/provider/residue.h"
 
 namespace esdp::provider {
 
@@ -80,12 +81,19 @@ class Engine {
   void AbortAll();
   void DestroyAll();
   bool empty() const { return connections_.empty(); }
+  // When all that are there have ended, more have than may leave behind what they used.
+  bool HasResidue() {
+    residue_.NoteMost(connections_.size());
+    return residue_.IsTooMuch(0);
+  }
 
  private:
   static constexpr size_t kCompletionsPerPoll = 32;
   static constexpr int kEventsPerRound = 16;
   static constexpr int kTimersPerRound = 64;
   static constexpr uint32_t kRoundsForAnUnused = 8;
+  // No operation has this name.
+  static constexpr uint64_t kResidueAlarm = ~uint64_t{2};
 
   absl::StatusOr<std::shared_ptr<MemoryRegion>> Count(
       absl::StatusOr<std::shared_ptr<MemoryRegion>> region);
@@ -95,6 +103,9 @@ class Engine {
   bool FireTimers();
   bool HasEnded() { return !driver_.ended().empty() || !connections_.buried(); }
   bool Reap();
+  // For more of it than may stay the alarm is set.
+  void MindResidue();
+  void GiveBack();
 
   std::vector<std::unique_ptr<fabric::Fabric>> owned_;
   const Fabrics fabrics_;
@@ -103,6 +114,8 @@ class Engine {
   Connections connections_;
   Rendezvous rendezvous_;
   Requests requests_;
+  Residue residue_;
+  bool residue_is_due_ = false;
 
   uint64_t registered_bytes_ = 0;
   uint32_t rounds_ = 0;

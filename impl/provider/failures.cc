@@ -45,6 +45,10 @@ Failure SetUpFailure(const Evidence& evidence, const std::string& begin) {
   }
 }
 
+std::string ReasonOf(Rejection rejection) {
+  return rejection == Rejection::kNone ? "" : std::string(": ") + ToText(rejection);
+}
+
 Failure ConnectFailure(const Evidence& evidence, const Address& peer) {
   const std::string begin = "connect to " + fabric::ToString(peer) + ": ";
   const std::string end = Details(evidence);
@@ -52,7 +56,8 @@ Failure ConnectFailure(const Evidence& evidence, const Address& peer) {
     case Cause::kRefused:
       return {Ending::kRefused, begin + "nobody listens there" + end};
     case Cause::kRejected:
-      return {Ending::kRejected, begin + "the program there rejected the connection" + end};
+      return {Ending::kRejected, begin + "the program there rejected the connection" +
+                                     ReasonOf(evidence.rejection) + end};
     case Cause::kUnreachable:
       return {Ending::kUnreachable, begin + "no route leads there" + end};
     case Cause::kTimedOut:

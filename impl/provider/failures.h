@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "impl/fabric/types.h"
+#include "impl/provider/rejection.h"
 #include "impl/provider/types.h"
 #include "impl/sdp/ids.h"
 
@@ -17,8 +18,9 @@ struct Evidence {
   absl::Status refused_call;  // a call of the port that the connection could not do without
   fabric::WorkStatus work = fabric::WorkStatus::kSuccess;  // the first failure that is no flush
   fabric::Cause cause = fabric::Cause::kNone;
-  std::string detail;              // of the cause
-  const char* message_field = "";  // of the message that did not decode
+  std::string detail;                      // of the cause
+  Rejection rejection = Rejection::kNone;  // the peer's reason, with Cause::kRejected
+  const char* message_field = "";          // of the message that did not decode
 
   void NoteWork(fabric::WorkStatus status) {
     if (work == fabric::WorkStatus::kSuccess && status != fabric::WorkStatus::kFlushed)

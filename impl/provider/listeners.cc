@@ -137,6 +137,7 @@ void Rendezvous::Taken(Endpoint& endpoint) {
 void Rendezvous::Ended(Endpoint& endpoint) {
   Taken(endpoint);
   half_open_.Remove(std::exchange(endpoint.half_open, kNoHandle));
+  if (endpoint.admitted) admission_.Leave(*std::exchange(endpoint.admitted, std::nullopt));
   connections_.EndMove(endpoint);
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "impl/base/time.h"
+#include "impl/provider/rejection.h"
 #include "impl/provider/types.h"
 
 // What passes between the front end and a shard while it runs.
@@ -37,6 +38,8 @@ class Observer {
   virtual void OnSent(PromptSend& send) = 0;
   // DisConn has left, or the connection is gone.
   virtual void OnShutDown(ConnectionId connection, const Failure& failure) = 0;
+  // A connection request has met this limit of ours.
+  virtual void OnRejected(Rejection reason) { (void)reason; }
   // An attempt to move the connection to a new queue pair is over: kOk, or why it is where it was,
   // or why it has ended.
   virtual void OnResumed(ConnectionId connection, const Failure& failure) {
@@ -59,6 +62,12 @@ struct PeerBounds {
   uint32_t moving = 64;  // connections that follow their peers to another queue pair
   // Bytes by which the receive buffers of all connections may grow together.
   uint64_t receive_growth = uint64_t{256} << 20;
+  uint32_t connections = 1 << 16;  // of all kinds, also those that are being set up or closed
+  // Incoming ones of one address: at once; so many a second; and so many before that counts.
+  uint32_t connections_of_address = 1 << 14;
+  uint32_t accept_rate = 1 << 12;
+  uint32_t accept_burst = 1 << 14;
+  uint32_t spare_connections = 256;  // so many that have ended may leave behind what they used
 };
 
 struct ShardOptions {

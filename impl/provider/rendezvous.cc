@@ -94,9 +94,8 @@ void Rendezvous::OnRequest(uint8_t place, const fabric::RendezvousEvent& event) 
     if (returning != nullptr) return OnReturn(*returning, event);
     return Reject(place, event, "nobody listens any more");
   }
-  Listener& listener = *listeners_.Find(static_cast<uint64_t>(known->second));
-  if (listener.waiting >= listener.backlog)
-    return Reject(place, event, "the listener's backlog is full");
+  const Listener& listener = *listeners_.Find(static_cast<uint64_t>(known->second));
+  if (listener.waiting >= listener.backlog) return Reject(place, event, Rejection::kBacklog);
   sdp::HelloArrived arrived;
   const sdp::wire::TransportAddresses addresses{static_cast<uint8_t>(event.peer.family),
                                                 event.peer.port, event.peer.bytes,
@@ -112,11 +111,25 @@ void Rendezvous::OnRequest(uint8_t place, const fabric::RendezvousEvent& event) 
   if (has_token || connections_.Follows(event.peer, hello.local_port)) {
     return Reject(place, event, "it comes back to a connection that does not wait here");
   }
+  Admit(place, event, known->second, arrived);
+}
+
+void Rendezvous::Admit(uint8_t place, const fabric::RendezvousEvent& event, ListenerId listener_id,
+                       const sdp::HelloArrived& hello) {
+  const Listener& listener = *listeners_.Find(static_cast<uint64_t>(listener_id));
+  const auto backlog = static_cast<uint32_t>(listener.backlog);
+  const fabric::AddressKey address = fabric::KeyOf(event.peer);
+  const Rejection refused = admission_.Enter(address, backlog, driver_.now());
+  if (refused != Rejection::kNone) return Reject(place, event, refused);
+  Undo leave([&] { admission_.Leave(address); });
+  if (IsFull() && !DropHalfOpen("others want in")) {
+    return Reject(place, event, Rejection::kConnections);
+  }
   const uint64_t half_open = half_open_.Add(kNoHandle, event.peer, driver_.now());
   Undo undo([&] { half_open_.Remove(half_open); });
-  if (half_open_.size() > std::max(half_open_max_, static_cast<size_t>(listener.backlog)) &&
+  if (half_open_.size() > std::max<size_t>(half_open_max_, backlog) &&
       !DropHalfOpen("others want in")) {
-    return Reject(place, event, "too many connections are being set up");
+    return Reject(place, event, Rejection::kHalfOpen);
   }
   auto made = Make(listener.options, false, event.local, event.peer, place);
   const absl::StatusOr<Endpoint*> created =
@@ -124,11 +137,13 @@ void Rendezvous::OnRequest(uint8_t place, const fabric::RendezvousEvent& event) 
   if (!created.ok()) return Reject(place, event, std::string(FromAbsl(created.status().message())));
   Endpoint& endpoint = **created;
   endpoint.request = event.request;
-  endpoint.listener = known->second;
+  endpoint.listener = listener_id;
+  leave.Cancel();
   undo.Cancel();
+  endpoint.admitted = address;
   half_open_.SetOwner(half_open, static_cast<uint64_t>(endpoint.id));
   endpoint.half_open = half_open;
-  driver_.Feed(endpoint, arrived);
+  driver_.Feed(endpoint, hello);
   driver_.Flush();
 }
 
@@ -166,6 +181,12 @@ void Rendezvous::Reject(uint8_t place, const fabric::RendezvousEvent& event,
   (void)fabrics_[place]->Reject(event.request, {});
 }
 
+void Rendezvous::Reject(uint8_t place, const fabric::RendezvousEvent& event, Rejection reason) {
+  observer_.OnRejected(reason);
+  SayRejected(event, ToText(reason));
+  (void)fabrics_[place]->Reject(event.request, EncodeRejection(reason));
+}
+
 void Rendezvous::OnEstablished(Endpoint& endpoint, const fabric::RendezvousEvent& event) {
   endpoint.ready = true;
   endpoint.attempt.reset();
@@ -199,6 +220,7 @@ void Rendezvous::OnEstablished(Endpoint& endpoint, const fabric::RendezvousEvent
 void Rendezvous::OnConnectFailed(Endpoint& endpoint, const fabric::RendezvousEvent& event) {
   endpoint.evidence.cause = event.cause;
   endpoint.evidence.detail = event.detail;
+  endpoint.evidence.rejection = DecodeRejection(PrivateDataOf(event));
   endpoint.broken = true;
   if (MayTryNext(endpoint, event.cause)) {
     Endpoint* const next = Next(endpoint);

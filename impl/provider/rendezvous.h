@@ -14,11 +14,15 @@
 #include "absl/status/statusor.h"
 #include "impl/base/handle_table.h"
 #include "impl/base/secure_random.h"
+#include "impl/fabric/address_key.h"
 #include "impl/fabric/half_open.h"
 #include "impl/fabric/port.h"
+#include "impl/provider/admission.h"
 #include "impl/provider/connections.h"
 #include "impl/provider/driver.h"
+#include "impl/provider/observer.h"
 #include "impl/provider/regions.h"
+#include "impl/provider/rejection.h"
 #include "impl/provider/types.h"
 #include "impl/sdp/wire/messages.h"
 
@@ -37,11 +41,15 @@ ConstBytes PrivateDataOf(const fabric::RendezvousEvent& event);
 //             the front end hears only of connections that carry data.
 class Rendezvous {
  public:
-  Rendezvous(const Fabrics& fabrics, Driver& driver, Connections& connections, size_t half_open_max)
+  Rendezvous(const Fabrics& fabrics, Driver& driver, Connections& connections, Observer& observer,
+             const PeerBounds& bounds)
       : fabrics_(fabrics),
         driver_(driver),
         connections_(connections),
-        half_open_max_(half_open_max) {}
+        observer_(observer),
+        connections_max_(bounds.connections),
+        half_open_max_(bounds.half_open),
+        admission_(bounds) {}
 
   // listeners.cc: on one port of every fabric that has the address. Where two share their ports and
   // what they speak, one of them listens.
@@ -108,6 +116,10 @@ class Rendezvous {
                                                  uint8_t place);
   absl::StatusOr<Endpoint*> Add(std::unique_ptr<Endpoint> endpoint);
   void OnRequest(uint8_t place, const fabric::RendezvousEvent& event);
+  void Admit(uint8_t place, const fabric::RendezvousEvent& event, ListenerId listener_id,
+             const sdp::HelloArrived& hello);
+  // Those that have ended and wait to be taken away are not there any more.
+  bool IsFull() const { return connections_.size() - driver_.ended().size() >= connections_max_; }
   // Ends a set-up that has not come about; false: each may stay for now.
   bool DropHalfOpen(const char* why);
   void OnShort();
@@ -122,13 +134,17 @@ class Rendezvous {
   void OnDisconnected(Endpoint& endpoint, const fabric::RendezvousEvent& event);
   void SayRejected(const fabric::RendezvousEvent& event, const std::string& why);
   void Reject(uint8_t place, const fabric::RendezvousEvent& event, const std::string& why);
+  void Reject(uint8_t place, const fabric::RendezvousEvent& event, Rejection reason);
 
   const Fabrics& fabrics_;
   Driver& driver_;
   Connections& connections_;
+  Observer& observer_;
   HandleTable<Listener> listeners_;
   std::map<ListenerAt, ListenerId> by_fabric_listener_;
+  const size_t connections_max_;
   const size_t half_open_max_;
+  Admission admission_;
   fabric::HalfOpen half_open_;
   struct WrongReturn {
     Time reject_at{};

@@ -7,6 +7,7 @@
 #include "impl/provider/engine.h"
 #include "impl/provider/progress.h"
 #include "impl/provider/regions.h"
+#include "impl/provider/residue.h"
 
 namespace esdp::provider {
 namespace {
@@ -75,7 +76,11 @@ absl::StatusOr<std::unique_ptr<Shard>> Shard::Create(
 }
 
 Shard::Shard(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Shard::~Shard() = default;
+Shard::~Shard() {
+  const bool has_residue = impl_->progress.WithTurn([&] { return impl_->engine.HasResidue(); });
+  impl_.reset();
+  if (has_residue) Residue::ReturnFreeMemory();
+}
 
 const char* Shard::fabric_name() const { return impl_->engine.fabric().name(); }
 Time Shard::Now() const { return impl_->engine.fabric().Now(); }

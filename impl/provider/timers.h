@@ -34,6 +34,9 @@ class Timers {
   void Reserve(size_t connections) {
     for (TimerQueue& queue : core_) queue.Reserve(connections);
   }
+  void ShrinkTo(size_t connections) {
+    for (TimerQueue& queue : core_) queue.ShrinkTo(connections);
+  }
   // Room for the deadlines and the alarms of so many operations.
   void ReserveOperations(size_t operations) {
     deadlines_.Reserve(operations);

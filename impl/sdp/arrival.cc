@@ -38,7 +38,11 @@ bool Connection::OnData(const MessageArrived& arrived, Actions& actions) {
     return false;
   }
   if (!acknowledge_at_) acknowledge_at_ = AddSaturating(now_, config_.acknowledge_delay);
-  if (buffers_.window().in_turn()) EndTurnBy(arrived);
+  if (buffers_.window().in_turn() &&
+      buffers_.EndsTurn(arrived.message.base.sequence, arrived.payload_length, resize_in_.size(),
+                        now_)) {
+    calm_ = false;
+  }
   const bool urgent = (arrived.message.base.flags & wire::kFlagOobPresent) != 0;
   if (urgent) ++counters_.urgent_received;
   if (sink_.outstanding() == 0) {

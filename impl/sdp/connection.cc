@@ -16,17 +16,10 @@ bool Connection::Move(PhaseCue cue) {
 
 // --- set-up ---
 
-void Connection::PostAllReceives(Actions& actions) {
-  for (uint32_t i = 0; i < buffers_.count(); ++i) {
-    PostAgain(ReceiveBuffer{static_cast<uint16_t>(i)}, actions);
-  }
-  buffers_.PostFree(resize_in_.size(), credits_,
-                    actions);  // no part of a group is kept back from the Hello
-}
-
 void Connection::On(const AskConnect&, Actions& actions) {
   if (!Move(PhaseCue::kAskConnect)) return;
-  PostAllReceives(actions);  // before the Hello announces them [R2.7.1, R2.7.2]
+  buffers_.PostAll(resize_in_.size(), credits_,
+                   actions);  // before the Hello announces them [R2.7.1, R2.7.2]
   actions.emplace_back(StartConnect{MakeHello(config_, credits_.posted())});
 }
 
@@ -38,7 +31,7 @@ void Connection::On(const HelloArrived& arrived, Actions& actions) {
     return;
   }
   Move(PhaseCue::kHelloAccepted);
-  PostAllReceives(actions);
+  buffers_.PostAll(resize_in_.size(), credits_, actions);
   actions.emplace_back(AcceptConnection{MakeHelloAck(config_, credits_.posted(), peer_)});
 }
 

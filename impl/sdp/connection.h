@@ -53,7 +53,6 @@ class Connection : private ConnectionState {
   void On(const ConnectionLost& lost, Actions& actions);
 
   bool Move(PhaseCue cue);
-  void PostAllReceives(Actions& actions);
   void StartCarrying(const Established& established);
   void ReceiveEarly(Actions& actions);
   // The root cause is given once; later ones change nothing.
@@ -122,9 +121,7 @@ class Connection : private ConnectionState {
   void On(const ReceivesPrepared& prepared, Actions& actions);
   void ApplySize();
   void SendResize(Actions& actions);
-  void EndTurnBy(const MessageArrived& arrived);
   void ChangeWindow(Actions& actions);
-  void OnWindowPrepared(bool done, Actions& actions);
   void OnWindowTimer();
 
   // --- resumption.cc: to a new queue pair [12] ---

@@ -39,6 +39,11 @@ class ReceiveBuffers {
   }
   bool LacksMoreThanAGroup(const Credits& credits) const { return Missing(credits) > at_once_; }
 
+  // At the start: all that there are are free.
+  void PostAll(uint32_t bytes, Credits& credits, Actions& actions) {
+    for (uint32_t i = 0; i < count(); ++i) spare_.PushBack(ReceiveBuffer{static_cast<uint16_t>(i)});
+    PostFree(bytes, credits, actions);
+  }
   // The buffer is free. It is posted if one is missing, perhaps later with others; `bytes` is the
   // size that buffers are posted in. Not `may_post`: there is no queue pair to post to.
   void PostAgain(ReceiveBuffer buffer, bool may_post, uint32_t bytes, Credits& credits,
@@ -65,6 +70,12 @@ class ReceiveBuffers {
     }
   }
 
+  // In a turn: payload has arrived. Whether a change of the window is due.
+  bool EndsTurn(uint32_t sequence, uint32_t payload, uint32_t bytes, Time now) {
+    const uint64_t most = uint64_t{window_.buffers()} * (bytes - uint32_t{wire::kBaseHeaderBytes});
+    window_.OnPayload(sequence, payload, most, now);
+    return window_.due();
+  }
   // The window's answer: more buffers are there, or some are surplus from now on.
   void OnWindowAnswered(bool done, Actions& actions);
   // The queue pair is gone with all that was posted; of the buffers `is_held` tells which hold
@@ -82,9 +93,11 @@ class ReceiveBuffers {
   }
 
   bool Holds(const Credits& credits) const {
+    const int32_t over = credits.posted() + waiting_ - window_.buffers();
+    if (over <= 0) [[likely]]
+      return true;
     // A window that has shrunk may have its spare buffer out, too.
-    const uint32_t more = surplus_ + (window_.adapts() ? uint32_t{kSpareReceiveBuffers} : 0u);
-    return credits.posted() + waiting_ <= window_.buffers() + more && window_.Holds();
+    return window_.adapts() && over <= surplus_ + kSpareReceiveBuffers && window_.Holds();
   }
   void AddTo(Digest& digest) const;
 

@@ -5,7 +5,7 @@
 namespace esdp::sdp {
 
 void ReceiveWindow::EndTurn(uint64_t window_bytes, Time now) {
-  in_turn_ = false;
+  LeaveTurn();
   const Duration turn = now - turn_began_;
   // A sender that rests says nothing about the path, and small messages need no larger window.
   if (turn > kLongestTurn || 2 * turn_bytes_ < window_bytes) return;

@@ -22,7 +22,10 @@ class ReceiveWindow {
  public:
   // `most` not above `first`: the number never changes.
   ReceiveWindow(uint16_t first, uint16_t most)
-      : first_(first), most_(most > first ? most : first), buffers_(first) {}
+      : first_(first),
+        most_(most > first ? most : first),
+        buffers_(first),
+        awaits_announcement_(adapts()) {}
 
   uint16_t buffers() const { return buffers_; }
   bool adapts() const { return most_ > first_; }
@@ -30,10 +33,11 @@ class ReceiveWindow {
 
   // --- turns ---
   bool in_turn() const { return in_turn_; }
-  bool awaits_announcement() const { return adapts() && !in_turn_; }
+  bool awaits_announcement() const { return awaits_announcement_; }
   // A message left that lets the peer send up to `limit`, an MSeq, with all buffers posted.
   void OnAnnounced(uint32_t limit, Time now) {
     in_turn_ = true;
+    awaits_announcement_ = false;
     turn_end_ = limit - static_cast<uint32_t>(kCreditsForPayload - 1);
     turn_began_ = now;
     turn_bytes_ = 0;
@@ -54,11 +58,11 @@ class ReceiveWindow {
   // Nothing has arrived for long: back to the first number.
   void Shrink() {
     wanted_ = first_;
-    in_turn_ = false;
+    LeaveTurn();
   }
   // On another queue pair, another path.
   void OnQueuePairLeft() {
-    in_turn_ = false;
+    LeaveTurn();
     shortest_ = Duration::max();
     wanted_ = asked_ = 0;
   }
@@ -67,6 +71,10 @@ class ReceiveWindow {
   void AddTo(Digest& digest) const;
 
  private:
+  void LeaveTurn() {
+    in_turn_ = false;
+    awaits_announcement_ = adapts();
+  }
   void EndTurn(uint64_t window_bytes, Time now);
 
   uint16_t first_;
@@ -76,6 +84,7 @@ class ReceiveWindow {
   uint16_t asked_ = 0;
   uint16_t rest_ = 0;  // turns before more is asked for, where it was refused
   bool in_turn_ = false;
+  bool awaits_announcement_;  // the next that announces all buffers begins a turn
   uint32_t turn_end_ = 0;
   uint64_t turn_bytes_ = 0;
   Time turn_began_{};

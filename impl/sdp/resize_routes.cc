@@ -35,7 +35,11 @@ void Connection::OnChRcvBufAck(const wire::ChRcvBufAck& answer, const wire::Base
 
 void Connection::On(const ReceivesPrepared& prepared, Actions& actions) {
   if (resize_in_.preparing()) return resize_in_.OnPrepared(prepared.done, credits_.posted());
-  if (buffers_.window().asked()) OnWindowPrepared(prepared.done, actions);
+  if (buffers_.window().asked() == 0) return;
+  buffers_.OnWindowAnswered(prepared.done, actions);
+  if (MayPostReceives()) buffers_.PostFree(resize_in_.size(), credits_, actions);
+  window_seen_ = credits_.last_received();
+  window_due_ = buffers_.window().grown() ? AddSaturating(now_, kWindowIdle) : kTimeInfinite;
 }
 
 void Connection::ApplySize() {
@@ -64,14 +68,6 @@ void Connection::SendResize(Actions& actions) {
 
 // --- the window ---
 
-void Connection::EndTurnBy(const MessageArrived& arrived) {
-  ReceiveWindow& window = buffers_.window();
-  const uint32_t payload = resize_in_.size() - uint32_t{wire::kBaseHeaderBytes};
-  window.OnPayload(arrived.message.base.sequence, arrived.payload_length,
-                   uint64_t{window.buffers()} * payload, now_);
-  if (window.due()) calm_ = false;
-}
-
 // Not while buffers of another size are being exchanged for these, nor while a shrunk window's
 // surplus is still out; and one answer at a time.
 void Connection::ChangeWindow(Actions& actions) {
@@ -80,13 +76,6 @@ void Connection::ChangeWindow(Actions& actions) {
   const uint64_t room = config_.receive_window_bytes / resize_in_.size();
   if (!buffers_.window().Ask(room)) return;
   actions.emplace_back(PrepareReceives{resize_in_.size(), buffers_.window().asked()});
-}
-
-void Connection::OnWindowPrepared(bool done, Actions& actions) {
-  buffers_.OnWindowAnswered(done, actions);
-  if (MayPostReceives()) buffers_.PostFree(resize_in_.size(), credits_, actions);
-  window_seen_ = credits_.last_received();
-  window_due_ = buffers_.window().grown() ? AddSaturating(now_, kWindowIdle) : kTimeInfinite;
 }
 
 // Unread bytes are in buffers that a smaller window may not have.

@@ -51,7 +51,12 @@ absl::StatusOr<std::shared_ptr<ContextState>> ContextState::Open(const ContextOp
   wanted.spin = ToDuration(options.progress_spin);
   wanted.bounds = {.half_open = options.half_open_max,
                    .moving = options.moves_at_once_max,
-                   .receive_growth = options.receive_growth_max};
+                   .receive_growth = options.limits.receive_growth_max,
+                   .connections = options.limits.connections_max,
+                   .connections_of_address = options.limits.connections_per_address_max,
+                   .accept_rate = options.limits.accept_rate,
+                   .accept_burst = options.limits.accept_burst,
+                   .spare_connections = options.limits.spare_connections_max};
   if (log->has_sink()) wanted.log = [log](const std::string& line) { log->Say(line); };
   state->log_ = std::move(log);
   auto shard = make_shard(*state, wanted);
@@ -268,6 +273,14 @@ ContextStats ContextState::Stats() const {
   stats.bounce_bytes = bounce_pool_.in_use();
   stats.accepts_given_up = accepts_given_up_.load(std::memory_order_relaxed);
   stats.ended_before_accept = ended_before_accept_.load(std::memory_order_relaxed);
+  const auto rejected = [this](provider::Rejection reason) {
+    return rejected_[static_cast<size_t>(reason)].load(std::memory_order_relaxed);
+  };
+  stats.rejected_backlog = rejected(provider::Rejection::kBacklog);
+  stats.rejected_half_open = rejected(provider::Rejection::kHalfOpen);
+  stats.rejected_connections = rejected(provider::Rejection::kConnections);
+  stats.rejected_address = rejected(provider::Rejection::kAddress);
+  stats.rejected_rate = rejected(provider::Rejection::kRate);
   const std::lock_guard lock(mutex_);
   stats.sockets = static_cast<uint32_t>(sockets_.size());
   stats.queues = static_cast<uint32_t>(queues_.size());

@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_SOCKETS_CONTEXT_STATE_H_
 #define ESDP_IMPL_SOCKETS_CONTEXT_STATE_H_
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -127,6 +128,9 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   void OnSent(provider::PromptSend& send) override;
   void OnShutDown(provider::ConnectionId connection, const provider::Failure& failure) override;
   void OnResumed(provider::ConnectionId connection, const provider::Failure& failure) override;
+  void OnRejected(provider::Rejection reason) override {
+    rejected_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
+  }
   void OnClosed(provider::ConnectionId connection, const provider::Failure& cause,
                 uint64_t bytes_received) override;
   void OnAlarm(uint64_t key) override;
@@ -159,6 +163,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   UntakenSockets untaken_;
   std::atomic<uint64_t> accepts_given_up_{0};
   std::atomic<uint64_t> ended_before_accept_{0};
+  std::array<std::atomic<uint64_t>, provider::kRejections> rejected_{};  // incoming, by the reason
   BouncePool bounce_pool_;
 
   mutable std::mutex mutex_;

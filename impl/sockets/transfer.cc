@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <string>
 
-#include "impl/base/bytes.h"
 #include "impl/sockets/context_state.h"
 #include "impl/sockets/errors.h"
 #include "impl/sockets/event_queue_state.h"

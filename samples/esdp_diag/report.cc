@@ -89,6 +89,9 @@ void TellLimits(const esdp::DiagnosticsReport& diagnosis, bool has_device, Write
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
   out.Line("open files", Count(files.rlim_cur) + " now, at most " + Count(files.rlim_max));
   if (files.rlim_cur < kFewFiles) out.Trouble("open-files");
+  for (const esdp::LimitReport& limit : diagnosis.limits) {
+    out.Line(limit.name, std::to_string(limit.value) + " " + limit.text);
+  }
 }
 
 // A device serves an address if the route to it leaves by the interface of one of its GIDs.

@@ -202,6 +202,21 @@ TEST(GrowingRingTest, WhatIsPushedToTheFrontComesOutFirstAlsoAcrossTheEdgeAndWhi
   EXPECT_TRUE(ring.empty());
 }
 
+TEST(GrowingRingTest, ShrinksToWhatIsWantedAndNeverBelowWhatIsThere) {
+  GrowingRing<int> ring;
+  ring.Reserve(1000);
+  for (int i = 0; i < 100; ++i) ring.PushBack(i);
+  for (int i = 0; i < 50; ++i) ring.PopFront();
+  ring.ShrinkTo(200);
+  EXPECT_EQ(ring.capacity(), 256u);
+  ring.ShrinkTo(0);
+  EXPECT_EQ(ring.capacity(), 64u);
+  ASSERT_EQ(ring.size(), 50u);
+  for (int i = 50; i < 100; ++i) EXPECT_EQ(ring.TakeFront(), i);
+  ring.ShrinkTo(1000);
+  EXPECT_EQ(ring.capacity(), 64u) << "it does not grow";
+}
+
 TEST(GrowingRingTest, TheTailIsTakenOutFromTheBack) {
   GrowingRing<int> ring;
   for (int i = 0; i < 6; ++i) ring.PushBack(i);

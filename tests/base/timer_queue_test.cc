@@ -73,6 +73,18 @@ TEST(TimerQueueTest, ACancelledDeadlineNeverComes) {
   EXPECT_EQ(PopAll(queue, At(100)), (std::vector<uint64_t>{2}));
 }
 
+TEST(TimerQueueTest, AQueueThatShrinksKeepsItsDeadlines) {
+  TimerQueue queue;
+  queue.Reserve(10'000);
+  for (uint64_t key = 0; key < 1000; ++key) queue.Set(key, At(static_cast<int64_t>(key)));
+  for (uint64_t key = 100; key < 1000; ++key) queue.Cancel(key);
+  queue.ShrinkTo(0);
+  ASSERT_EQ(queue.size(), 100u);
+  for (uint64_t key = 0; key < 100; ++key) EXPECT_EQ(queue.PopDue(At(1000))->key, key);
+  queue.Set(5, At(1));
+  EXPECT_EQ(queue.PopDue(At(1))->key, 5u);
+}
+
 TEST(TimerQueueTest, SettingForEverCancels) {
   TimerQueue queue;
   queue.Set(1, At(10));

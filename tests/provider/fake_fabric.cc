@@ -127,6 +127,7 @@ ESDP_FAKE_GETTER(WindowMap, windows, windows_)
 ESDP_FAKE_GETTER(size_t, queue_pairs, queue_pairs_.size())
 ESDP_FAKE_GETTER(std::vector<std::byte>, private_data, private_data_)
 ESDP_FAKE_GETTER(int, rejects, rejects_)
+ESDP_FAKE_GETTER(std::vector<std::byte>, rejection, rejection_)
 ESDP_FAKE_GETTER(size_t, completions_waiting, completions_.size())
 ESDP_FAKE_GETTER(int, polls, polls_)
 ESDP_FAKE_GETTER(bool, waits_expected, waits_expected_)
@@ -276,9 +277,10 @@ absl::Status FakeFabric::Accept(fabric::RequestId, fabric::QueuePairId, ConstByt
   return absl::OkStatus();
 }
 
-absl::Status FakeFabric::Reject(fabric::RequestId, ConstBytes) {
+absl::Status FakeFabric::Reject(fabric::RequestId, ConstBytes private_data) {
   const Lock lock(mutex_);
   ++rejects_;
+  rejection_.assign(private_data.begin(), private_data.end());
   return absl::OkStatus();
 }
 

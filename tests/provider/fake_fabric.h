@@ -64,6 +64,7 @@ class FakeFabric final : public fabric::Fabric {
   fabric::QueuePairId last_queue_pair() const;
   std::vector<std::byte> private_data() const;  // of the last Connect or Accept
   int rejects() const;
+  std::vector<std::byte> rejection() const;  // the private data of the last one
   size_t completions_waiting() const;
   int polls() const;
   int polls_of(std::thread::id thread) const;
@@ -138,6 +139,7 @@ class FakeFabric final : public fabric::Fabric {
   std::vector<std::byte> private_data_;
   Time connect_deadline_{};
   int rejects_ = 0;
+  std::vector<std::byte> rejection_;
   int polls_ = 0;
   std::map<std::thread::id, int> polls_of_;
   bool completes_at_once_ = false;

@@ -1,48 +1,18 @@
-#include <chrono>
 #include <cstdint>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "impl/fabric/half_open.h"
-#include "tests/provider/scripted.h"
+#include "tests/provider/incoming.h"
 
 // Strangers who begin to connect and do not go on.
 
 namespace esdp::provider {
 namespace {
 
-class HalfOpenTest : public ScriptedTest {
+class HalfOpenTest : public IncomingTest {
  protected:
   static constexpr size_t kMost = 256;
-
-  void Listen(int backlog) { listener_ = *side_.shard->Listen(Loopback(0), backlog, {}); }
-  static Address At(uint8_t host, uint16_t port) {
-    Address address = Loopback(port);
-    address.bytes[15] = host;
-    return address;
-  }
-  // The queue pair that it gets; that of the one before: it is refused.
-  fabric::QueuePairId Request(uint8_t host) {
-    RendezvousEvent event;
-    event.type = RendezvousType::kConnectRequest;
-    event.listener = fabric::ListenerId{(*side_.shard->ListenerAddress(listener_)).port};
-    event.request = fabric::RequestId{++requests_};
-    event.peer = At(host, static_cast<uint16_t>(requests_));
-    event.local = Loopback(5001);
-    Put(event, Hello());
-    fabric_->Raise(event);
-    Poll();
-    return fabric_->last_queue_pair();
-  }
-  void Establish(fabric::QueuePairId queue_pair) {
-    RendezvousEvent event = EventOf(RendezvousType::kEstablished);
-    event.queue_pair = queue_pair;
-    fabric_->Raise(event);
-    Poll();
-  }
-
-  ListenerId listener_{};
-  uint64_t requests_ = 0;
 };
 
 TEST_F(HalfOpenTest, TheyDoNotCountAgainstTheBacklog) {
@@ -108,12 +78,7 @@ TEST_F(HalfOpenTest, WhereDescriptorsRunShortOldOnesGo) {
 TEST_F(HalfOpenTest, OneThatFailsByItselfLeavesItsPlace) {
   Listen(4);
   for (int round = 0; round < 2; ++round) {
-    for (size_t i = 0; i < kMost; ++i) {
-      RendezvousEvent event = EventOf(RendezvousType::kConnectFailed, Cause::kPeerReset);
-      event.queue_pair = Request(9);
-      fabric_->Raise(event);
-      Poll();
-    }
+    for (size_t i = 0; i < kMost; ++i) Fail(Request(9));
   }
   EXPECT_EQ(fabric_->rejects(), 0);
   EXPECT_EQ(fabric_->queue_pairs(), 0u);

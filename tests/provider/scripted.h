@@ -27,11 +27,12 @@ namespace wire = sdp::wire;
 
 class ScriptedTest : public testing::Test {
  protected:
-  explicit ScriptedTest(Progress progress = Progress::kManual) {
+  explicit ScriptedTest(Progress progress = Progress::kManual, const PeerBounds& bounds = {}) {
     auto fabric = std::make_unique<FakeFabric>();
     fabric_ = fabric.get();
     ShardOptions options;
     options.progress = progress;
+    options.bounds = bounds;
     options.log = [this](const std::string& text) { log_ += text + "\n"; };
     side_.shard = *Shard::Create(std::move(fabric), side_.recorder, options);
   }

@@ -106,6 +106,17 @@ std::vector<Recorder::Finished> Recorder::finished() const {
   const Lock lock(mutex_);
   return finished_;
 }
+void Recorder::OnRejected(Rejection reason) {
+  const Lock lock(mutex_);
+  ++rejected_[reason];
+}
+
+uint64_t Recorder::rejected(Rejection reason) const {
+  const Lock lock(mutex_);
+  const auto found = rejected_.find(reason);
+  return found == rejected_.end() ? 0 : found->second;
+}
+
 std::vector<PromptSend> Recorder::sent() const {
   const Lock lock(mutex_);
   return sent_;

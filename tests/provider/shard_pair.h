@@ -4,6 +4,7 @@
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "impl/fabric/port.h"
+#include "impl/provider/rejection.h"
 #include "impl/provider/shard.h"
 #include "tests/fabric/loopback.h"
 
@@ -60,6 +62,8 @@ class Recorder final : public Observer {
   void Forget();
 
   std::vector<PromptSend> sent() const;
+  void OnRejected(Rejection reason) override;
+  uint64_t rejected(Rejection reason) const;
 
   // Called from OnTransferFinished, under the turn.
   std::function<void(Transfer&)> on_finished;
@@ -78,6 +82,7 @@ class Recorder final : public Observer {
   std::vector<Ended> shut_down_;
   std::vector<Ended> closed_;
   std::vector<Ended> resumed_;
+  std::map<Rejection, uint64_t> rejected_;
 };
 
 enum class World { kSim, kQpipManual, kQpipThread };

@@ -74,6 +74,8 @@ ROOMS = [
         [BASE, PORT, "impl/provider/.*"],
         [ABSEIL, "poll[.]h", "sys/(epoll|eventfd|timerfd)[.]h", "unistd[.]h"],
     ),
+    # Free memory goes back to the system.
+    Room("impl/provider/residue[.]cc", ["impl/provider/residue[.]h"], ["malloc[.]h"]),
     Room("impl/provider/.*", [BASE, "impl/sdp/.*", PORT, "impl/provider/.*"], [ABSEIL]),
     # Tells a child of fork from its parent.
     Room(

@@ -145,6 +145,15 @@ void TakeShared(Members& members, Options& options) {
   members.Take("cancel_grace", options.cancel_grace);
 }
 
+// They are options like all others there.
+void TakeLimits(Members& members, ContextLimits& limits) {
+  members.Take("connections_max", limits.connections_max);
+  members.Take("connections_per_address_max", limits.connections_per_address_max);
+  members.Take("accept_rate", limits.accept_rate);
+  members.Take("accept_burst", limits.accept_burst);
+  members.Take("spare_connections_max", limits.spare_connections_max);
+}
+
 Form FormOf(OptionName option) {
   for (const OptionInPython& named : kOptions) {
     if (named.option == option) return named.form;
@@ -167,7 +176,8 @@ ContextOptions ContextOptionsFrom(const py::dict& arguments) {
   members.Take("moves_max", options.moves_max);
   members.Take("moves_at_once_max", options.moves_at_once_max);
   members.Take("half_open_max", options.half_open_max);
-  members.Take("receive_growth_max", options.receive_growth_max);
+  members.Take("receive_growth_max", options.limits.receive_growth_max);
+  TakeLimits(members, options.limits);
   members.Take("take_accepted_within", options.take_accepted_within);
   members.Take("log_burst", options.log_burst);
   members.Take("bounce_pool_bytes", options.bounce_pool_bytes);

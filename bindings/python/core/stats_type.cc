@@ -104,7 +104,12 @@ void DefineContextStats(py::module_& module) {
       .Count("operations_posted", &ContextStats::operations_posted)
       .Count("bounce_bytes", &ContextStats::bounce_bytes)
       .Count("accepts_given_up", &ContextStats::accepts_given_up)
-      .Count("ended_before_accept", &ContextStats::ended_before_accept);
+      .Count("ended_before_accept", &ContextStats::ended_before_accept)
+      .Count("rejected_backlog", &ContextStats::rejected_backlog)
+      .Count("rejected_half_open", &ContextStats::rejected_half_open)
+      .Count("rejected_connections", &ContextStats::rejected_connections)
+      .Count("rejected_address", &ContextStats::rejected_address)
+      .Count("rejected_rate", &ContextStats::rejected_rate);
 }
 
 void DefineDiagnostics(py::module_& module) {
@@ -112,6 +117,10 @@ void DefineDiagnostics(py::module_& module) {
       .def_readonly("name", &FabricReport::name)
       .def_readonly("available", &FabricReport::available)
       .def_readonly("text", &FabricReport::text, "What it is, or why it is not there.");
+  py::class_<LimitReport>(module, "LimitReport", "One limit of the Context that would be opened.")
+      .def_readonly("name", &LimitReport::name, "The option's.")
+      .def_readonly("value", &LimitReport::value)
+      .def_readonly("text", &LimitReport::text, "What it bounds.");
   py::class_<DiagnosticsReport>(module, "DiagnosticsReport",
                                 "What Context(...) would find; str() has it as text.")
       .def_readonly("fabrics", &DiagnosticsReport::fabrics)
@@ -119,6 +128,7 @@ void DefineDiagnostics(py::module_& module) {
       .def_readonly("reason", &DiagnosticsReport::reason)
       .def_readonly("memlock_soft", &DiagnosticsReport::memlock_soft)
       .def_readonly("memlock_hard", &DiagnosticsReport::memlock_hard)
+      .def_readonly("limits", &DiagnosticsReport::limits)
       .def("__str__", &DiagnosticsReport::ToString);
 }
 

@@ -1,0 +1,48 @@
+#ifndef ESDP_LIMITS_H_
+#define ESDP_LIMITS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+// What peers may do, and how much of a Context they may take. Context::Diagnose tells each limit
+// with its value; docs/security.md says what each is for.
+
+namespace esdp {
+
+// Whether the peer of a connection may move it to another queue pair (docs/protocol.md,
+// Suspending). To follow it this side connects to a port that the peer names, at the peer's
+// address; the connection ends, kPeerProtocol, where that is not allowed.
+enum class PeerMoves : uint8_t {
+  kRefused,
+  kGuarded,    // whoever comes back shows a secret of 128 bits that only the two ends know
+  kUnguarded,  // also a peer that knows no such secret, as the standard has it: then whoever
+               // connects first from the peer's address gets the connection. For networks that are
+               // trusted.
+};
+
+// Each is 1 .. 2^20 unless it says otherwise.
+struct ContextLimits {
+  // Connections in all: accepted, connecting, being set up or closed. One more that comes is
+  // rejected, unless another one whose set-up stays half open makes room for it; Connect answers
+  // ResourceExhausted (kMemory).
+  uint32_t connections_max = 1 << 16;
+  // Of the incoming ones, so many may be of one address, or of one network of IPv6 (the first 64
+  // bits); one more is rejected.
+  uint32_t connections_per_address_max = 1 << 14;
+  // So many a second may come from one address or network, after a burst of so many at once, or as
+  // many as the listener's backlog. Who comes faster is rejected, and may come again.
+  uint32_t accept_rate = 1 << 12;
+  uint32_t accept_burst = 1 << 14;
+  // Bytes by which the private receive buffers of all connections may grow together, beyond those
+  // that they begin with (SocketOptions::receive_window_max). Any number; 0: none grow.
+  size_t receive_growth_max = size_t{256} << 20;
+  // So many connections that have ended may leave behind in the process's heap what they used, some
+  // 40 KiB each, for those to come. Where more have ended, a second later all of it goes back to
+  // the system (malloc_trim, on the thread that moves the protocol: some 10 us for each). 0 ..
+  // 2^20.
+  uint32_t spare_connections_max = 256;
+};
+
+}  // namespace esdp
+
+#endif  // ESDP_LIMITS_H_
