@@ -32,21 +32,17 @@ absl::Status PingPong::Post(bool send, size_t piece) {
               : socket_.Recv(pieces_.slices[piece], esdp::RecvFlags::kWaitAll, args).status();
 }
 
-absl::Status PingPong::Await(int count) {
+absl::Status PingPong::Await(size_t count) {
   std::array<esdp::Event, 2> events;
-  while (count > 0) {
-    const auto room = absl::MakeSpan(events.data(), static_cast<size_t>(count));
-    const auto taken =
-        task_.manual ? station_.queue().TryDequeue(room) : station_.queue().Dequeue(room);
-    if (!taken.ok()) return taken.status();
-    for (const esdp::Event& event : room.first(*taken)) {
-      if (!event.ok()) return event.status();
-      if (event.type != esdp::EventType::kRecv) continue;
-      received_ = event;
-      seen_.bytes_received += event.bytes;
-      seen_.bytes_zero_copy += event.bytes_zero_copy;
-    }
-    count -= static_cast<int>(*taken);
+  const auto room = absl::MakeSpan(events.data(), count);
+  const auto taken = station_.queue().Dequeue(room, {.min_events = count});
+  if (!taken.ok()) return taken.status();
+  for (const esdp::Event& event : room) {
+    if (!event.ok()) return event.status();
+    if (event.type != esdp::EventType::kRecv) continue;
+    received_ = event;
+    seen_.bytes_received += event.bytes;
+    seen_.bytes_zero_copy += event.bytes_zero_copy;
   }
   return absl::OkStatus();
 }

@@ -1,6 +1,7 @@
 #ifndef ESDP_SAMPLES_ESDP_PERF_PING_PONG_H_
 #define ESDP_SAMPLES_ESDP_PERF_PING_PONG_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -32,7 +33,7 @@ class PingPong {
  private:
   absl::Status Post(bool send, size_t piece);
   // Waits for `count` events; what the receive among them said is kept.
-  absl::Status Await(int count);
+  absl::Status Await(size_t count);
   absl::Status CheckContent(uint64_t round, size_t piece) const;
 
   Station& station_;
