@@ -23,8 +23,9 @@ struct Outcome {
   bool ok() const { return status.ok(); }
 };
 
-// A Task is a coroutine: `Task<int> F()` gives an int by `co_return`, `Task<void>` nothing. It
-// begins when it is awaited (`co_await F()`, `co_await std::move(task)`), started or spawned.
+// A Task is a coroutine: `Task<int> F()` gives an int by `co_return`, `Task<int&>` a reference,
+// which must stay good as long as it is used, `Task<void>` nothing. It begins when it is awaited
+// (`co_await F()`, `co_await std::move(task)`), started or spawned.
 //
 //   Owns:     the coroutine. Moves, does not copy. Destroyed before its end, it asks for
 //             Cancel(kAbortConnection), is not resumed any more, and what lies on its frame, such

@@ -21,6 +21,12 @@ Task<T> Promise<T>::get_return_object() {
   return Task<T>(*this);
 }
 
+template <typename T>
+Task<T&> Promise<T&>::get_return_object() {
+  self = std::coroutine_handle<Promise>::from_promise(*this);
+  return Task<T&>(*this);
+}
+
 inline Task<void> Promise<void>::get_return_object() {
   self = std::coroutine_handle<Promise>::from_promise(*this);
   return Task<void>(*this);

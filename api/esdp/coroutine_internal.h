@@ -3,6 +3,7 @@
 
 #include <coroutine>
 #include <exception>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -104,6 +105,9 @@ struct PromiseBase {
 
 template <typename T>
 struct Promise : PromiseBase {
+  static_assert(
+      !std::is_reference_v<T>,
+      "esdp::Task<T>: T is a value, an lvalue reference or void, not an rvalue reference");
   std::variant<std::monostate, T> value;
 
   Task<T> get_return_object();
@@ -114,6 +118,19 @@ struct Promise : PromiseBase {
   T Take() {
     if (exception) std::rethrow_exception(std::exchange(exception, nullptr));
     return std::get<1>(std::move(value));
+  }
+};
+
+template <typename T>
+struct Promise<T&> : PromiseBase {
+  T* referent = nullptr;
+
+  Task<T&> get_return_object();
+  void return_value(T& from) { referent = &from; }
+  void return_value(T&& from) = delete;  // it would be gone
+  T& Take() {
+    if (exception) std::rethrow_exception(std::exchange(exception, nullptr));
+    return *referent;
   }
 };
 

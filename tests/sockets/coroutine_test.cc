@@ -34,6 +34,12 @@ class CoroutineTest : public PairTest {
   }
   Task<void> Keep(Dispatcher& dispatcher, uint64_t& bytes) { bytes = co_await Nested(dispatcher); }
   static Task<int> One() { co_return 1; }
+  static Task<int&> Refer(int& number) { co_return number; }
+  static Task<const int&> ReferThrough(int& number) {
+    int& same = co_await Refer(number);
+    ++same;
+    co_return same;
+  }
   static Task<int> Loop(int rounds) {
     int sum = 0;
     for (int i = 0; i < rounds; ++i) sum += co_await One();
@@ -67,6 +73,15 @@ TEST_P(CoroutineTest, AValueComesThroughTheTasksThatAwaitIt) {
   SendFive();
   EXPECT_TRUE(dispatcher.Run().ok());
   EXPECT_EQ(bytes, 5u);
+}
+
+TEST_P(CoroutineTest, AReferenceThatIsReturnedNamesTheSameObject) {
+  int number = 1;
+  Task<const int&> task = ReferThrough(number);
+  task.Start();
+  ASSERT_TRUE(task.done());
+  EXPECT_EQ(&task.Get(), &number);
+  EXPECT_EQ(number, 2);
 }
 
 // Without optimisation a compiler makes a call of each hand-over.
