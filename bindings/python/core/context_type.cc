@@ -78,8 +78,9 @@ void DefineContext(py::module_& module) {
       .def("close", &ContextObject::Close, arg("timeout") = kGrace,
            "Closes sockets gracefully for `timeout` seconds at most, then queues, then regions. "
            "Every pending operation ends. TimeoutError when something had to be aborted.")
-      .def_property_readonly("closed", &ContextObject::closed)
-      .def_property_readonly("virtual_time", &ContextObject::virtual_time)
+      .def_property_readonly("closed", &ContextObject::closed, "Whether close was called.")
+      .def_property_readonly("virtual_time", &ContextObject::virtual_time,
+                             "Whether its clock is a simulated one: fabric 'sim'.")
       .def("__enter__", [](const Self& self) { return self; })
       .def("__exit__", &Exit)
       .def_static(

@@ -100,7 +100,9 @@ void DefineEvent(py::module_& module) {
           "type", [](const EventObject& self) { return ToString(self.event.type); },
           "'connect', 'accept', 'send', 'recv', 'sendv', 'recvv', 'shutdown', 'close', 'urgent', "
           "'suspend'.")
-      .def_property_readonly("ok", [](const EventObject& self) { return self.event.ok(); })
+      .def_property_readonly(
+          "ok", [](const EventObject& self) { return self.event.ok(); },
+          "Whether it has ended well.")
       .def_property_readonly("error", &ErrorOf, "The exception that says why, or None.")
       .def(
           "check",
@@ -110,25 +112,34 @@ void DefineEvent(py::module_& module) {
             return self;
           },
           "The event itself, or raises its error.")
-      .def_property_readonly("errno", [](const EventObject& self) { return self.event.sys_errno; })
+      .def_property_readonly(
+          "errno", [](const EventObject& self) { return self.event.sys_errno; },
+          "The errno that is nearest to the error; 0 when it has ended well.")
       .def_property_readonly(
           "bytes", [](const EventObject& self) { return self.event.bytes; },
           "Moved; valid also with an error.")
-      .def_property_readonly("stream_offset",
-                             [](const EventObject& self) { return self.event.stream_offset; })
-      .def_property_readonly("bytes_zero_copy",
-                             [](const EventObject& self) { return self.event.bytes_zero_copy; })
-      .def_property_readonly("cookie", [](const EventObject& self) { return self.cookie; })
-      .def_property_readonly("op",
-                             [](const EventObject& self) {
-                               return OperationName{self.event.op, self.socket};
-                             })
+      .def_property_readonly(
+          "stream_offset", [](const EventObject& self) { return self.event.stream_offset; },
+          "Of its first byte, from the start of that direction.")
+      .def_property_readonly(
+          "bytes_zero_copy", [](const EventObject& self) { return self.event.bytes_zero_copy; },
+          "How many of its bytes went by RDMA.")
+      .def_property_readonly(
+          "cookie", [](const EventObject& self) { return self.cookie; },
+          "The object that was given when it was posted, or None.")
+      .def_property_readonly(
+          "op",
+          [](const EventObject& self) {
+            return OperationName{self.event.op, self.socket};
+          },
+          "The name of the operation, as the call that posted it gave it.")
       .def_property_readonly(
           "socket", [](const EventObject& self) { return SocketOf(self.socket); },
           "The socket it was posted on, or None when that is gone.")
       .def_property_readonly(
           "accepted_peer",
-          [](const EventObject& self) { return TupleOf(self.event.accepted_peer); })
+          [](const EventObject& self) { return TupleOf(self.event.accepted_peer); },
+          "Accept: who has connected, as (host, port).")
       .def_property_readonly(
           "has_connection",
           [](const EventObject& self) { return self.event.accepted != SocketId::kNone; },

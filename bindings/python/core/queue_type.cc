@@ -45,7 +45,8 @@ void DefineQueue(py::module_& module) {
       .def("close", &QueueObject::Close, "BusyError while operations name it.")
       .def_property_readonly("outstanding", &QueueObject::outstanding,
                              "Operations whose terminal event was not yet taken.")
-      .def_property_readonly("closed", &QueueObject::closed)
+      .def_property_readonly("closed", &QueueObject::closed,
+                             "Whether it, or its Context, has been closed.")
       .def("__repr__", &Describe)
       .def("__enter__", [](const Self& self) { return self; })
       // With an error on its way the queue may be left with operations: the Context ends them.

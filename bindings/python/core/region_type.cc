@@ -129,8 +129,12 @@ void DefineSlice(py::module_& module) {
              return "<esdp.Slice [" + std::to_string(self.slice.offset()) + ":" +
                     std::to_string(self.slice.offset() + self.slice.length()) + "]>";
            })
-      .def_property_readonly("region", [](const SliceObject& self) { return self.owner; })
-      .def_property_readonly("offset", [](const SliceObject& self) { return self.slice.offset(); });
+      .def_property_readonly(
+          "region", [](const SliceObject& self) { return self.owner; },
+          "The region that it is a range of.")
+      .def_property_readonly(
+          "offset", [](const SliceObject& self) { return self.slice.offset(); },
+          "Of its first byte, from the start of the region.");
 }
 
 }  // namespace
@@ -149,7 +153,7 @@ void DefineRegion(py::module_& module) {
            })
       .def("view", &ViewOf, "Its bytes: memoryview(region).")
       .def("__repr__", &Describe)
-      .def_property_readonly("closed", &RegionObject::closed)
+      .def_property_readonly("closed", &RegionObject::closed, "Whether it has been deregistered.")
       .def_property_readonly("writable", &RegionObject::writable,
                              "Whether it can be received into.")
       .def_property_readonly("info", &InfoOf,

@@ -191,10 +191,12 @@ void DefineSocket(py::module_& module) {
           "transport", [](const SocketObject& self) { return ToString(self.handle().transport()); },
           "'qpip', 'sim', 'verbs', 'local'; 'none' before connect or listen.")
       .def_property_readonly(
-          "local", [](const SocketObject& self) { return TupleOf(self.handle().local()); })
-      .def_property_readonly("peer",
-                             [](const SocketObject& self) { return TupleOf(self.handle().peer()); })
-      .def_property_readonly("closed", &SocketObject::closed)
+          "local", [](const SocketObject& self) { return TupleOf(self.handle().local()); },
+          "Its own address, as (host, port).")
+      .def_property_readonly(
+          "peer", [](const SocketObject& self) { return TupleOf(self.handle().peer()); },
+          "The peer's address, as (host, port).")
+      .def_property_readonly("closed", &SocketObject::closed, "Whether it has been closed.")
       .def("__repr__", &Describe);
 }
 

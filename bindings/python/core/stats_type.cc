@@ -34,8 +34,8 @@ class Counters {
   }
 
   template <typename Number>
-  Counters& Count(const char* name, Number T::*member) {
-    type_.def_readonly(name, member);
+  Counters& Count(const char* name, Number T::*member, const char* text) {
+    type_.def_readonly(name, member, text);
     py::list(type_.attr("_fields")).append(name);
     return *this;
   }
@@ -44,91 +44,141 @@ class Counters {
   py::class_<T> type_;
 };
 
+void CountTransfers(Counters<SocketStats>& counters) {
+  counters.Count("bytes_sent_copied", &SocketStats::bytes_sent_copied, "Bytes sent in messages.")
+      .Count("bytes_sent_zero_copy", &SocketStats::bytes_sent_zero_copy,
+             "Bytes sent by RDMA, straight from registered memory.")
+      .Count("bytes_received_copied", &SocketStats::bytes_received_copied,
+             "Bytes received in messages.")
+      .Count("bytes_received_zero_copy", &SocketStats::bytes_received_zero_copy,
+             "Bytes received by RDMA, straight into registered memory.")
+      .Count("sends_copied", &SocketStats::sends_copied,
+             "Sends most of whose bytes went in messages.")
+      .Count("sends_zero_copy", &SocketStats::sends_zero_copy,
+             "Sends most of whose bytes went by RDMA.")
+      .Count("receives_copied", &SocketStats::receives_copied,
+             "Receives most of whose bytes came in messages.")
+      .Count("receives_zero_copy", &SocketStats::receives_zero_copy,
+             "Receives most of whose bytes came by RDMA.")
+      .Count("payload_copies", &SocketStats::payload_copies,
+             "Copies of payload by this processor, in both directions.")
+      .Count("payload_copy_bytes", &SocketStats::payload_copy_bytes, "Bytes in payload_copies.")
+      .Count("messages_sent", &SocketStats::messages_sent, "SDP messages sent.")
+      .Count("messages_received", &SocketStats::messages_received, "SDP messages received.");
+}
+
+void CountAdverts(Counters<SocketStats>& counters) {
+  counters
+      .Count("source_adverts_sent", &SocketStats::source_adverts_sent, "SrcAvail messages sent.")
+      .Count("source_adverts_received", &SocketStats::source_adverts_received,
+             "SrcAvail messages received.")
+      .Count("source_adverts_lost", &SocketStats::source_adverts_lost,
+             "SrcAvail messages of ours that crossed the peer's SinkAvail and were void.")
+      .Count("sink_adverts_sent", &SocketStats::sink_adverts_sent,
+             "SinkAvail messages sent: receives that the peer may write to.")
+      .Count("sink_adverts_received", &SocketStats::sink_adverts_received,
+             "SinkAvail messages received.")
+      .Count("sink_cancels_sent", &SocketStats::sink_cancels_sent, "SinkAvailCancel messages sent.")
+      .Count("sink_cancels_received", &SocketStats::sink_cancels_received,
+             "SinkAvailCancel messages received.")
+      .Count("stale_adverts", &SocketStats::stale_adverts,
+             "SinkAvail messages of the peer that data of ours had crossed.")
+      .Count("mode_changes_sent", &SocketStats::mode_changes_sent, "ModeChange messages sent.")
+      .Count("mode_changes_received", &SocketStats::mode_changes_received,
+             "ModeChange messages received.")
+      .Count("send_sm_sent", &SocketStats::send_sm_sent,
+             "SendSm messages sent: adverts that were to come in messages instead.")
+      .Count("send_sm_received", &SocketStats::send_sm_received, "SendSm messages received.");
+}
+
+void CountPath(Counters<SocketStats>& counters) {
+  counters
+      .Count("adaptive_threshold", &SocketStats::adaptive_threshold,
+             "The threshold in force for sends, in bytes; 0: none was learned.")
+      .Count("credit_stalls", &SocketStats::credit_stalls,
+             "Times that data waited for buffers of the peer.")
+      .Count("credit_updates_sent", &SocketStats::credit_updates_sent,
+             "Messages sent only to give the peer credits.")
+      .Count("receive_resizes", &SocketStats::receive_resizes,
+             "Changes of our receive buffers' size that the peer asked for.")
+      .Count("peer_resizes", &SocketStats::peer_resizes,
+             "Changes of the peer's receive buffers that we asked for and it granted.")
+      .Count("urgent_sent", &SocketStats::urgent_sent, "Urgent bytes sent.")
+      .Count("urgent_received", &SocketStats::urgent_received, "Urgent bytes received.")
+      .Count("expose_failures", &SocketStats::expose_failures,
+             "Times that memory could not be shown to the peer, and was copied.")
+      .Count("resumptions", &SocketStats::resumptions, "Moves to a new queue pair, whoever asked.")
+      .Count("returns_rejected", &SocketStats::returns_rejected,
+             "Who came back during a move and was not the peer.")
+      .Count("ended_before_accept", &SocketStats::ended_before_accept,
+             "Of a listener: connections that ended before an Accept took them.");
+}
+
 void DefineSocketStats(py::module_& module) {
-  Counters<SocketStats>(module, "SocketStats", "Counters of one socket since it began.")
-      .Count("bytes_sent_copied", &SocketStats::bytes_sent_copied)
-      .Count("bytes_sent_zero_copy", &SocketStats::bytes_sent_zero_copy)
-      .Count("bytes_received_copied", &SocketStats::bytes_received_copied)
-      .Count("bytes_received_zero_copy", &SocketStats::bytes_received_zero_copy)
-      .Count("sends_copied", &SocketStats::sends_copied)
-      .Count("sends_zero_copy", &SocketStats::sends_zero_copy)
-      .Count("receives_copied", &SocketStats::receives_copied)
-      .Count("receives_zero_copy", &SocketStats::receives_zero_copy)
-      .Count("payload_copies", &SocketStats::payload_copies)
-      .Count("payload_copy_bytes", &SocketStats::payload_copy_bytes)
-      .Count("messages_sent", &SocketStats::messages_sent)
-      .Count("messages_received", &SocketStats::messages_received)
-      .Count("source_adverts_sent", &SocketStats::source_adverts_sent)
-      .Count("source_adverts_received", &SocketStats::source_adverts_received)
-      .Count("source_adverts_lost", &SocketStats::source_adverts_lost)
-      .Count("sink_adverts_sent", &SocketStats::sink_adverts_sent)
-      .Count("sink_adverts_received", &SocketStats::sink_adverts_received)
-      .Count("sink_cancels_sent", &SocketStats::sink_cancels_sent)
-      .Count("sink_cancels_received", &SocketStats::sink_cancels_received)
-      .Count("stale_adverts", &SocketStats::stale_adverts)
-      .Count("mode_changes_sent", &SocketStats::mode_changes_sent)
-      .Count("mode_changes_received", &SocketStats::mode_changes_received)
-      .Count("send_sm_sent", &SocketStats::send_sm_sent)
-      .Count("send_sm_received", &SocketStats::send_sm_received)
-      .Count("adaptive_threshold", &SocketStats::adaptive_threshold)
-      .Count("credit_stalls", &SocketStats::credit_stalls)
-      .Count("credit_updates_sent", &SocketStats::credit_updates_sent)
-      .Count("receive_resizes", &SocketStats::receive_resizes)
-      .Count("peer_resizes", &SocketStats::peer_resizes)
-      .Count("urgent_sent", &SocketStats::urgent_sent)
-      .Count("urgent_received", &SocketStats::urgent_received)
-      .Count("expose_failures", &SocketStats::expose_failures)
-      .Count("resumptions", &SocketStats::resumptions)
-      .Count("returns_rejected", &SocketStats::returns_rejected)
-      .Count("ended_before_accept", &SocketStats::ended_before_accept);
+  Counters<SocketStats> counters(module, "SocketStats", "Counters of one socket since it began.");
+  CountTransfers(counters);
+  CountAdverts(counters);
+  CountPath(counters);
 }
 
 void DefineQueueStats(py::module_& module) {
   Counters<QueueStats>(module, "QueueStats", "Counters of one queue.")
-      .Count("depth", &QueueStats::depth)
-      .Count("waiting", &QueueStats::waiting)
-      .Count("reserved", &QueueStats::reserved)
-      .Count("waiting_max", &QueueStats::waiting_max)
-      .Count("events", &QueueStats::events)
-      .Count("full", &QueueStats::full)
-      .Count("starved", &QueueStats::starved);
+      .Count("depth", &QueueStats::depth, "Slots that it has.")
+      .Count("waiting", &QueueStats::waiting, "Events that were not yet taken.")
+      .Count("reserved", &QueueStats::reserved, "Slots promised to outstanding operations.")
+      .Count("waiting_max", &QueueStats::waiting_max, "The most events that ever waited.")
+      .Count("events", &QueueStats::events, "Events delivered to it.")
+      .Count("full", &QueueStats::full, "Posts refused for want of a slot.")
+      .Count("starved", &QueueStats::starved,
+             "Times that connections had to wait for a slot to be accepted.");
 }
 
 void DefineContextStats(py::module_& module) {
   Counters<ContextStats>(module, "ContextStats", "What a Context holds.")
-      .Count("regions", &ContextStats::regions)
-      .Count("region_bytes", &ContextStats::region_bytes)
-      .Count("sockets", &ContextStats::sockets)
-      .Count("queues", &ContextStats::queues)
-      .Count("operations", &ContextStats::operations)
-      .Count("operations_posted", &ContextStats::operations_posted)
-      .Count("bounce_bytes", &ContextStats::bounce_bytes)
-      .Count("accepts_given_up", &ContextStats::accepts_given_up)
-      .Count("ended_before_accept", &ContextStats::ended_before_accept)
-      .Count("rejected_backlog", &ContextStats::rejected_backlog)
-      .Count("rejected_half_open", &ContextStats::rejected_half_open)
-      .Count("rejected_connections", &ContextStats::rejected_connections)
-      .Count("rejected_address", &ContextStats::rejected_address)
-      .Count("rejected_rate", &ContextStats::rejected_rate);
+      .Count("regions", &ContextStats::regions, "Registered regions.")
+      .Count("region_bytes", &ContextStats::region_bytes, "Bytes in them.")
+      .Count("sockets", &ContextStats::sockets, "Sockets.")
+      .Count("queues", &ContextStats::queues, "Event queues.")
+      .Count("operations", &ContextStats::operations, "Operations outstanding.")
+      .Count("operations_posted", &ContextStats::operations_posted,
+             "Operations posted since it was opened.")
+      .Count("bounce_bytes", &ContextStats::bounce_bytes, "Bytes of copied sends, in use.")
+      .Count("accepts_given_up", &ContextStats::accepts_given_up,
+             "Accepted connections that nobody took in time.")
+      .Count("ended_before_accept", &ContextStats::ended_before_accept,
+             "Incoming connections that ended before an Accept took them.")
+      .Count("rejected_backlog", &ContextStats::rejected_backlog,
+             "Incoming connections rejected for a full backlog.")
+      .Count("rejected_half_open", &ContextStats::rejected_half_open,
+             "Incoming connections rejected for half_open_max.")
+      .Count("rejected_connections", &ContextStats::rejected_connections,
+             "Incoming connections rejected for connections_max.")
+      .Count("rejected_address", &ContextStats::rejected_address,
+             "Incoming connections rejected for connections_per_address_max.")
+      .Count("rejected_rate", &ContextStats::rejected_rate,
+             "Incoming connections rejected for accept_rate.");
 }
 
 void DefineDiagnostics(py::module_& module) {
   py::class_<FabricReport>(module, "FabricReport", "One fabric that this build knows.")
-      .def_readonly("name", &FabricReport::name)
-      .def_readonly("available", &FabricReport::available)
+      .def_readonly("name", &FabricReport::name, "Its name in Context(fabric=...).")
+      .def_readonly("available", &FabricReport::available, "Whether a Context can be opened on it.")
       .def_readonly("text", &FabricReport::text, "What it is, or why it is not there.");
   py::class_<LimitReport>(module, "LimitReport", "One limit of the Context that would be opened.")
       .def_readonly("name", &LimitReport::name, "The option's.")
-      .def_readonly("value", &LimitReport::value)
+      .def_readonly("value", &LimitReport::value, "Its value.")
       .def_readonly("text", &LimitReport::text, "What it bounds.");
   py::class_<DiagnosticsReport>(module, "DiagnosticsReport",
                                 "What Context(...) would find; str() has it as text.")
-      .def_readonly("fabrics", &DiagnosticsReport::fabrics)
-      .def_readonly("chosen", &DiagnosticsReport::chosen)
-      .def_readonly("reason", &DiagnosticsReport::reason)
-      .def_readonly("memlock_soft", &DiagnosticsReport::memlock_soft)
-      .def_readonly("memlock_hard", &DiagnosticsReport::memlock_hard)
-      .def_readonly("limits", &DiagnosticsReport::limits)
+      .def_readonly("fabrics", &DiagnosticsReport::fabrics, "A FabricReport of each.")
+      .def_readonly("chosen", &DiagnosticsReport::chosen,
+                    "The fabric that would be opened; empty if none.")
+      .def_readonly("reason", &DiagnosticsReport::reason, "Why that one, or why none.")
+      .def_readonly("memlock_soft", &DiagnosticsReport::memlock_soft,
+                    "Memory that may be locked, in bytes; 2**64 - 1: no limit.")
+      .def_readonly("memlock_hard", &DiagnosticsReport::memlock_hard,
+                    "What memlock_soft may be raised to.")
+      .def_readonly("limits", &DiagnosticsReport::limits, "A LimitReport of each limit.")
       .def("__str__", &DiagnosticsReport::ToString);
 }
 

@@ -10,18 +10,18 @@ import pytest
 STUBS = "bindings/python/esdp/_core.pyi"
 
 
-def methods():
+def members(of_kind):
     with open(STUBS, encoding="utf-8") as file:
         classes = [node for node in ast.parse(file.read()).body if isinstance(node, ast.ClassDef)]
     for node in classes:
         for member in node.body:
-            if not isinstance(member, ast.FunctionDef) or member.decorator_list or member.name.startswith("_"):
+            if not isinstance(member, ast.FunctionDef) or member.name.startswith("_") or node.name.startswith("_"):
                 continue
-            if not node.name.startswith("_"):
-                yield node.name, member
+            if [decorator.id for decorator in member.decorator_list] == of_kind:
+                yield pytest.param(node.name, member, id=f"{node.name}.{member.name}")
 
 
-@pytest.mark.parametrize("name, stub", [pytest.param(*item, id=f"{item[0]}.{item[1].name}") for item in methods()])
+@pytest.mark.parametrize("name, stub", members([]))
 def test_a_method_has_the_signature_of_its_stub_and_words(name, stub):
     method = getattr(getattr(esdp, name), stub.name)
     parameters = inspect.signature(method).parameters
@@ -32,6 +32,12 @@ def test_a_method_has_the_signature_of_its_stub_and_words(name, stub):
         assert keywords == [given.arg for given in stub.args.kwonlyargs]
     words = inspect.getdoc(method)
     assert words and "--" not in words and not words.startswith(stub.name)
+
+
+@pytest.mark.parametrize("name, stub", members(["property"]))
+def test_a_property_has_words(name, stub):
+    words = inspect.getdoc(getattr(getattr(esdp, name), stub.name))
+    assert words and words.endswith("."), words
 
 
 def test_defaults_are_seen_and_self_is_not_asked_of_who_has_it():
