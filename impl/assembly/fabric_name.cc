@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "impl/sockets/errors.h"
 
 namespace esdp::assembly {
@@ -15,6 +16,8 @@ constexpr char kKnown[] =
     "\"auto\", \"auto:DEVICE\", \"qpip\", \"verbs\", \"verbs:DEVICE\", "
     "\"verbs:DEVICE:ib\", \"verbs:DEVICE:native\", \"sim\" and \"sim:SEED\"";
 
+std::string Printable(const std::string& text) { return absl::CHexEscape(text); }
+
 absl::StatusOr<FabricName> ParseSim(const std::string& text) {
   FabricName name{Transport::kSim};
   if (text == "sim") return name;
@@ -22,8 +25,8 @@ absl::StatusOr<FabricName> ParseSim(const std::string& text) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(begin, end, name.seed);
   if (error == std::errc() && stop == end) return name;
-  return sockets::MakeError(ErrorKind::kInvalidArgument,
-                            "the seed in \"" + text + "\" is no number: write \"sim:42\"");
+  return sockets::MakeError(ErrorKind::kInvalidArgument, "the seed in \"" + Printable(text) +
+                                                             "\" is no number: write \"sim:42\"");
 }
 
 // The device, and how its peers are met.
@@ -57,7 +60,7 @@ absl::StatusOr<FabricName> ParseFabricName(const std::string& text) {
                                                            "\": use \"qpip\" or \"auto\"");
   }
   return sockets::MakeError(ErrorKind::kInvalidArgument,
-                            "there is no fabric \"" + text + "\": known are " + kKnown);
+                            "there is no fabric \"" + Printable(text) + "\": known are " + kKnown);
 }
 
 }  // namespace esdp::assembly

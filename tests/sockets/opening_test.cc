@@ -60,6 +60,18 @@ TEST(OpeningTest, BadOptionsAreRefused) {
   }
 }
 
+TEST(OpeningTest, ANameThatIsNoTextIsToldEscaped) {
+  const std::string name = "a\x1b[2J\xff";
+  for (const std::string& fabric : {name, "sim:" + name}) {
+    const auto opened = Context::Open({.fabric = fabric});
+    EXPECT_NE(TextOf(opened.status()).find(R"(a\x1b[2J\xff")"), std::string::npos)
+        << opened.status();
+  }
+  const auto opened = Context::Open({.fabric = "qpip", .congestion_control = name});
+  EXPECT_NE(TextOf(opened.status()).find(R"("a\x1b[2J\xff")"), std::string::npos)
+      << opened.status();
+}
+
 TEST(OpeningTest, ADmaBufNeedsADevice) {
   for (const char* fabric : {"qpip", "sim"}) {
     Context context = *Context::Open({.fabric = fabric});

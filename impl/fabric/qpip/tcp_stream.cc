@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "impl/fabric/socket_address.h"
 
 namespace esdp::fabric::qpip {
@@ -194,7 +195,8 @@ absl::Status TcpStream::Configure(const QpipOptions& options) {
   const std::string& name = options.congestion_control;
   if (!name.empty() && setsockopt(descriptor_, IPPROTO_TCP, TCP_CONGESTION, name.data(),
                                   static_cast<socklen_t>(name.size())) != 0) {
-    return absl::InvalidArgumentError("this system has no TCP congestion control named " + name);
+    return absl::InvalidArgumentError("this system has no TCP congestion control named \"" +
+                                      absl::CHexEscape(name) + "\"");
   }
   return absl::OkStatus();
 }

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "absl/strings/escaping.h"
 #include "impl/base/status.h"
 #include "impl/fabric/verbs/native_path.h"
 
@@ -110,8 +111,9 @@ absl::StatusOr<std::unique_ptr<Device>> Device::Open(const Calls& calls, const s
   calls.free_devices(devices);
   if (chosen == nullptr) {
     return MakeStatus(absl::StatusCode::kNotFound,
-                      name.empty() ? "no RDMA device has an active port: there are " + seen
-                                   : "no RDMA device \"" + name + "\": there are " + seen);
+                      name.empty()
+                          ? "no RDMA device has an active port: there are " + seen
+                          : "no RDMA device \"" + absl::CHexEscape(name) + "\": there are " + seen);
   }
   std::unique_ptr<Device> device(new Device(calls, chosen));
   ESDP_RETURN_IF_ERROR(device->Prepare());
