@@ -38,6 +38,11 @@ class LostMoveTest : public PairTest {
     ASSERT_NO_FATAL_FAILURE(Shake());
     receive_ = server_.Recv(Make(server_, 100).All());
   }
+  void AskToFollow(uint16_t port) {
+    Octets service(8);
+    Put(service, 4, 0x10000u | port, 4);
+    raw_->Write(SendFrame(SdpMessage(kSuspComm, 2, service), 2));
+  }
   OpId SuspendFor(absl::Duration most) {
     OpArgs args = server_.Args();
     args.deadline = server_.context.Now() + most;
@@ -107,13 +112,34 @@ TEST_P(LostMoveTest, APeerThatDiesBeforeItsAnswerIsAReset) {
 
 TEST_P(LostMoveTest, APeerThatAsksAndIsGoneWhenItIsFollowedIsAReset) {
   ASSERT_NO_FATAL_FAILURE(ShakeAndReceive());
-  Octets service(8);
-  Put(service, 4, 0x10001, 4);  // port 1: nobody listens
-  raw_->Write(SendFrame(SdpMessage(kSuspComm, 2, service), 2));
+  AskToFollow(1);  // nobody listens
   EXPECT_TRUE(raw_->WaitForEnd());
   raw_->Close();
   const Event event = End(server_, receive_);
   EXPECT_TRUE(Refuses(event.status(), ErrorKind::kPeerReset, StatusCode::kAborted));
+}
+
+// The system closes all that a killed process had: what listened refuses, what was accepted is
+// reset.
+TEST_P(LostMoveTest, APeerThatAsksAndDiesWhileItIsFollowedIsAResetAtOnce) {
+  for (const bool accepts : {false, true}) {
+    ASSERT_NO_FATAL_FAILURE(ShakeAndReceive());
+    RawStream next([this](const std::function<bool()>& done) { return Pump(done); });
+    const uint16_t port = next.Listen();
+    ASSERT_NE(port, 0);
+    if (!accepts) next.Close();
+    AskToFollow(port);
+    EXPECT_TRUE(raw_->WaitForEnd());
+    raw_->Close();
+    if (accepts) {
+      ASSERT_TRUE(next.Accept());
+      EXPECT_FALSE(next.Read(1).empty()) << "the request";
+      next.Reset();
+    }
+    const Event event = End(server_, receive_);
+    EXPECT_TRUE(Refuses(event.status(), ErrorKind::kPeerReset, StatusCode::kAborted)) << accepts;
+    ExpectEnded(ErrorKind::kPeerReset);
+  }
 }
 
 TEST_P(LostMoveTest, AMoveThatCannotBeginIsLateOrCancelledAndNothingHasChanged) {
