@@ -58,7 +58,8 @@ class EventQueue {
   absl::StatusOr<size_t> Dequeue(std::span<Event, kExtent> out, const WaitArgs& wait = {}) {
     return Dequeue(absl::MakeSpan(out.data(), out.size()), wait);
   }
-  // The same without waiting; 0 when there is none.
+  // The same without waiting; 0 when there is none. It never steps aside: a program that has
+  // nothing else to do waits in Dequeue, or it keeps the processor from a peer that shares it.
   absl::StatusOr<size_t> TryDequeue(absl::Span<Event> out);
   template <size_t kExtent>
   absl::StatusOr<size_t> TryDequeue(std::span<Event, kExtent> out) {
