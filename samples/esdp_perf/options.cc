@@ -33,12 +33,14 @@ What to measure (the client says, the server follows)
   --size BYTES         of one send: 1M; latency and rate: 64. K, M and G are powers of 1024
   --receive-size BYTES of one receive; 0: as --size, filled whole. rate: 64K
   --depth N            operations in flight: 8; latency: 1; rate: 512
+  --receives N         receives in flight with --receive-size: a megabyte of them, up to --depth
   --connections N      1
   --sources N          pieces of memory that sends take in turn: as many as --depth; 1: the same
                        one again and again, which stays in the processor's cache
   --path PATH          copy, zcopy, or threshold (default); several, with commas: one run each
   --threshold BYTES    zero-copy from this size on, with --path threshold: 64K
   --seconds S          how long: 5
+  --warm-up S          run for so long before, and leave that out of the figures: 0
   --bytes BYTES        how much for each connection and direction, in place of --seconds
   --progress WHO       thread (default), or manual: the calling thread, which looks without end
   --spin MICROSECONDS  how long a progress thread polls before it sleeps: 0
@@ -85,6 +87,7 @@ class Parser {
     Number("--size", Into(size_));
     Number("--receive-size", Into(receive_size_));
     Number("--depth", Into(depth_));
+    Number("--receives", Into(task_.receives));
     Number("--connections", Into(task_.connections));
     Number("--sources", Into(task_.sources));
     Number("--threshold", Into(task_.threshold));
@@ -104,11 +107,8 @@ class Parser {
     Text("--direction", [this](const std::string& value) { return SetDirection(value); });
     Text("--path", [this](const std::string& value) { return SetPath(value); });
     Text("--progress", [this](const std::string& value) { return SetProgress(value); });
-    Text("--seconds", [this](const std::string& value) {
-      char* end = nullptr;
-      task_.seconds = std::strtod(value.c_str(), &end);
-      return *end == '\0' ? absl::OkStatus() : Refuse("--seconds: '" + value + "' is no number");
-    });
+    Real("--seconds", task_.seconds);
+    Real("--warm-up", task_.warm_up);
     flags_ = {{"--server", &options_.server},      {"--help", &options_.help},
               {"--json", &options_.json},          {"--quiet", &options_.quiet},
               {"--verify", &task_.verify},         {"--checksum", &task_.checksum},
@@ -154,6 +154,13 @@ class Parser {
     takers_[name] = [name, taker = std::move(taker)](const std::string& value) -> absl::Status {
       const absl::StatusOr<uint64_t> number = ParseSize(value);
       return number.ok() ? taker(*number) : Refuse(name + ": '" + value + "' is no number");
+    };
+  }
+  void Real(const std::string& name, double& target) {
+    takers_[name] = [name, &target](const std::string& value) {
+      char* end = nullptr;
+      target = std::strtod(value.c_str(), &end);
+      return *end == '\0' ? absl::OkStatus() : Refuse(name + ": '" + value + "' is no number");
     };
   }
   static std::function<absl::Status(uint64_t)> Into(uint64_t& target) {

@@ -1,5 +1,6 @@
 #include "samples/esdp_perf/side.h"
 
+#include <algorithm>
 #include <span>
 
 namespace esdp_perf {
@@ -18,7 +19,7 @@ esdp::ContextOptions ContextFor(const Task& task) {
 
 // A slot for everything that can be in flight: both directions, and the shutdown.
 esdp::QueueOptions QueueFor(const Task& task) {
-  const uint64_t slots = task.connections * (2 * task.depth + 2);
+  const uint64_t slots = task.connections * (task.depth + std::max(task.depth, task.receives) + 2);
   return {.depth = static_cast<uint32_t>(slots < (1 << 20) ? slots : 1 << 20),
           .wait = task.manual ? esdp::WaitMode::kBusyPoll : esdp::WaitMode::kAdaptive};
 }

@@ -17,12 +17,18 @@ absl::Status CheckMemory(const Task& task) {
   if (task.size < 1 || task.size > (1 << 30)) return Refuse("--size: from 1 to 1G");
   if (task.receive_size > (1 << 30)) return Refuse("--receive-size: up to 1G");
   if (task.depth < 1 || task.depth > 4096) return Refuse("--depth: from 1 to 4096");
+  if (task.receives > 4096) return Refuse("--receives: up to 4096");
+  if (task.receives != 0 && task.receive_size == 0) {
+    return Refuse(
+        "--receives: with --receive-size; receives that are filled are as many as --depth");
+  }
   if (task.connections < 1 || task.connections > 1024) {
     return Refuse("--connections: from 1 to 1024");
   }
-  const uint64_t largest = task.size > task.receive_size ? task.size : task.receive_size;
-  if (largest * task.depth * task.connections > kMemoryMax) {
-    return Refuse("--size times --depth times --connections: more than 16 GiB of buffers");
+  const uint64_t largest = std::max(task.size, task.receive_size);
+  if (largest * std::max(task.depth, task.receives) * task.connections > kMemoryMax) {
+    return Refuse(
+        "--size times --depth or --receives times --connections: more than 16 GiB of buffers");
   }
   if (task.sources > task.depth) return Refuse("--sources: up to --depth");
   if (task.verify && task.sources != 0 && task.sources < task.depth) {
@@ -31,6 +37,17 @@ absl::Status CheckMemory(const Task& task) {
   if (task.buffers < 3 || task.buffers > 1024) return Refuse("--buffers: from 3 to 1024");
   if (task.buffer_bytes < 1024 || task.buffer_bytes > (1 << 20)) {
     return Refuse("--buffer-bytes: from 1K to 1M");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckWarmUp(const Task& task) {
+  if (!(task.warm_up >= 0 && task.warm_up <= 86400)) {
+    return Refuse("--warm-up: seconds, up to a day");
+  }
+  const bool timed = task.mode == Task::Mode::kBandwidth || task.mode == Task::Mode::kRate;
+  if (task.warm_up > 0 && (!timed || task.bytes != 0)) {
+    return Refuse("--warm-up: of bandwidth and rate runs that last --seconds");
   }
   return absl::OkStatus();
 }
@@ -52,6 +69,7 @@ const char* NameOf(Task::Mode mode) { return kModes[static_cast<size_t>(mode)]; 
 
 uint64_t ReceivesInFlight(const Task& task) {
   if (task.receive_size == 0) return task.depth;
+  if (task.receives != 0) return task.receives;
   return std::clamp<uint64_t>((1 << 20) / task.receive_size, 1, task.depth);
 }
 
@@ -63,10 +81,12 @@ Fields ToFields(const Task& task) {
   fields.Set("size", task.size);
   fields.Set("receive_size", task.receive_size);
   fields.Set("depth", task.depth);
+  fields.Set("receives", task.receives);
   fields.Set("connections", task.connections);
   fields.Set("sources", task.sources);
   fields.Set("bytes", task.bytes);
   fields.Set("seconds", task.seconds);
+  fields.Set("warm_up", task.warm_up);
   fields.Set("threshold", task.threshold);
   fields.Set("manual", uint64_t{task.manual});
   fields.Set("spin", task.spin);
@@ -94,10 +114,12 @@ absl::StatusOr<Task> TaskFromFields(const Fields& fields) {
   task.size = fields.Number("size");
   task.receive_size = fields.Number("receive_size");
   task.depth = fields.Number("depth");
+  task.receives = fields.Number("receives");
   task.connections = fields.Number("connections");
   task.sources = fields.Number("sources");
   task.bytes = fields.Number("bytes");
   task.seconds = fields.Real("seconds");
+  task.warm_up = fields.Real("warm_up");
   task.threshold = fields.Number("threshold");
   task.manual = fields.Number("manual") != 0;
   task.spin = fields.Number("spin");
@@ -120,6 +142,7 @@ absl::Status Check(const Task& task) {
   if (task.bytes == 0 && !(task.seconds > 0 && task.seconds <= 86400)) {
     return Refuse("--seconds: more than 0, up to a day");
   }
+  if (absl::Status status = CheckWarmUp(task); !status.ok()) return status;
   if (task.pause > 60000) return Refuse("--pause: up to 60000 milliseconds");
   if (task.spin > 1000000) return Refuse("--spin: up to 1000000 microseconds");
   if (absl::Status status = CheckMemory(task); !status.ok()) return status;

@@ -22,10 +22,12 @@ struct Task {
   uint64_t size = 1 << 20;    // bytes of one send
   uint64_t receive_size = 0;  // bytes of one receive. 0: the same, and each is filled whole
   uint64_t depth = 8;         // operations in flight for each connection and direction
+  uint64_t receives = 0;      // in flight with `receive_size`. 0: a megabyte of them, up to `depth`
   uint64_t connections = 1;
   uint64_t sources = 0;  // pieces of memory that sends take in turn. 0: as many as `depth`
   uint64_t bytes = 0;    // for each connection and direction. 0: as long as `seconds`
   double seconds = 5;
+  double warm_up = 0;                 // seconds before them, which the figures leave out
   uint64_t threshold = 64 * 1024;     // operations of this size and more go zero-copy; kNever: none
   bool manual = false;                // progress in the calling thread, which spins
   uint64_t pause = 0;                 // milliseconds between the connection and the first send
@@ -46,8 +48,8 @@ struct Task {
 
 const char* NameOf(Task::Mode mode);
 
-// Receives that are kept in flight: `depth`, but of receives that take what comes no more than a
-// megabyte.
+// Receives that are kept in flight: `depth`, but of receives that take what comes `receives`, or no
+// more than a megabyte.
 uint64_t ReceivesInFlight(const Task& task);
 
 Fields ToFields(const Task& task);

@@ -52,7 +52,7 @@ absl::Status Worker::Add(esdp::Socket socket) {
 
 absl::Status Worker::Run(bool quiet) {
   absl::SleepFor(absl::Milliseconds(static_cast<int64_t>(task_.pause)));
-  const double cpu_before = CpuSeconds();
+  cpu_began_ = CpuSeconds();
   start_ = Clock::now();
   if (absl::Status status = PostAll(); !status.ok()) return status;
   while (!Finished()) {
@@ -62,7 +62,7 @@ absl::Status Worker::Run(bool quiet) {
     LookAtTheClock(quiet);
     if (absl::Status status = PostAll(); !status.ok()) return status;
   }
-  cpu_seconds_ = CpuSeconds() - cpu_before;
+  cpu_seconds_ = CpuSeconds() - cpu_began_;
   return absl::OkStatus();
 }
 
@@ -92,12 +92,19 @@ absl::Status Worker::PostAll() {
 
 void Worker::LookAtTheClock(bool quiet) {
   elapsed_ = std::chrono::duration<double>(Clock::now() - start_).count();
-  if (task_.bytes == 0 && elapsed_ >= task_.seconds) {
+  if (task_.warm_up > 0 && warm_up_.send_seconds == 0 && elapsed_ >= task_.warm_up) EndWarmUp();
+  if (task_.bytes == 0 && elapsed_ >= task_.warm_up + task_.seconds) {
     for (const auto& stream : streams_) stream->StopSending();
   }
   if (quiet || elapsed_ < next_line_) return;
   PrintProgress(elapsed_);
   next_line_ += 1;
+}
+
+void Worker::EndWarmUp() {
+  warm_up_ = Total();
+  warm_up_.send_seconds = warm_up_.receive_seconds = elapsed_;
+  warm_up_.cpu_seconds = CpuSeconds() - cpu_began_;
 }
 
 void Worker::PrintProgress(double seconds) {
@@ -118,7 +125,7 @@ bool Worker::Finished() {
   return sent && received;
 }
 
-Outcome Worker::Seen() const {
+Outcome Worker::Total() const {
   Outcome outcome;
   for (const auto& stream : streams_) {
     outcome.bytes_sent += stream->bytes_sent();
@@ -131,6 +138,19 @@ Outcome Worker::Seen() const {
   outcome.send_seconds = send_seconds_;
   outcome.receive_seconds = receive_seconds_;
   outcome.cpu_seconds = cpu_seconds_;
+  return outcome;
+}
+
+Outcome Worker::Seen() const {
+  Outcome outcome = Total();
+  outcome.bytes_sent -= warm_up_.bytes_sent;
+  outcome.bytes_received -= warm_up_.bytes_received;
+  outcome.sends -= warm_up_.sends;
+  outcome.bytes_zero_copy -= warm_up_.bytes_zero_copy;
+  outcome.copied_bytes -= warm_up_.copied_bytes;
+  if (sends_) outcome.send_seconds -= warm_up_.send_seconds;
+  if (receives_) outcome.receive_seconds -= warm_up_.receive_seconds;
+  outcome.cpu_seconds -= warm_up_.cpu_seconds;
   return outcome;
 }
 

@@ -37,6 +37,7 @@ class Worker {
   absl::Status Add(esdp::Socket socket);
   // `quiet`: no line each second on standard error.
   absl::Status Run(bool quiet);
+  // Since the warm-up ended.
   Outcome Seen() const;
 
  private:
@@ -47,6 +48,8 @@ class Worker {
   absl::Status TakeEvents(size_t count);
   absl::Status PostAll();
   void LookAtTheClock(bool quiet);
+  void EndWarmUp();
+  Outcome Total() const;
   void PrintProgress(double seconds);
   bool Finished();
 
@@ -60,7 +63,8 @@ class Worker {
   Clock::time_point start_;
   double elapsed_ = 0, next_line_ = 1;
   uint64_t bytes_at_line_ = 0;
-  double send_seconds_ = 0, receive_seconds_ = 0, cpu_seconds_ = 0;
+  double send_seconds_ = 0, receive_seconds_ = 0, cpu_began_ = 0, cpu_seconds_ = 0;
+  Outcome warm_up_;  // what it moved, and when it ended
 };
 
 }  // namespace esdp_perf

@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -100,6 +101,19 @@ class EsdpPerfTest(SampleTest):
         # The receiver's clock starts after the sender's: on a busy machine not at once.
         self.assertGreater(result["seconds"], 0.1)
         self.assertGreater(result["bytes"], 0)
+
+    def test_a_warm_up_is_no_part_of_the_figures(self):
+        began = time.monotonic()
+        result = self.measure("--warm-up", "0.6", "--seconds", "0.3", "--path", "copy", "--direction", "receive")
+        self.assertGreater(result["bytes"], 0)
+        self.assertGreater(result["seconds"], 0)
+        self.assertLessEqual(result["seconds"] + 0.6, time.monotonic() - began)
+
+    def test_as_many_receives_are_in_flight_as_asked(self):
+        for path in ("copy", "zcopy"):
+            with self.subTest(path):
+                options = ("--bytes", "8M", "--size", "256K", "--receive-size", "256K", "--receives", "12", "--path", path)
+                self.moved(8 << 20, *options)
 
     # --- latency and rate -----------------------------------------------------------------------------------------------
 

@@ -75,11 +75,14 @@ TEST(OptionsTest, AComplaintNamesTheOption) {
 }
 
 TEST(TaskTest, ReachesTheServerAsItWas) {
-  Task task = Parse({"--port", "1", "--mode", "rate", "--seed", "9", "--buffers", "64", "--sources",
-                     "3", "--buffer-bytes", "68K", "--region-key"})
-                  ->tasks[0];
+  Task task =
+      Parse({"--port", "1", "--mode", "rate", "--seed", "9", "--buffers", "64", "--sources", "3",
+             "--buffer-bytes", "68K", "--region-key", "--receives", "12", "--warm-up", "0.5"})
+          ->tasks[0];
   EXPECT_EQ(task.buffer_bytes, 68u << 10);
   EXPECT_EQ(task.sources, 3U);
+  EXPECT_EQ(task.receives, 12U);
+  EXPECT_EQ(task.warm_up, 0.5);
   task.seconds = 0.1;
   task.congestion = "cubic";
   task.lend_pages = true;
@@ -106,9 +109,43 @@ TEST(TaskTest, ValuesThatNoRunCanHaveAreRefused) {
   EXPECT_TRUE(refused("sources", "9"));
   EXPECT_TRUE(refused("seconds", "nan"));
   EXPECT_TRUE(refused("seconds", "inf"));
+  EXPECT_FALSE(refused("warm_up", "3"));
+  EXPECT_TRUE(refused("warm_up", "-1"));
+  EXPECT_TRUE(refused("warm_up", "nan"));
   EXPECT_TRUE(refused("mode", "file"));
   EXPECT_TRUE(refused("mode", "anything"));
   EXPECT_TRUE(refused("send", "0"));
+}
+
+TEST(TaskTest, ReceivesThatTakeWhatComesAreAMegabyteUnlessTold) {
+  Task task;
+  EXPECT_EQ(ReceivesInFlight(task), task.depth);
+  task.receive_size = 256 << 10;
+  EXPECT_EQ(ReceivesInFlight(task), 4u);
+  task.receive_size = 1 << 20;
+  EXPECT_EQ(ReceivesInFlight(task), 1u);
+  task.receives = 40;
+  EXPECT_EQ(ReceivesInFlight(task), 40u);
+  EXPECT_TRUE(Check(task).ok());
+  task.receives = 4097;
+  EXPECT_FALSE(Check(task).ok());
+  task.receives = 4096;
+  task.receive_size = 1 << 30;
+  EXPECT_FALSE(Check(task).ok()) << "more memory than a run may have";
+  task.receive_size = 0;
+  EXPECT_FALSE(Check(task).ok()) << "receives that are filled are as many as the depth";
+}
+
+TEST(TaskTest, OnlyARunOfSomeSecondsHasAWarmUp) {
+  Task task;
+  task.warm_up = 1;
+  EXPECT_TRUE(Check(task).ok());
+  task.bytes = 1;
+  EXPECT_FALSE(Check(task).ok());
+  task.bytes = 0;
+  task.mode = Task::Mode::kLatency;
+  task.depth = 1;
+  EXPECT_FALSE(Check(task).ok());
 }
 
 // The next send would change what an earlier one still has to carry.
