@@ -2,10 +2,11 @@
 
 import os
 import statistics
+import sys
 
 import programs
 
-NAMES = ["zcopy", "bcopy", "latency", "rate", "one_processor", "memory", "allocations"]
+NAMES = ["zcopy", "bcopy", "latency", "rate", "one_processor", "memory", "allocations", "long_path"]
 
 TARGETS = [
     "//samples/esdp_perf",
@@ -13,7 +14,22 @@ TARGETS = [
     "//tests/bench:tcp_places",
     "//tests/bench:connection_memory",
     "//tests/bench:allocations",
+    "//tests/bench:delay_path",
 ]
+
+ROUND_TRIPS = (1, 20, 50, 100)  # milliseconds
+WARM_UP = 2  # seconds in which the windows of both grow, and which are left out
+# As many operations as leave the path to the protocol: 32 MiB of them. What is waited for to be full is read, what
+# takes anything is written.
+ON_LONG_PATHS = (
+    ("BCopy 64 KiB", "64K", ("--size", "64K", "--depth", 512, "--path", "copy")),
+    ("ZCopy 1 MiB, read", "1M", ("--size", "1M", "--depth", 32, "--path", "zcopy")),
+    (
+        "ZCopy 1 MiB, written",
+        "1M",
+        ("--size", "1M", "--depth", 32, "--path", "zcopy", "--receive-size", "1M", "--receives", 32),
+    ),
+)
 
 
 class Bench:
@@ -24,6 +40,7 @@ class Bench:
             self.congestion = options.congestion or file.read().strip()
         pinned = not options.no_pin and (os.cpu_count() or 1) > 1
         self.cpus = (0, 1) if pinned else (None, None)
+        self.path = None  # a long one, while it is measured
 
     def measure(self, name):
         return getattr(self, "_" + name)()
@@ -36,13 +53,7 @@ class Bench:
         return programs.esdp_perf(binary, self.options.seconds, words, cpus or self.cpus)
 
     def _stream(self, *options):
-        result = self._perf(*options)
-        cpu = result["cpu_seconds_per_gb"]
-        return {
-            "value": result["bytes_per_second"],
-            "cpu": cpu["client"] + cpu["server"],
-            "copies": (result["copies_per_byte"]["client"], result["copies_per_byte"]["server"]),
-        }
+        return _stream_of(self._perf(*options))
 
     def _iperf3(self, size):
         return programs.iperf3(self.options.seconds, size, self.congestion, self.cpus)
@@ -118,6 +129,31 @@ class Bench:
             _row("resident memory of a connection after traffic", [used], "<=", 512 * 1024, "B"),
         ]
 
+    def _long_path(self):
+        missing = programs.why_no_long_path()
+        if missing:
+            print("skipping long_path: " + missing, file=sys.stderr, flush=True)
+            return []
+        rows = []
+        for round_trip in ROUND_TRIPS:
+            with programs.LongPath(self.folder / "tests/bench/delay_path", round_trip) as self.path:
+                rows += [self._on_long_path(round_trip, *how) for how in ON_LONG_PATHS]
+        self.path = None
+        return rows
+
+    def _on_long_path(self, round_trip, what, size, words):
+        """Not pinned: the path is a program too, and takes a processor where there is one."""
+        free = (None, None)
+
+        def ours():
+            options = [str(word) for word in words] + ["--congestion", self.congestion]
+            binary = self.folder / "samples/esdp_perf/esdp_perf"
+            return _stream_of(programs.esdp_perf(binary, self.options.seconds, options, free, self.path, WARM_UP))
+
+        theirs = lambda: programs.iperf3(self.options.seconds, size, self.congestion, free, self.path, WARM_UP)
+        title = "%s, round trip of %d ms / iperf3 %s" % (what, round_trip, size)
+        return self._pairs(title, ours, theirs, ">=", 0.9, "B/s")
+
     def _allocations(self):
         output, _ = programs.Program([self.folder / "tests/bench/allocations"]).finish(60)
         rows = []
@@ -132,12 +168,12 @@ class Bench:
         """A B B A ...; a pair during which others used the CPU is thrown away and measured again."""
         kept, thrown = [], 0
         while len(kept) < self.options.pairs:
-            before = _cpu_used()
+            before = _cpu_used(self.path)
             if len(kept) % 2 == 0:
                 a, b = ours(), theirs()
             else:
                 b, a = theirs(), ours()
-            if _share_of_others(before) > self.options.busy and thrown < self.options.pairs:
+            if _share_of_others(before, self.path) > self.options.busy and thrown < self.options.pairs:
                 thrown += 1
                 continue
             kept.append((a, b))
@@ -176,18 +212,29 @@ def _row(title, values, relation, goal, unit):
     }
 
 
-def _cpu_used():
-    """(what the whole machine used, what our finished children used, of how much), in CPU seconds."""
+def _stream_of(result):
+    """Of what esdp_perf prints, what a row needs."""
+    cpu = result["cpu_seconds_per_gb"]
+    return {
+        "value": result["bytes_per_second"],
+        "cpu": cpu["client"] + cpu["server"],
+        "copies": (result["copies_per_byte"]["client"], result["copies_per_byte"]["server"]),
+    }
+
+
+def _cpu_used(path):
+    """(what the whole machine used, what our finished children and a path used, of how much), in CPU seconds."""
     tick = os.sysconf("SC_CLK_TCK")
     with open("/proc/stat") as file:
         fields = [int(word) / tick for word in file.readline().split()[1:9]]
     idle = fields[3] + fields[4]
     children = os.times()
     own = children.children_user + children.children_system + children.user + children.system
+    own += path.cpu() if path else 0
     return sum(fields) - idle, own, sum(fields)
 
 
-def _share_of_others(before):
-    after = _cpu_used()
+def _share_of_others(before, path):
+    after = _cpu_used(path)
     machine, own, whole = (now - then for now, then in zip(after, before))
     return max(0.0, machine - own) / whole if whole > 0 else 0.0

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import socket
 import subprocess
 import time
@@ -24,8 +25,9 @@ def build(targets):
 class Program:
     """One process. finish() gives its output and the CPU seconds that it used."""
 
-    def __init__(self, command, cpu=None):
-        prefix = ["taskset", "-c", str(cpu)] if cpu is not None else []
+    def __init__(self, command, cpu=None, inside=()):
+        """`inside`: words before the command that take it to a network namespace."""
+        prefix = list(inside) + (["taskset", "-c", str(cpu)] if cpu is not None else [])
         self.command = [str(word) for word in command]
         self.process = subprocess.Popen(prefix + self.command, stdout=subprocess.PIPE, bufsize=0)
 
@@ -70,27 +72,75 @@ class Program:
             pieces.append(piece)
 
 
-def iperf3(seconds, size, congestion, cpus):
+class Loopback:
+    """Where the two sides of a measurement are: here."""
+
+    server, client, address = (), (), "127.0.0.1"
+
+
+class LongPath:
+    """Two network namespaces, and so many milliseconds from one to the other and back. They go with it."""
+
+    address = "10.9.0.1"
+
+    def __init__(self, binary, round_trip):
+        self.program = Program([binary, round(round_trip * 500)])
+        paths = self.program.await_line(r"namespaces (\S+) (\S+)").groups()
+        self.server, self.client = (["nsenter", "--net=" + path] for path in paths)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.program.process.terminate()
+        self.program.process.wait()
+        self.program.process.stdout.close()
+
+    def cpu(self):
+        """CPU seconds that the path itself has used so far."""
+        fields = pathlib.Path("/proc/%d/stat" % self.program.process.pid).read_text().rsplit(") ", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def why_no_long_path():
+    """What is missing for one, or nothing."""
+    if os.geteuid() != 0:
+        return "only root may make network namespaces"
+    if not os.path.exists("/dev/net/tun"):
+        return "the system has no /dev/net/tun"
+    return None if shutil.which("nsenter") else "nsenter is not installed"
+
+
+def iperf3(seconds, size, congestion, cpus, where=Loopback, warm_up=0):
     """One stream of TCP: bytes a second as the receiver saw them, CPU seconds a GB of both sides."""
     with _free_port() as port:
-        server = Program(["iperf3", "-s", "-1", "-p", port], cpus[0])
-        _await_listener(port)
+        server = Program(["iperf3", "-s", "-1", "-p", port], cpus[0], where.server)
+        _await_listener(port, server.process.pid)
     whole = max(1, round(seconds))  # iperf3 knows whole seconds, and 0 is for ever
-    client = Program(["iperf3", "-c", "127.0.0.1", "-p", port, "-l", size, "-t", whole, "-C", congestion, "-J"], cpus[1])
-    output, client_cpu = client.finish(seconds)
+    command = ["iperf3", "-c", where.address, "-p", port, "-l", size, "-t", whole, "-O", warm_up, "-C", congestion, "-J"]
+    client = Program(command, cpus[1], where.client)
+    output, client_cpu = client.finish(seconds + warm_up)
     _, server_cpu = server.finish(0)
-    received = json.loads(output)["end"]["sum_received"]
-    return {"value": received["bits_per_second"] / 8, "cpu": (client_cpu + server_cpu) / (received["bytes"] / 1e9)}
+    result = json.loads(output)
+    received = result["end"]["sum_received"]
+    # What it left out took CPU seconds too.
+    left_out = sum(interval["sum"]["bytes"] for interval in result["intervals"] if interval["sum"]["omitted"])
+    gigabytes = (received["bytes"] + left_out) / 1e9
+    return {"value": received["bits_per_second"] / 8, "cpu": (client_cpu + server_cpu) / gigabytes}
 
 
-def esdp_perf(binary, seconds, options, cpus):
+def esdp_perf(binary, seconds, options, cpus, where=Loopback, warm_up=0):
     """What esdp_perf measures, as its JSON says."""
-    server = Program([binary, "--server", "--sessions", "1"], cpus[0])
+    server = Program([binary, "--server", "--sessions", "1", "--listen", where.address], cpus[0], where.server)
     port = server.await_line(r"port (\d+)").group(1)
     client = Program(
-        [binary, "--connect", "127.0.0.1", "--port", port, "--seconds", seconds, "--json", "--quiet"] + options, cpus[1]
+        [binary, "--connect", where.address, "--port", port, "--seconds", seconds, "--warm-up", warm_up]
+        + ["--json", "--quiet"]
+        + options,
+        cpus[1],
+        where.client,
     )
-    output, _ = client.finish(seconds)
+    output, _ = client.finish(seconds + warm_up)
     server.finish(0)
     return json.loads(output)
 
@@ -127,12 +177,13 @@ def _free_port():
         yield taken.getsockname()[1]
 
 
-def _await_listener(port):
-    """Waits until somebody listens, as the kernel's table says: a trial connection would use up the server's one."""
+def _await_listener(port, pid):
+    """Waits until somebody listens where that process is, as the kernel's table says: a trial connection would use up
+    the server's one."""
     give_up = time.monotonic() + LIMIT
     while time.monotonic() < give_up:
-        for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-            for line in pathlib.Path(table).read_text().splitlines()[1:]:
+        for table in ("tcp", "tcp6"):
+            for line in pathlib.Path("/proc/%d/net/%s" % (pid, table)).read_text().splitlines()[1:]:
                 fields = line.split()
                 if fields[1].endswith(":%04X" % port) and fields[3] == "0A":
                     return

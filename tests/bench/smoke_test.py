@@ -7,10 +7,29 @@ import shutil
 import subprocess
 import sys
 import unittest
+import unittest.mock
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import programs
 
 RUNFILES = os.path.join(os.environ["TEST_SRCDIR"], os.environ["TEST_WORKSPACE"])
 ALONE = "rate,latency,one_processor,memory,allocations"
 BESIDE_IPERF3 = "zcopy,bcopy"
+
+ACCEPT = """
+import socket, sys
+with socket.create_server((sys.argv[1], 0)) as listener:
+    print("port", listener.getsockname()[1], flush=True)
+    listener.accept()
+"""
+# Prints the seconds that it takes until the peer has answered.
+CONNECT = """
+import socket, sys, time
+began = time.monotonic()
+socket.create_connection((sys.argv[1], int(sys.argv[2])))
+print(time.monotonic() - began)
+"""
 
 
 def bench(*options):
@@ -56,6 +75,21 @@ class BenchTest(unittest.TestCase):
         result = bench("--only", "latency")
         self.assertEqual(0, result.returncode, result.stderr)
         self.assertIn("| 64 B ping-pong", result.stdout)
+
+    @unittest.skipIf(programs.why_no_long_path(), programs.why_no_long_path())
+    def test_a_long_path_takes_its_time_and_leaves_nothing_behind(self):
+        with programs.LongPath(os.path.join(RUNFILES, "tests/bench/delay_path"), 40) as path:
+            server = programs.Program([sys.executable, "-c", ACCEPT, path.address], None, path.server)
+            port = server.await_line(r"port (\d+)").group(1)
+            client = programs.Program([sys.executable, "-c", CONNECT, path.address, port], None, path.client)
+            self.assertGreaterEqual(float(client.finish(0)[0]), 0.04)
+            server.finish(0)
+            pid = path.program.process.pid
+        self.assertFalse(os.path.exists("/proc/%d" % pid))
+
+    def test_who_may_not_make_a_long_path_is_told_why(self):
+        with unittest.mock.patch("os.geteuid", return_value=1000):
+            self.assertEqual("only root may make network namespaces", programs.why_no_long_path())
 
     def test_an_unknown_comparison_is_refused_by_name(self):
         result = bench("--only", "warp")
