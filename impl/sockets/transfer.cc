@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <string>
 
+#include "impl/base/bytes.h"
 #include "impl/sockets/context_state.h"
 #include "impl/sockets/errors.h"
 #include "impl/sockets/event_queue_state.h"

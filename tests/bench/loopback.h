@@ -18,10 +18,12 @@ using samples::Value;
 
 class Loopback {
  public:
-  explicit Loopback(const esdp::ContextOptions& options, uint32_t depth)
-      : context_(Value(esdp::Context::Open(options))),
+  explicit Loopback(const esdp::ContextOptions& options, uint32_t depth,
+                    const esdp::SocketOptions& sockets = {})
+      : sockets_(sockets),
+        context_(Value(esdp::Context::Open(options))),
         queue_(Value(context_.CreateQueue({.depth = depth}))),
-        listener_(Value(context_.CreateSocket(esdp::Family::kIpv4))) {
+        listener_(NewSocket()) {
     Check(listener_.Bind(esdp::Address::Loopback(esdp::Family::kIpv4, 0)));
     Check(listener_.Listen(64));
   }
@@ -29,7 +31,7 @@ class Loopback {
   // One more connection: both its ends.
   std::pair<esdp::Socket, esdp::Socket> Connect() {
     Value(listener_.Accept(1, {queue_}));
-    esdp::Socket connecting = Value(context_.CreateSocket(esdp::Family::kIpv4));
+    esdp::Socket connecting = NewSocket();
     Value(connecting.Connect(listener_.local(), {queue_}));
     esdp::Socket accepted;
     Await(2, [&](const esdp::Event& event) {
@@ -58,6 +60,11 @@ class Loopback {
   esdp::EventQueue& queue() { return queue_; }
 
  private:
+  esdp::Socket NewSocket() {
+    return Value(context_.CreateSocket(esdp::Family::kIpv4, esdp::SocketType::kStream, sockets_));
+  }
+
+  const esdp::SocketOptions sockets_;
   esdp::Context context_;
   esdp::EventQueue queue_;
   esdp::Socket listener_;
