@@ -67,8 +67,8 @@ struct Limits {
   uint32_t private_data_max = 0;
   uint32_t answer_data_max = 0;
   bool pads_private_data = false;
-  bool windows = false;            // Bind and PostInvalidate work
-  bool remote_invalidate = false;  // Send with Invalidate is sent and delivered
+  bool windows = false;                 // Bind and PostInvalidate work
+  bool remote_invalidate = false;       // Send with Invalidate is sent and delivered
   bool initiator_speaks_first = false;  // the accepting side sends behind the first arrival only
   // A send reaches the peer only behind the answers to all reads posted before it.
   bool sends_wait_for_reads = false;
@@ -98,7 +98,7 @@ struct SendWork {
   Opcode opcode = Opcode::kSend;          // kSend, kRead, kWrite or kInvalidate
   const ScatterEntry* entries = nullptr;  // source of a send or write, target of a read
   uint32_t entry_count = 0;
-  RemoteRange remote;  // of a read or write
+  RemoteRange remote;           // of a read or write
   uint32_t invalidate_key = 0;  // kSend with has_invalidate: the peer's key; kInvalidate: ours
   bool has_invalidate = false;
   bool solicited = false;

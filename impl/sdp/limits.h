@@ -42,10 +42,11 @@ inline constexpr uint32_t kDataBytesMax =
 // though unread data of the old queue pair may leave only two of the others free [4.3, 4.5, 12].
 inline constexpr uint16_t kSpareReceiveBuffers = 1;
 
-// The receive window. Where a turn is shorter, the first buffers already carry more than a gigabyte
-// a second; where it is longer, the sender has rested.
-inline constexpr Duration kShortestTurn = std::chrono::microseconds(200);
+// The receive window. On a path with shorter turns the first buffers already carry 650 MB a second;
+// where a turn is longer, the sender has rested. The first turns show what the path takes.
+inline constexpr Duration kShortestTurn = std::chrono::microseconds(400);
 inline constexpr Duration kLongestTurn = std::chrono::seconds(2);
+inline constexpr uint16_t kTurnsAtFirst = 3;
 inline constexpr uint16_t kTurnsAfterRefusal = 16;
 // A grown window that nothing has arrived for shrinks.
 inline constexpr Duration kWindowIdle = std::chrono::seconds(5);

@@ -124,6 +124,11 @@ bool ReceiveHalf::Holds(ReceiveBuffer buffer) const {
   return false;
 }
 
+ReceiveBuffer ReceiveHalf::DropOldestUnread() {
+  dropped_ = true;
+  return unread_.TakeFront().buffer;
+}
+
 uint32_t ReceiveHalf::BuffersHeldBelow(uint32_t number) const {
   uint32_t count = 0;
   for (const Unread& unread : unread_) {

@@ -50,8 +50,7 @@ class ReceiveHalf {
   void OnUrgentByte() { unread_.back().urgent = true; }  // it is the last of the payload before
   bool has_unread() const { return !unread_.empty(); }
   bool may_copy() const { return !unread_.empty() && pieces_.size() > advertised_; }
-  // Copies one run of unread bytes into the next place; only while may_copy(). Returns the buffer
-  // that this has used up, if it has.
+  // Copies one run of unread bytes into the next place; while may_copy(). The buffer it used up.
   std::optional<ReceiveBuffer> CopyNext(Actions& actions, Counters& counters);
 
   // --- bytes to be read from the peer ---
@@ -106,16 +105,12 @@ class ReceiveHalf {
   void FinishAll(Outcome outcome, Actions& actions);
 
   bool empty() const { return operations_.empty(); }
-  uint64_t position() const { return assigned_; }
   size_t buffers_held() const { return unread_.size(); }
   bool Holds(ReceiveBuffer buffer) const;
   uint32_t BuffersHeldBelow(uint32_t number) const;
   void DropUnread() { unread_.clear(); }
   // Bytes that no receive will get: from here on none meets the end of the stream.
-  ReceiveBuffer DropOldestUnread() {
-    dropped_ = true;
-    return unread_.TakeFront().buffer;
-  }
+  ReceiveBuffer DropOldestUnread();
 
   bool Holds() const {
     if (advertised_ > pieces_.size() || (advertised_ > 0 && !unread_.empty())) return false;

@@ -14,7 +14,8 @@ void ReceiveWindow::EndTurn(uint64_t window_bytes, Time now) {
     --rest_;
     return;
   }
-  if (turn < kShortestTurn || 2 * turn > 3 * shortest_ || buffers_ == most_ || asked_ != 0) return;
+  if (shortest_ < kShortestTurn || 2 * turn > 3 * shortest_ || buffers_ == most_ || asked_ != 0)
+    return;
   wanted_ = static_cast<uint16_t>(std::min<uint32_t>(most_, 2u * buffers_));
 }
 
@@ -33,7 +34,7 @@ bool ReceiveWindow::Ask(uint64_t room) {
 void ReceiveWindow::OnAnswered(bool done) {
   if (done) {
     buffers_ = asked_;
-    if (!grown()) shortest_ = Duration::max();
+    if (!grown()) ForgetThePath();
   } else {
     rest_ = kTurnsAfterRefusal;
   }

@@ -14,10 +14,10 @@ namespace esdp::sdp {
 // TCP.
 //
 // It is learned from turns. A turn begins when a message of ours announces all buffers, and ends
-// when the last payload arrives that this announcement allowed. The shortest turn seen is about
-// what the path takes there and back. A turn about as short means that the peer sent all it was
-// allowed to and then waited for us: the window is what limits it, and is doubled. Where the link
-// or the sender is the limit, a turn takes longer with twice the buffers, and growth stops.
+// when the last payload arrives that this announcement allowed. The shortest of several turns is
+// about what the path takes there and back. A turn about as short means that the peer sent all it
+// was allowed to and then waited for us: the window is what limits it, and is doubled. Where the
+// link or the sender is the limit, a turn takes longer with twice the buffers, and growth stops.
 class ReceiveWindow {
  public:
   // `most` not above `first`: the number never changes.
@@ -63,7 +63,7 @@ class ReceiveWindow {
   // On another queue pair, another path.
   void OnQueuePairLeft() {
     LeaveTurn();
-    shortest_ = Duration::max();
+    ForgetThePath();
     wanted_ = asked_ = 0;
   }
 
@@ -71,6 +71,10 @@ class ReceiveWindow {
   void AddTo(Digest& digest) const;
 
  private:
+  void ForgetThePath() {
+    shortest_ = Duration::max();
+    rest_ = kTurnsAtFirst;
+  }
   void LeaveTurn() {
     in_turn_ = false;
     awaits_announcement_ = adapts();
@@ -82,7 +86,7 @@ class ReceiveWindow {
   uint16_t buffers_;
   uint16_t wanted_ = 0;  // 0: no change is due
   uint16_t asked_ = 0;
-  uint16_t rest_ = 0;  // turns before more is asked for, where it was refused
+  uint16_t rest_ = kTurnsAtFirst;  // turns before more is asked for
   bool in_turn_ = false;
   bool awaits_announcement_;  // the next that announces all buffers begins a turn
   uint32_t turn_end_ = 0;

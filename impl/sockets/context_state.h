@@ -58,8 +58,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   Transport transport(uint8_t fabric = 0) const { return transports_[fabric]; }
   provider::Shard& shard() { return *shard_; }
   bool manual() const { return manual_; }
-  // OK unless the Context is closed or this is the child of a fork. It stays so only for the length
-  // of a ContextCall.
+  // OK unless it is closed or this is the child of a fork; for the length of a ContextCall.
   absl::Status Usable() const;
   bool stopped() const { return stopped_.load(); }
 
@@ -74,7 +73,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   // Reserves a slot, then makes an operation of this type. `queue` belongs to this Context.
   absl::StatusOr<Operation*> NewOperation(EventType type, SocketId socket, const OpArgs& args);
   void Discard(Operation& operation);  // it was never accepted
-  // Ends an operation with its terminal event, to which it adds what the operation knows itself.
+  // Ends it with its terminal event, to which it adds what the operation knows itself.
   void Finish(Operation& operation, Event& event);
   void Finish(Operation& operation, const absl::Status& status);
   void SetAlarm(OpId op, absl::Time deadline);
@@ -95,8 +94,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   // Multi-shot Accepts that waited for a slot in their queue.
   void MatchAllListeners();
 
-  // Memory whose last holder has gone. Deregistered at once, or by Reap when this thread has the
-  // shard's turn.
+  // Memory whose last holder has gone: deregistered at once, or by Reap under the shard's turn.
   struct Grave {
     std::shared_ptr<provider::MemoryRegion> memory;
     OwnedMemory owned;
@@ -112,8 +110,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
 
   // Every socket, to close them.
   std::vector<std::shared_ptr<SocketState>> Sockets() const;
-  // Aborts what is open, waits for the calls of other threads and ends the shard. The Context is
-  // not usable any more.
+  // Aborts what is open, waits for other threads' calls, ends the shard: it is not usable any more.
   void Stop();
 
   // provider::Observer
