@@ -111,7 +111,7 @@ void Connection::On(const TimerFired& fired, Actions& actions) {
   }
   if (fired.timer == Timer::kSuspend) return OnSuspendTimer(actions);
   if (fired.timer == Timer::kCancel) return OnCancelTimer(actions);
-  if (fired.timer == Timer::kWindow) return OnWindowTimer();
+  if (fired.timer == Timer::kWindow) return OnWindowTimer(actions);
   close_armed_ = kTimeInfinite;
   if (teardown_.LingerEnded(now_)) {  // [R13.2.10]
     Fail(Outcome::kLocalAbort,

@@ -122,7 +122,7 @@ class Connection : private ConnectionState {
   void ApplySize();
   void SendResize(Actions& actions);
   void ChangeWindow(Actions& actions);
-  void OnWindowTimer();
+  void OnWindowTimer(Actions& actions);
 
   // --- resumption.cc: to a new queue pair [12] ---
   void On(const AskSuspend& ask, Actions& actions);

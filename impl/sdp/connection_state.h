@@ -76,10 +76,8 @@ class ConnectionState {
     credits_.Stamp(send.message.base, kind == SendKind::kPayload, bare);
     posted_sends_.PushBack() = kind;
     ++counters_.messages_sent;
-    if (buffers_.window().awaits_announcement() && buffers_.AllPosted(credits_)) {
-      buffers_.window().OnAnnounced(send.message.base.acknowledged + send.message.base.buffers,
-                                    now_);
-    }
+    if (buffers_.window().awaits_announcement()) [[unlikely]]
+      buffers_.MayBeginTurn(send.message.base, credits_, now_);
     if (send.message.base.acknowledged == credits_.last_received()) {
       acknowledge_at_.reset();
       acknowledgement_due_ = false;
@@ -94,7 +92,7 @@ class ConnectionState {
   bool TimersStand() const {
     return IsOpen(phase_) && teardown_.NextDeadline() == close_armed_ &&
            suspend_.NextDeadline() == suspend_armed_ && cancel_due_ == cancel_armed_ &&
-           window_due_ == window_armed_ && AcknowledgeTimerStands();
+           AcknowledgeTimerStands();
   }
   bool AcknowledgeTimerStands() const {
     return !acknowledge_at_ || acknowledge_armed_ || acknowledgement_due_;
@@ -118,8 +116,7 @@ class ConnectionState {
            !source_.cancelling() && sink_.idle() && writer_.idle() && !send_.has_urgent() &&
            !teardown_.shut() && !teardown_.peer_shut() && !acknowledgement_due_ &&
            !teardown_.disconn_left() && TimersStand() && close_armed_ == kTimeInfinite &&
-           suspend_armed_ == kTimeInfinite && !buffers_.window().due() &&
-           modes_.receive() != Mode::kPipelined &&
+           suspend_armed_ == kTimeInfinite && modes_.receive() != Mode::kPipelined &&
            mode_policy_.Rests(modes_.send(), modes_.receive(), 0);
   }
 
@@ -172,9 +169,8 @@ class ConnectionState {
   // Not after the first time at which something taken back is overdue.
   Time cancel_due_ = kTimeInfinite;
   Time cancel_armed_ = kTimeInfinite;
-  Time window_due_ = kTimeInfinite;  // the next look whether anything has arrived
-  Time window_armed_ = kTimeInfinite;
-  uint32_t window_seen_ = 0;  // MSeq of the last message at the last look
+  Time window_armed_ = kTimeInfinite;  // the next look whether anything has arrived
+  uint32_t window_seen_ = 0;           // MSeq of the last message at the last look
   Counters counters_;
 };
 

@@ -156,8 +156,7 @@ void Connection::ArmTimers(Actions& actions) {
   ArmSuspendTimer(actions);
   if (over) cancel_due_ = kTimeInfinite;
   Arm(Timer::kCancel, cancel_due_, cancel_armed_, actions);
-  if (over) window_due_ = kTimeInfinite;
-  Arm(Timer::kWindow, window_due_, window_armed_, actions);
+  if (over) Arm(Timer::kWindow, kTimeInfinite, window_armed_, actions);
   // Set lazily: a deadline that has moved away is looked at again when the earlier one fires.
   if (!over && acknowledge_at_ && !acknowledge_armed_ && !acknowledgement_due_) {
     acknowledge_armed_ = true;

@@ -34,9 +34,6 @@ class ReceiveBuffers {
   const ReceiveWindow& window() const { return window_; }
   bool has_spare() const { return !spare_.empty(); }
   bool has_surplus() const { return surplus_ > 0; }
-  bool AllPosted(const Credits& credits) const {
-    return credits.posted() + waiting_ == window_.buffers();
-  }
   bool LacksMoreThanAGroup(const Credits& credits) const { return Missing(credits) > at_once_; }
 
   // At the start: all that there are are free.
@@ -70,8 +67,13 @@ class ReceiveBuffers {
     }
   }
 
+  // A message has left, with this header: a turn begins if it announces all buffers.
+  [[gnu::noinline]] void MayBeginTurn(const wire::BaseHeader& header, const Credits& credits,
+                                      Time now) {
+    if (AllPosted(credits)) window_.OnAnnounced(header.acknowledged + header.buffers, now);
+  }
   // In a turn: payload has arrived. Whether a change of the window is due.
-  bool EndsTurn(uint32_t sequence, uint32_t payload, uint32_t bytes, Time now) {
+  [[gnu::noinline]] bool EndsTurn(uint32_t sequence, uint32_t payload, uint32_t bytes, Time now) {
     const uint64_t most = uint64_t{window_.buffers()} * (bytes - uint32_t{wire::kBaseHeaderBytes});
     window_.OnPayload(sequence, payload, most, now);
     return window_.due();
@@ -102,6 +104,9 @@ class ReceiveBuffers {
   void AddTo(Digest& digest) const;
 
  private:
+  bool AllPosted(const Credits& credits) const {
+    return credits.posted() + waiting_ == window_.buffers();
+  }
   // While the window shrinks, more than it has may be posted.
   uint32_t Missing(const Credits& credits) const {
     return window_.buffers() - std::min(credits.posted(), window_.buffers());

@@ -39,7 +39,9 @@ void Connection::On(const ReceivesPrepared& prepared, Actions& actions) {
   buffers_.OnWindowAnswered(prepared.done, actions);
   if (MayPostReceives()) buffers_.PostFree(resize_in_.size(), credits_, actions);
   window_seen_ = credits_.last_received();
-  window_due_ = buffers_.window().grown() ? AddSaturating(now_, kWindowIdle) : kTimeInfinite;
+  const bool grown = buffers_.window().grown();
+  Arm(Timer::kWindow, grown ? AddSaturating(now_, kWindowIdle) : kTimeInfinite, window_armed_,
+      actions);
 }
 
 void Connection::ApplySize() {
@@ -79,9 +81,8 @@ void Connection::ChangeWindow(Actions& actions) {
 }
 
 // Unread bytes are in buffers that a smaller window may not have.
-void Connection::OnWindowTimer() {
-  window_armed_ = kTimeInfinite;
-  window_due_ = AddSaturating(now_, kWindowIdle);
+void Connection::OnWindowTimer(Actions& actions) {
+  Arm(Timer::kWindow, AddSaturating(now_, kWindowIdle), window_armed_, actions);
   const uint32_t last = credits_.last_received();
   const bool idle = window_seen_ == last && receive_.buffers_held() == 0 && !reader_.active();
   window_seen_ = last;
