@@ -355,6 +355,26 @@ TEST_P(QueuePairContract, ManyQueuePairsShareAFabric) {
   }
 }
 
+TEST_P(QueuePairContract, ReleasedReceivesStillTakeTheirMessages) {
+  constexpr size_t kSize = 40000;
+  const Link link = Connect();
+  Memory source(*one_, kSize);
+  Memory target(*two_, 3 * kSize);
+  source.Fill(5);
+  for (uint64_t i = 0; i < 3; ++i) {
+    ASSERT_POSTED(two_->Receive(link.two, i, {target.Entry(i * kSize, kSize)}));
+  }
+  for (uint64_t i = 0; i < 3; ++i) {
+    ASSERT_POSTED(one_->Send(link.one, i, {source.All()}));
+    EXPECT_EQ(NextCompletion(*two_, link.two).byte_length, kSize);
+    (*two_)->ReleaseUnusedReceives(link.two);
+  }
+
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(target.Copy(i * kSize, kSize) == source.Copy(0, kSize)) << i;
+  }
+}
+
 TEST_P(QueuePairContract, AnEmptyBatchIsNothing) {
   const Link link = Connect();
 

@@ -1,10 +1,12 @@
 #include "tests/sim/station.h"
 
+#include <memory>
 #include <utility>
 
 #include "impl/fabric/sim/sim_fabric.h"
 #include "impl/provider/shard.h"
 #include "impl/sockets/context_state.h"
+#include "impl/sockets/log_limit.h"
 
 namespace esdp::simulation {
 
@@ -18,7 +20,8 @@ absl::StatusOr<Context> OpenContext(const std::shared_ptr<fabric::sim::World>& w
     if (!fabric.ok()) return fabric.status();
     return provider::Shard::Create(*std::move(fabric), observer, wanted);
   };
-  auto state = sockets::ContextState::Open(options, {Transport::kSim}, make_shard);
+  auto log = std::make_shared<sockets::LogLimit>(options.log, options.log_burst);
+  auto state = sockets::ContextState::Open(options, {Transport::kSim}, make_shard, std::move(log));
   if (!state.ok()) return state.status();
   (*state)->set_companion(world);
   return sockets::ContextAccess::Make(*std::move(state));
