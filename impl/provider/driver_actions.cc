@@ -216,7 +216,7 @@ absl::Status Driver::ChangeReceives(Endpoint& endpoint, const sdp::PrepareReceiv
   if (bytes > before && receive_growth_ - before + bytes > receive_growth_max_) {
     return absl::ResourceExhaustedError("receive_growth_max is reached");
   }
-  const absl::Status changed = endpoint.pool.Change(*endpoint.fabric, buffers, action.bytes);
+  absl::Status changed = endpoint.pool.Change(*endpoint.fabric, buffers, action.bytes);
   if (!changed.ok()) return changed;
   CountGrowth(endpoint);
   // They shrink because nothing arrives, so what is posted is not needed soon.

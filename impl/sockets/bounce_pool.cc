@@ -56,7 +56,7 @@ absl::StatusOr<BouncePool::Range> BouncePool::Take(ContextState& context, Share&
       if (absl::Status open = Open(context, pool_); !open.ok()) return open;
       const bool is_own = share.blocks_ + count <= std::min(kShareBlocks, pool_.blocks.size());
       for (Extent* at = &pool_; at != nullptr; at = is_own ? at->next.get() : nullptr) {
-        if (std::optional<Range> range = TakeFrom(*at, share, bytes)) return *std::move(range);
+        if (std::optional<Range> range = TakeFrom(*at, share, bytes)) return *range;
       }
       if (!is_own) return Refusal(share);
     }
