@@ -158,6 +158,7 @@ struct SocketOptions {
   // aborts the connection. InfiniteDuration: it is waited for as long as the connection lives.
   std::optional<absl::Duration> cancel_grace = {};
   // A silent dead peer is found within four times this: whole seconds, rounded up, at most 32,767.
+  // On qpip; an RDMA device finds it when something is sent, or its link has been down for 10 s.
   //   the peer's host is gone, or no path leads to it,     within four times this, as kPeerSilent
   //   also where a router says "unreachable"
   //   its process has ended                                at once, as kPeerReset
