@@ -164,8 +164,8 @@ class FrameTest(HostileTest):
     def test_messages_beyond_the_credits_end_the_connection(self):
         self.start()
         peer = self.peer(bufs=3)  # so it can soon answer nothing, and its buffers fill
-        for _ in range(100):
-            peer.say(wire.DATA, b"x" * 16, bufs=0)
+        for _ in range(100):  # each too large to be copied: the echo of the first waits, and the rest is not received
+            peer.say(wire.DATA, b"x" * 8192, bufs=0)
         self.assert_breach(peer)
         self.assertEqual(0x1202, peer.terminate)  # DDP: no buffer
 
