@@ -38,11 +38,6 @@ bool Connection::OnData(const MessageArrived& arrived, Actions& actions) {
     return false;
   }
   if (!acknowledge_at_) acknowledge_at_ = AddSaturating(now_, config_.acknowledge_delay);
-  if (buffers_.window().in_turn() &&
-      buffers_.EndsTurn(arrived.message.base.sequence, arrived.payload_length, resize_in_.size(),
-                        now_)) {
-    calm_ = false;
-  }
   const bool urgent = (arrived.message.base.flags & wire::kFlagOobPresent) != 0;
   if (urgent) ++counters_.urgent_received;
   if (sink_.outstanding() == 0) {
@@ -87,6 +82,11 @@ inline void Connection::Receive(const MessageArrived& arrived, Actions& actions)
   modes_.OnAcknowledged(credits_.acknowledged_by_peer());
   writer_.OnAcknowledged(credits_.acknowledged_by_peer());
 
+  if (buffers_.window().in_turn() && !bare) {
+    const bool is_data = std::holds_alternative<wire::Data>(message.body);
+    const uint32_t bytes = is_data ? arrived.payload_length : ReceiveBuffers::kWholeBuffer;
+    if (buffers_.EndsTurn(message.base.sequence, bytes, resize_in_.size(), now_)) calm_ = false;
+  }
   bool keeps_buffer = false;
   if (std::holds_alternative<wire::Data>(message.body)) {
     keeps_buffer = !bare && OnData(arrived, actions);  // [R4.4.5, R6.4]

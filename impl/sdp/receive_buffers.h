@@ -72,10 +72,13 @@ class ReceiveBuffers {
                                       Time now) {
     if (AllPosted(credits)) window_.OnAnnounced(header.acknowledged + header.buffers, now);
   }
-  // In a turn: payload has arrived. Whether a change of the window is due.
+  // In a turn: a message has arrived that cost the peer a credit. Whether a change of the window is
+  // due. `payload`: of Data; kWholeBuffer for every other message, since an advert, or the report
+  // of a transfer, stands for more bytes than the buffer that it took.
+  static constexpr uint32_t kWholeBuffer = UINT32_MAX;
   [[gnu::noinline]] bool EndsTurn(uint32_t sequence, uint32_t payload, uint32_t bytes, Time now) {
-    const uint64_t most = uint64_t{window_.buffers()} * (bytes - uint32_t{wire::kBaseHeaderBytes});
-    window_.OnPayload(sequence, payload, most, now);
+    const uint32_t most = bytes - uint32_t{wire::kBaseHeaderBytes};
+    window_.OnMessage(sequence, std::min(payload, most), uint64_t{window_.buffers()} * most, now);
     return window_.due();
   }
   // The window's answer: more buffers are there, or some are surplus from now on.

@@ -7,7 +7,7 @@ namespace esdp::sdp {
 void ReceiveWindow::EndTurn(uint64_t window_bytes, Time now) {
   LeaveTurn();
   const Duration turn = now - turn_began_;
-  // A sender that rests says nothing about the path, and small messages need no larger window.
+  // A sender that rests says nothing about the path, and small payload needs no larger window.
   if (turn > kLongestTurn || 2 * turn_bytes_ < window_bytes) return;
   shortest_ = std::min(shortest_, turn);
   if (rest_ > 0) {

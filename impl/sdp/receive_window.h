@@ -14,7 +14,7 @@ namespace esdp::sdp {
 // TCP.
 //
 // It is learned from turns. A turn begins when a message of ours announces all buffers, and ends
-// when the last payload arrives that this announcement allowed. The shortest of several turns is
+// when the last message arrives that this announcement allowed, payload or advert. The shortest of several turns is
 // about what the path takes there and back. A turn about as short means that the peer sent all it
 // was allowed to and then waited for us: the window is what limits it, and is doubled. Where the
 // link or the sender is the limit, a turn takes longer with twice the buffers, and growth stops.
@@ -42,8 +42,8 @@ class ReceiveWindow {
     turn_began_ = now;
     turn_bytes_ = 0;
   }
-  // In a turn. `window_bytes`: payload that all buffers take.
-  void OnPayload(uint32_t sequence, uint32_t bytes, uint64_t window_bytes, Time now) {
+  // In a turn: a message used `bytes` of a buffer. `window_bytes`: payload that all buffers take.
+  void OnMessage(uint32_t sequence, uint32_t bytes, uint64_t window_bytes, Time now) {
     turn_bytes_ += bytes;
     if (AtOrAfter(sequence, turn_end_)) EndTurn(window_bytes, now);
   }

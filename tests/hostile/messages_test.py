@@ -105,7 +105,7 @@ class MessageTest(HostileTest):
         self.start()
         peer = self.busy()
         peer.say(wire.MODE_CHANGE, wire.mode(wire.TO_PIPELINED))
-        for _ in range(17):  # of 16
+        for _ in range(256):  # of 255
             peer.wait(lambda: peer.credits() >= 3)
             peer.say(wire.SRC_AVAIL, wire.src_avail(4096, KEY, VA))
         self.assert_breach(peer)

@@ -33,7 +33,7 @@ class ReceiveWindowTest : public ::testing::Test {
     window_.OnAnnounced(limit, now_);
     now_ += length;
     while (window_.in_turn()) {
-      window_.OnPayload(++sequence_, bytes, uint64_t{kPayload} * window_.buffers(), now_);
+      window_.OnMessage(++sequence_, bytes, uint64_t{kPayload} * window_.buffers(), now_);
     }
   }
   void SetUp() override {
@@ -96,7 +96,7 @@ TEST(FreshReceiveWindowTest, DoesNotTakeTheFirstTurnsForThePath) {
   for (int i = 0; i < kTurnsAtFirst; ++i) {
     window.OnAnnounced(sequence + kFirst, Time{});
     while (window.in_turn()) {
-      window.OnPayload(++sequence, kPayload, kPayload * kFirst, Time{} + milliseconds(10));
+      window.OnMessage(++sequence, kPayload, kPayload * kFirst, Time{} + milliseconds(10));
     }
     EXPECT_FALSE(window.due());
   }
@@ -107,7 +107,7 @@ TEST_F(ReceiveWindowTest, LearnsNothingFromASenderThatRests) {
   EXPECT_TRUE(Grows(milliseconds(10)));
 }
 
-TEST_F(ReceiveWindowTest, StaysForSmallMessages) {
+TEST_F(ReceiveWindowTest, StaysForSmallPayload) {
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(Grows(milliseconds(10), kPayload / 3));
 }
 
@@ -201,6 +201,39 @@ TEST_F(WindowedConnectionTest, PostsMoreReceivesOnALongPath) {
   EXPECT_EQ(asked[0].buffers, 16);
   EXPECT_EQ(asked[2].buffers, kMost);
   EXPECT_EQ(asked[2].bytes, kPayload + 16);
+}
+
+TEST_F(WindowedConnectionTest, StaysForSmallPayload) {
+  Stream(60, milliseconds(10), kPayload / 3);
+  EXPECT_TRUE(Solo::Of<PrepareReceives>(solo_.all()).empty());
+}
+
+// Each takes a buffer, and stands for more bytes than it.
+TEST_F(WindowedConnectionTest, GrowsForAdvertsThatBringNoPayloadOfTheirOwn) {
+  Config config = Windowed();
+  config.max_adverts = kMost;
+  config.shows_receives = false;  // a SinkAvail of ours would win over them
+  Solo solo(config);
+  Solo::Peer peer;
+  peer.max_adverts = kMost;
+  solo.Establish(peer);
+  AskReceive large = WaitAll();
+  large.placeable = true;
+  large.zcopy_min = kPayload;
+  (void)solo.Receive(1u << 30, large);
+  solo.Arrive(wire::ModeChange{false, wire::Mode::kPipelined});
+
+  size_t read = 0;
+  for (int i = 0; i < 20; ++i) {
+    solo.now += milliseconds(10);
+    for (int left = solo.peer_credits() - 2; left > 0; --left) {
+      solo.Arrive(wire::SrcAvail{64 * kPayload, 0x77, 0x4000});
+    }
+    for (; read < Solo::Of<Read>(solo.all()).size(); ++read) solo.Step(ReadFinished{});
+    solo.FinishSends();
+  }
+  EXPECT_EQ(Solo::Of<sdp::Send>(solo.all()).back().message.base.buffers, kMost);
+  EXPECT_GT(read, kMost);
 }
 
 TEST_F(WindowedConnectionTest, PostsNoBufferTwice) {
