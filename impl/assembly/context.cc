@@ -14,9 +14,9 @@
 #include "impl/fabric/sim/world.h"
 #include "impl/fabric/verbs/verbs_fabric.h"
 #include "impl/provider/shard.h"
-#include "impl/sockets/context_state.h"
+#include "impl/sockets/context/context_state.h"
+#include "impl/sockets/context/log_limit.h"
 #include "impl/sockets/errors.h"
-#include "impl/sockets/log_limit.h"
 
 // From the name of a fabric to a Context: the one place that knows every fabric.
 
@@ -183,7 +183,7 @@ absl::StatusOr<Context> Context::Open(const ContextOptions& options) {
     }
     const auto limit = std::make_shared<sockets::LogLimit>(options.log, options.log_burst);
     Log log;
-    if (options.log) log = [limit](std::string_view line) { limit->Say(line); };
+    if (options.log) log = [limit](std::string_view line) { limit->Log(line); };
     auto fabrics = OpenFabrics(options, *name, world, log);
     if (!fabrics.ok()) return sockets::Adopt(fabrics.status());
     const auto make_shard = [&](provider::Observer& observer,

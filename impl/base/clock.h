@@ -13,7 +13,8 @@ namespace esdp {
 //   Threads:  any thread may ask.
 //   Blocks:   never.
 //   Units:    Now counts nanoseconds from an epoch of its own; WallNow is civil time, which may
-//   jump. Errors:   –
+//             jump.
+//   Errors:   –
 class Clock {
  public:
   virtual ~Clock() = default;

@@ -18,12 +18,14 @@ namespace esdp::fabric {
 // A Fabric is one device, or its equivalent in software, opened once by one Context.
 //
 //   Owns:     queue pairs, registrations (not the memory), listeners, everything it hands out a
-//   handle for. Threads:  one caller at a time; the caller serialises. fd() may be waited on by any
-//   thread at any time. Blocks:   never. Answers arrive through Poll and PollRendezvous. Units:
-//   bytes; time on the clock of Now(). Errors:   a call that fails changes nothing. Every call's
-//   default answer is Unimplemented. Unknown or stale handles
-//             give NotFound, wrong states FailedPrecondition, full queues ResourceExhausted, bad
-//             ranges OutOfRange.
+//             handle for.
+//   Threads:  one caller at a time; the caller serialises. fd() may be waited on by any thread at
+//             any time.
+//   Blocks:   never. Answers arrive through Poll and PollRendezvous.
+//   Units:    bytes; time on the clock of Now().
+//   Errors:   a call that fails changes nothing. Every call's default answer is Unimplemented.
+//             Unknown or stale handles give NotFound, wrong states FailedPrecondition, full queues
+//             ResourceExhausted, bad ranges OutOfRange.
 class Fabric {
  public:
   virtual ~Fabric() = default;

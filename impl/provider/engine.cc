@@ -46,7 +46,7 @@ bool Engine::Round() try {
   if (HasEnded()) moved |= Reap();
   return moved;
 } catch (const std::bad_alloc&) {
-  driver_.Say("no memory");
+  driver_.WriteLog("no memory");
   return true;
 }
 
@@ -136,7 +136,7 @@ bool Engine::Reap() {
     connections_.Remove(*endpoint, {endpoint->id, CountersOf(*endpoint)});
   }
   ended.clear();
-  connections_.Bury();
+  connections_.FreeReleased();
   if (any && residue_.IsTooMuch(connections_.size())) MindResidue();
   return any;
 }
@@ -207,7 +207,7 @@ absl::Status Engine::Deregister(MemoryRegion& region) {
 
 absl::StatusOr<ConnectionCounters> Engine::Counters(ConnectionId connection) {
   if (const Endpoint* endpoint = connections_.Find(connection)) return CountersOf(*endpoint);
-  if (const Epitaph* epitaph = connections_.FindEnded(connection)) return epitaph->counters;
+  if (const ClosedConnection* closed = connections_.FindEnded(connection)) return closed->counters;
   return absl::NotFoundError("no such connection, or it ended long ago");
 }
 

@@ -9,20 +9,20 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "impl/fabric/port.h"
-#include "impl/provider/connections.h"
-#include "impl/provider/driver.h"
 #include "impl/provider/observer.h"
 #include "impl/provider/regions.h"
-#include "impl/provider/rendezvous.h"
-#include "impl/provider/requests.h"
 #include "impl/provider/residue.h"
+#include "impl/provider/session/connections.h"
+#include "impl/provider/session/requests.h"
+#include "impl/provider/setup/rendezvous.h"
+#include "impl/provider/transport/driver.h"
 
 namespace esdp::provider {
 
-// Everything of a shard that lies under its turn.
+// Everything of a shard that lies under its lock.
 //
 //   Owns:     the fabrics and all that is on them.
-//   Threads:  the holder of the turn, but for what is said to be for any.
+//   Threads:  the holder of the shard lock, but for what is said to be for any.
 //   Blocks:   never.
 //   Units:    instants on the first fabric's clock, which is also that of the others.
 //   Errors:   those of shard.h.
@@ -39,17 +39,17 @@ class Engine {
   // As Fabric::ExpectWaits, of all of them.
   bool ExpectWaits(bool expected);
 
-  // What follows happens now. To be called first by whoever has taken the turn.
+  // What follows happens now. To be called first by whoever has taken the shard lock.
   void Begin() { driver_.SetNow(fabric().Now()); }
   void Execute(const Request& request) { requests_.Execute(request); }
   // The same, and what it makes leave is posted before the application hears of it.
-  void ExecuteAtOnce(const Request& request) {
+  void ExecuteNow(const Request& request) {
     driver_.SetEager(true);
     requests_.Execute(request);
     driver_.SetEager(false);
   }
-  bool TrySend(ConnectionId connection, PromptSend& send) {
-    return requests_.TrySend(connection, send);
+  bool TrySendImmediate(ConnectionId connection, ImmediateSend& send) {
+    return requests_.TrySendImmediate(connection, send);
   }
   // Room for so many operations at once: none of them then fails for want of it.
   void ReserveOperations(size_t operations) {
@@ -101,7 +101,7 @@ class Engine {
   bool PollEvents(uint8_t place);
   bool PollCompletions(uint8_t place);
   bool FireTimers();
-  bool HasEnded() { return !driver_.ended().empty() || !connections_.buried(); }
+  bool HasEnded() { return !driver_.ended().empty() || !connections_.all_freed(); }
   bool Reap();
   // For more of it than may stay the alarm is set.
   void MindResidue();

@@ -14,8 +14,8 @@
 
 namespace esdp::provider {
 
-// What the front end hears. Calls come from whichever thread has the turn, one at a time, and must
-// neither block nor call back into the shard, except Submit (which then queues).
+// What the front end hears. Calls come from whichever thread holds the shard lock, one at a time,
+// and must neither block nor call back into the shard, except Submit (which then queues).
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -34,8 +34,8 @@ class Observer {
   }
   virtual void OnTransferFinished(ConnectionId connection, Transfer& transfer,
                                   const TransferResult& result) = 0;
-  // Called by TrySend, in the order of the stream.
-  virtual void OnSent(PromptSend& send) = 0;
+  // Called by TrySendImmediate, in the order of the stream.
+  virtual void OnImmediateSent(ImmediateSend& send) = 0;
   // DisConn has left, or the connection is gone.
   virtual void OnShutDown(ConnectionId connection, const Failure& failure) = 0;
   // A connection request has met this limit of ours.
@@ -76,7 +76,7 @@ struct ShardOptions {
   PeerBounds bounds;
   Duration spin{};  // how long the progress thread polls before it sleeps
   std::function<void(const std::string&)>
-      log;  // may be empty; called on the thread that has the turn
+      log;  // may be empty; called on the thread that holds the shard lock
 };
 
 // A request that never blocks and is answered through the Observer.

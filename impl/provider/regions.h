@@ -25,11 +25,12 @@ using Fabrics = std::vector<fabric::Fabric*>;
 // what all of them take at once.
 //
 //   Owns:     the registrations until Deregister; never the memory.
-//   Threads:  the holder of the turn, but operations() from any thread. What Register fixed may be
-//   read by all. Blocks:   as long as the fabric's Register takes. Units:    bytes. Errors:
-//   Register undoes what it did. An object that is dropped without Deregister leaves its
-//   registrations to the
-//             end of the fabric.
+//   Threads:  the holder of the shard lock, but operations() from any thread. What Register fixed
+//             may be read by all.
+//   Blocks:   as long as the fabric's Register takes.
+//   Units:    bytes.
+//   Errors:   Register undoes what it did. An object that is dropped without Deregister leaves its
+//             registrations to the end of the fabric.
 class MemoryRegion {
  public:
   static absl::StatusOr<std::shared_ptr<MemoryRegion>> Register(const Fabrics& fabrics,
@@ -62,7 +63,7 @@ class MemoryRegion {
 
   // The operations that use it now.
   uint32_t operations() const { return operations_.load(std::memory_order_relaxed); }
-  // Only the holder of the turn writes, so that it takes no atomic addition.
+  // Only the holder of the shard lock writes, so that it takes no atomic addition.
   void AddOperation() { operations_.store(operations() + 1, std::memory_order_relaxed); }
   void RemoveOperation() { operations_.store(operations() - 1, std::memory_order_relaxed); }
 

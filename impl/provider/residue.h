@@ -14,7 +14,7 @@ namespace esdp::provider {
 // those that come next; what more of them used goes back to the system when they have ended for a
 // while, for all of them together, since that takes time.
 //
-//   Threads:  the holder of the turn.
+//   Threads:  the holder of the shard lock.
 //   Units:    connections; one has some 40 KiB of the heap beside its private buffers, which are
 //             unmapped when it ends.
 class Residue {

@@ -5,7 +5,7 @@
 
 #include "impl/base/clock.h"
 #include "impl/provider/engine.h"
-#include "impl/provider/progress.h"
+#include "impl/provider/progress/progress.h"
 #include "impl/provider/regions.h"
 #include "impl/provider/residue.h"
 
@@ -26,9 +26,10 @@ class Shard::Impl {
       : engine(std::move(fabrics), observer, options.log, options.bounds),
         progress(engine, options) {}
 
+  // NOLINTNEXTLINE(bugprone-exception-escape): nobody is left to be told that memory is short.
   ~Impl() {
     progress.Stop();
-    progress.WithTurn([&] { return WindDown(); });
+    progress.WithLock([&] { return WindDown(); });
   }
 
   Engine engine;
@@ -77,7 +78,7 @@ absl::StatusOr<std::unique_ptr<Shard>> Shard::Create(
 
 Shard::Shard(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Shard::~Shard() {
-  const bool has_residue = impl_->progress.WithTurn([&] { return impl_->engine.HasResidue(); });
+  const bool has_residue = impl_->progress.WithLock([&] { return impl_->engine.HasResidue(); });
   impl_.reset();
   if (has_residue) Residue::ReturnFreeMemory();
 }
@@ -88,32 +89,32 @@ bool Shard::virtual_time() const { return impl_->engine.fabric().limits().virtua
 
 void Shard::Submit(const Request& request) { impl_->progress.Submit(request); }
 void Shard::ReserveOperations(size_t operations) {
-  impl_->progress.WithTurn(
+  impl_->progress.WithLock(
       [&] {
         impl_->engine.ReserveOperations(operations);
         return true;
       },
       false);
 }
-bool Shard::TrySend(ConnectionId connection, PromptSend& send) {
-  return impl_->progress.TrySend(connection, send);
+bool Shard::TrySendImmediate(ConnectionId connection, ImmediateSend& send) {
+  return impl_->progress.TrySendImmediate(connection, send);
 }
 
 absl::StatusOr<std::shared_ptr<MemoryRegion>> Shard::Register(std::span<std::byte> memory,
                                                               bool local_write, Exposure exposure) {
-  return impl_->progress.WithTurn(
+  return impl_->progress.WithLock(
       [&] { return impl_->engine.Register(memory, local_write, exposure); }, false);
 }
 
 absl::StatusOr<std::shared_ptr<MemoryRegion>> Shard::RegisterDmaBuf(const fabric::DmaBuf& buffer,
                                                                     std::span<std::byte> addresses,
                                                                     Exposure exposure) {
-  return impl_->progress.WithTurn(
+  return impl_->progress.WithLock(
       [&] { return impl_->engine.RegisterDmaBuf(buffer, addresses, exposure); }, false);
 }
 
 absl::Status Shard::Deregister(MemoryRegion& region) {
-  return impl_->progress.WithTurn([&] { return impl_->engine.Deregister(region); }, false);
+  return impl_->progress.WithLock([&] { return impl_->engine.Deregister(region); }, false);
 }
 
 void Shard::NameUnregistered(std::shared_ptr<MemoryRegion>& region, std::span<std::byte> memory) {
@@ -132,34 +133,34 @@ RegionDetails Shard::Describe(const MemoryRegion& region) {
 absl::StatusOr<ListenerId> Shard::Listen(const Address& address, int backlog,
                                          const ConnectionOptions& options,
                                          const std::function<void(ListenerId)>& named) {
-  return impl_->progress.WithTurn(
+  return impl_->progress.WithLock(
       [&] { return impl_->engine.rendezvous().Listen(address, backlog, options, named); });
 }
 
 absl::StatusOr<Address> Shard::ListenerAddress(ListenerId listener) {
-  return impl_->progress.WithTurn(
+  return impl_->progress.WithLock(
       [&] { return impl_->engine.rendezvous().ListenerAddress(listener); }, false);
 }
 
 uint8_t Shard::FabricOf(ListenerId listener) {
-  return impl_->progress.WithTurn([&] { return impl_->engine.rendezvous().FabricOf(listener); },
+  return impl_->progress.WithLock([&] { return impl_->engine.rendezvous().FabricOf(listener); },
                                   false);
 }
 
 absl::Status Shard::StopListening(ListenerId listener) {
-  return impl_->progress.WithTurn(
+  return impl_->progress.WithLock(
       [&] { return impl_->engine.rendezvous().StopListening(listener); });
 }
 
 absl::StatusOr<ConnectionId> Shard::Connect(const Address& local, const Address& peer,
                                             const ConnectionOptions& options, Time deadline,
                                             const std::function<void(ConnectionId)>& named) {
-  return impl_->progress.WithTurn(
+  return impl_->progress.WithLock(
       [&] { return impl_->engine.rendezvous().Connect(local, peer, options, deadline, named); });
 }
 
 absl::StatusOr<ConnectionCounters> Shard::Counters(ConnectionId connection) {
-  return impl_->progress.WithTurn([&] { return impl_->engine.Counters(connection); }, false);
+  return impl_->progress.WithLock([&] { return impl_->engine.Counters(connection); }, false);
 }
 
 bool Shard::TryLead() { return impl_->progress.TryLead(); }

@@ -14,12 +14,12 @@
 
 // A Shard runs SDP connections over one fabric, or over the first of several that leads to the
 // peer: it is what stands behind one Context. Everything
-// below it (cores, queue pairs, buffers) is touched only by whoever has the shard's turn.
+// below it (cores, queue pairs, buffers) is touched only by whoever has the shard lock.
 
 namespace esdp::provider {
 
-//   Threads:  every call from any thread. Submit never waits; the others wait for the turn, which
-//   is never held across a
+//   Threads:  every call from any thread. Submit never waits; the others wait for the shard lock,
+//   which is never held across a
 //             wait. With kManual nothing moves but inside Submit, Progress and Advance.
 //   Blocks:   only WaitForWork.
 //   Ends:     the destructor aborts what is open, bounded by a second, and joins the thread. No
@@ -39,16 +39,16 @@ class Shard {
   Time Now() const;
   bool virtual_time() const;
 
-  // Runs the request at once if the turn is free, else leaves it to whoever has the turn. A
-  // transfer on an unknown or ended connection is finished with its root cause, or kLocalAbort.
-  // Room for so many operations at once; what is submitted beyond that may end for want of memory.
-  // Throws std::bad_alloc.
+  // Runs the request at once if the shard lock is free, else leaves it to whoever holds the shard
+  // lock. A transfer on an unknown or ended connection is finished with its root cause, or
+  // kLocalAbort. Room for so many operations at once; what is submitted beyond that may end for
+  // want of memory. Throws std::bad_alloc.
   void ReserveOperations(size_t operations);
   void Submit(const Request& request);
 
-  // Sends at once what is small and has nothing before it, if the turn is free: then it has been
-  // posted, and OnSent was called. False: nothing has happened, and Submit takes it.
-  bool TrySend(ConnectionId connection, PromptSend& send);
+  // Sends at once what is small and has nothing before it, if the shard lock is free: then it has
+  // been posted, and OnImmediateSent was called. False: nothing has happened, and Submit takes it.
+  bool TrySendImmediate(ConnectionId connection, ImmediateSend& send);
 
   // Memory. Long ranges are split into chunks of what the fabric takes. ResourceExhausted names
   // limit, use and cure.
@@ -67,7 +67,7 @@ class Shard {
   static void NameUnregistered(std::shared_ptr<MemoryRegion>& region, std::span<std::byte> memory);
 
   // Connections. The observer may hear of a new one before the call that makes it has returned:
-  // `named`, if given, is called with its name before that, under the turn.
+  // `named`, if given, is called with its name before that, under the shard lock.
   absl::StatusOr<ListenerId> Listen(const Address& address, int backlog,
                                     const ConnectionOptions& options,
                                     const std::function<void(ListenerId)>& named = nullptr);

@@ -9,12 +9,14 @@
 
 namespace esdp::provider {
 
-// Requests left by threads that found the turn taken, for its holder, in order.
+// Requests left by threads that found the shard lock taken, for its holder, in order.
 //
 //   Owns:     its copies of the requests.
-//   Threads:  Push and empty from any; Drain only by the holder of the turn, and not from within a
-//   visit. Blocks:   never for longer than a push takes. Units:    – Errors:   –; allocates only
-//   while more requests wait than ever before, and more than a burst.
+//   Threads:  Push and empty from any; Drain only by the holder of the shard lock, and not from
+//             within a visit.
+//   Blocks:   never for longer than a push takes.
+//   Units:    –
+//   Errors:   –; allocates only while more requests wait than ever before, and more than a burst.
 template <typename Request>
 class Submissions {
  public:
@@ -29,7 +31,7 @@ class Submissions {
     filled_.store(true);
   }
 
-  // Sequentially consistent: after a Release of the turn it tells of every Push whose TryTake
+  // Sequentially consistent: after a Release of the lock it tells of every Push whose TryTake
   // failed before.
   bool empty() const { return !filled_.load(); }
 

@@ -32,7 +32,7 @@ enum class CancelMode : uint8_t { kIfNotStarted, kAbortConnection };
 enum class ModeWish : uint8_t { kAutomatic, kBuffered, kCombined, kPipelined };
 
 // How an operation or a connection ended. kOk or the root cause.
-enum class Ending : uint8_t {
+enum class EndReason : uint8_t {
   kOk,
   kCancelled,
   kDeadlineExceeded,
@@ -57,7 +57,7 @@ enum class Ending : uint8_t {
 // The root cause with its text. `text` is for people and names the rule, the limit or the system's
 // message.
 struct Failure {
-  Ending ending = Ending::kOk;
+  EndReason ending = EndReason::kOk;
   std::string text;
 };
 
@@ -93,13 +93,13 @@ struct Transfer {
 
 // A send that is over before the call that asks for it returns, or was never asked for: one whole
 // operation that is copied, from anywhere, and complete when its memory is reusable.
-struct PromptSend {
+struct ImmediateSend {
   ConstBytes bytes;            // one at least
   uint64_t stream_offset = 0;  // the provider's answer
 };
 
 struct TransferResult {
-  Ending ending = Ending::kOk;
+  EndReason ending = EndReason::kOk;
   const Failure* failure =
       nullptr;  // the connection's root cause, if that is what ended it; good during the call
   bool end_of_stream = false;

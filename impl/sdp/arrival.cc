@@ -1,8 +1,8 @@
 #include <variant>
 
+#include "impl/sdp/common/limits.h"
 #include "impl/sdp/connection.h"
-#include "impl/sdp/limits.h"
-#include "impl/sdp/other_messages.h"
+#include "impl/sdp/unexpected_messages.h"
 
 // What the peer says: the rows of section 17, each handed to the part that knows.
 
@@ -45,9 +45,9 @@ bool Connection::OnData(const MessageArrived& arrived, Actions& actions) {
   } else if (TakenBySink(arrived, actions)) {
     return false;
   }
-  if (!urgent && receive_.MayCopyAtOnce(arrived.payload_length)) {
-    receive_.CopyAtOnce(arrived.buffer, arrived.payload_offset, arrived.payload_length,
-                        !reader_.active(), actions, counters_);
+  if (!urgent && receive_.MayCopyImmediate(arrived.payload_length)) {
+    receive_.CopyImmediate(arrived.buffer, arrived.payload_offset, arrived.payload_length,
+                           !reader_.active(), actions, counters_);
     return false;
   }
   receive_.OnPayload(arrived.buffer, arrived.payload_offset, arrived.payload_length);
@@ -171,7 +171,7 @@ size_t Connection::HeldMax() const {
 bool Connection::OnSrcAvail(const wire::SrcAvail& advert, const MessageArrived& arrived,
                             Actions& actions) {
   if (RefusesPayload(actions)) return false;
-  shows_sinks_ = true;
+  sink_adverts_enabled_ = true;
   const char* violation = CheckSrcAvail(arrived);
   // [R8.3.4, R8.3.6] It has crossed a SinkAvail of ours, which wins.
   if (violation == nullptr && sink_.outstanding() > 0) return false;

@@ -3,7 +3,7 @@
 #include <variant>
 
 #include "impl/base/check.h"
-#include "impl/sdp/limits.h"
+#include "impl/sdp/common/limits.h"
 
 namespace esdp::sdp {
 
@@ -77,7 +77,7 @@ void Connection::ReceiveEarly(Actions& actions) {
 void Connection::StartCarrying(const Established& established) {
   reads_out_max_ = established.reads_out_max;
   credits_.Start(peer_.buffers);
-  SendHalf::Limits limits;
+  SendQueue::Limits limits;
   limits.gather_max = config_.gather_max < kGatherMax ? config_.gather_max : uint32_t{kGatherMax};
   limits.send_buffers = config_.send_buffers;
   limits.policy.coalesce_max = config_.coalesce_max;

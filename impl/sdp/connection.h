@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "impl/base/time.h"
-#include "impl/sdp/action.h"
 #include "impl/sdp/connection_state.h"
-#include "impl/sdp/input.h"
+#include "impl/sdp/interface/action.h"
+#include "impl/sdp/interface/input.h"
 
 namespace esdp::sdp {
 
@@ -28,7 +28,7 @@ class Connection : private ConnectionState {
 
   void Step(const Input& input, Time now, Actions& actions);
   // A Step with this would copy it, send it and finish it, whatever the operation's name.
-  bool MaySendAtOnce(const AskSend& ask) const;
+  bool MaySendImmediate(const AskSend& ask) const;
 
   // No operation is pending and ReportClosed has been given.
   bool closed() const { return reported_closed_; }
@@ -61,7 +61,7 @@ class Connection : private ConnectionState {
   void MaybeReportClosed(Actions& actions);
   Outcome OutcomeAfterEnd() const;
 
-  // --- asking.cc: what the application asks, answers, timers ---
+  // --- application_requests.cc: what the application asks, answers, timers ---
   void On(const AskSend& ask, Actions& actions);
   void On(const AskReceive& ask, Actions& actions);
   void On(const AskCancel& ask, Actions& actions);
@@ -124,7 +124,7 @@ class Connection : private ConnectionState {
   void ChangeWindow(Actions& actions);
   void OnWindowTimer(Actions& actions);
 
-  // --- resumption.cc: to a new queue pair [12] ---
+  // --- suspend_routes.cc: to a new queue pair [12] ---
   void On(const AskSuspend& ask, Actions& actions);
   void OnSuspComm(const wire::SuspComm& message, Actions& actions);
   void OnSuspCommAck();
@@ -168,11 +168,11 @@ class Connection : private ConnectionState {
   void AdvanceCalmly(Actions& actions);
   void SendOut(Actions& actions);
   void CopySmallSends(Actions& actions);
-  void SendAtOnce(const AskSend& ask, Actions& actions);
+  void SendImmediate(const AskSend& ask, Actions& actions);
   bool SendBeforePayload(Actions& actions);
   void SendPayload(Actions& actions);
-  void PostPayload(SendHalf::Next next, Actions& actions);
-  bool Holds() const;
+  void PostPayload(SendQueue::Next next, Actions& actions);
+  bool InvariantsHold() const;
 
   // --- departure.cc: what follows from it ---
   [[gnu::noinline]] void MaybeDisconnect(Actions& actions);

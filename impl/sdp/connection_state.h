@@ -6,26 +6,27 @@
 
 #include "impl/base/ring.h"
 #include "impl/base/time.h"
-#include "impl/sdp/adaptive_threshold.h"
-#include "impl/sdp/advert_reader.h"
-#include "impl/sdp/advert_writer.h"
-#include "impl/sdp/config.h"
-#include "impl/sdp/counters.h"
 #include "impl/sdp/credits.h"
-#include "impl/sdp/handshake.h"
-#include "impl/sdp/input.h"
-#include "impl/sdp/machines.h"
-#include "impl/sdp/mode.h"
-#include "impl/sdp/mode_policy.h"
+#include "impl/sdp/inbound/advert_reader.h"
+#include "impl/sdp/inbound/receive_queue.h"
+#include "impl/sdp/inbound/sink_adverts.h"
+#include "impl/sdp/inbound/urgent_in.h"
+#include "impl/sdp/interface/config.h"
+#include "impl/sdp/interface/counters.h"
+#include "impl/sdp/interface/input.h"
+#include "impl/sdp/lifecycle/handshake.h"
+#include "impl/sdp/lifecycle/machines.h"
+#include "impl/sdp/lifecycle/mode.h"
+#include "impl/sdp/lifecycle/mode_policy.h"
+#include "impl/sdp/lifecycle/resize.h"
+#include "impl/sdp/lifecycle/suspend.h"
+#include "impl/sdp/lifecycle/teardown.h"
+#include "impl/sdp/outbound/adaptive_threshold.h"
+#include "impl/sdp/outbound/advert_writer.h"
+#include "impl/sdp/outbound/send_queue.h"
+#include "impl/sdp/outbound/source_adverts.h"
+#include "impl/sdp/outbound/urgent_out.h"
 #include "impl/sdp/receive_buffers.h"
-#include "impl/sdp/receive_half.h"
-#include "impl/sdp/resize.h"
-#include "impl/sdp/send_half.h"
-#include "impl/sdp/sink_advert.h"
-#include "impl/sdp/source_advert.h"
-#include "impl/sdp/suspend.h"
-#include "impl/sdp/teardown.h"
-#include "impl/sdp/urgent.h"
 
 namespace esdp::sdp {
 
@@ -131,11 +132,11 @@ class ConnectionState {
 
   // The parts.
   Credits credits_;
-  SendHalf send_;
-  SourceAdvert source_;
-  ReceiveHalf receive_;
+  SendQueue send_;
+  SourceAdverts source_;
+  ReceiveQueue receive_;
   AdvertReader reader_;
-  SinkAdvert sink_;
+  SinkAdverts sink_;
   AdvertWriter writer_;
   Modes modes_;
   ModePolicy mode_policy_;
@@ -151,10 +152,10 @@ class ConnectionState {
   GrowingRing<SendKind, 64> posted_sends_;  // not finished, in order
   GrowingRing<MessageArrived> early_;       // arrived before the queue pair was reported ready
   bool speaks_first_ = false;               // a bare Data is owed before anything else [R2.7.5]
-  bool waits_for_first_ = false;  // nothing may leave before a message has arrived [R2.7.6]
-  bool clashed_ = false;          // adverts of both sides have met with no receive posted
-  bool shows_sinks_ = true;       // the peer writes to what it is shown
-  bool stalled_ = false;          // payload waits for credits
+  bool waits_for_first_ = false;      // nothing may leave before a message has arrived [R2.7.6]
+  bool adverts_crossed_ = false;      // adverts of both sides have met with no receive posted
+  bool sink_adverts_enabled_ = true;  // the peer writes to what it is shown
+  bool stalled_ = false;              // payload waits for credits
   // FindCalm(), remembered from the end of one step to the next. What may change it clears it:
   // each input but those that Take lists, and what these lead to that is rare.
   bool calm_ = false;

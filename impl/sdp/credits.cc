@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "impl/sdp/limits.h"
+#include "impl/sdp/common/limits.h"
 
 namespace esdp::sdp {
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "impl/base/digest.h"
-#include "impl/sdp/limits.h"
+#include "impl/sdp/common/limits.h"
 #include "impl/sdp/wire/messages.h"
 
 namespace esdp::sdp {
@@ -74,7 +74,8 @@ class Credits {
   Update EscapeDue() const;
   void OnEscape() { escaped_ = true; }
 
-  // [R7.4.4] Holds the acknowledgement at `sequence` until released, whatever else arrives.
+  // [R7.4.4] InvariantsHold the acknowledgement at `sequence` until released, whatever else
+  // arrives.
   void HoldAcknowledgement(uint32_t sequence) {
     held_at_ = sequence;
     settled_ = false;
@@ -89,7 +90,7 @@ class Credits {
   uint32_t last_received() const { return last_received_; }
   uint32_t acknowledged_by_peer() const { return peer_acknowledged_; }
 
-  bool Holds() const {  // the invariants
+  bool InvariantsHold() const {  // the invariants
     return PeerWouldKnow() <= int32_t{posted_} && AtOrAfter(last_sent_, peer_acknowledged_) &&
            AtOrAfter(last_received_, acknowledged_told_);
   }

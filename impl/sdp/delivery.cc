@@ -3,8 +3,8 @@
 #include <variant>
 
 #include "impl/base/check.h"
+#include "impl/sdp/common/limits.h"
 #include "impl/sdp/connection.h"
-#include "impl/sdp/limits.h"
 
 // How bytes are delivered: our adverts, what becomes of them, and the modes of both halves.
 
@@ -24,7 +24,7 @@ bool Connection::MayAdvertise() const {
   if (AdvertRoom() == 0 && !source_.outstanding()) return false;  // SinkAvails have taken it all
   // [R15.1] The peer waits for us to read, and the application for something else: an advert
   // of ours could close the circle.
-  return (reader_.held() == 0 && !clashed_) || receive_.has_room();
+  return (reader_.held() == 0 && !adverts_crossed_) || receive_.has_room();
 }
 
 bool Connection::MayOffer() const {
@@ -43,7 +43,7 @@ void Connection::OfferAdvert(Actions& actions) {
 // --- answers to Expose and Withdraw ---
 
 void Connection::On(const Exposed& exposed, Actions& actions) {
-  if (SinkAdvert::Owns(exposed.advert)) return OnSinkExposed(exposed, actions);
+  if (SinkAdverts::Owns(exposed.advert)) return OnSinkExposed(exposed, actions);
   if (phase_ == Phase::kAborting || phase_ == Phase::kClosed) {
     source_.OnExposeFailed(exposed.advert);  // too late: nobody will be told of it
     return;
@@ -67,7 +67,7 @@ void Connection::On(const Exposed& exposed, Actions& actions) {
 }
 
 void Connection::On(const ExposeFailed& failed, Actions& actions) {
-  const bool of_sink = SinkAdvert::Owns(failed.advert);
+  const bool of_sink = SinkAdverts::Owns(failed.advert);
   const bool asked =
       of_sink ? sink_.OnExposeFailed(failed.advert) : source_.OnExposeFailed(failed.advert);
   if (phase_ == Phase::kAborting || phase_ == Phase::kClosed) return;
@@ -90,7 +90,7 @@ void Connection::On(const Withdrawn& withdrawn, Actions& actions) {
 
 void Connection::OnRdmaRdCompl(const MessageArrived& arrived, Actions& actions) {
   const auto& completion = std::get<wire::RdmaRdCompl>(arrived.message.body);
-  const SourceAdvert::Progress progress =
+  const SourceAdverts::Progress progress =
       source_.OnRdmaRdCompl(completion.length, arrived.invalidated_key, actions);
   const char* violation = progress.violation;
   // [R7.2.4] The sink receives all of a remainder before it completes a later advert.
@@ -110,7 +110,7 @@ void Connection::OnRdmaRdCompl(const MessageArrived& arrived, Actions& actions) 
 
 void Connection::OnSendSm(const MessageArrived& arrived, Actions& actions) {
   ++counters_.send_sm_received;
-  const SourceAdvert::Progress progress =
+  const SourceAdverts::Progress progress =
       source_.OnSendSm(arrived.message.base.acknowledged, actions);
   if (progress.revoked) {
     send_.OnAdvertsCancelled();

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <variant>
 
+#include "impl/sdp/common/limits.h"
 #include "impl/sdp/connection.h"
-#include "impl/sdp/limits.h"
 
 // What follows from an input: unread bytes reach receives, adverts are read, and what the peer is
 // owed leaves.
@@ -35,7 +35,7 @@ bool Connection::ReadAdvert(Actions& actions) {
   while (const uint32_t left = reader_.left()) {
     if (!receive_.has_room()) {
       // [R15.1] Both sides have advertised and neither may ever receive: ours goes as Data.
-      clashed_ = clashed_ || source_.outstanding();
+      adverts_crossed_ = adverts_crossed_ || source_.outstanding();
       source_.AskCancel();
       calm_ = calm_ && !source_.cancelling();
       return false;

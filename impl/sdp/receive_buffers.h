@@ -8,10 +8,10 @@
 #include "impl/base/digest.h"
 #include "impl/base/ring.h"
 #include "impl/base/time.h"
-#include "impl/sdp/action.h"
-#include "impl/sdp/config.h"
+#include "impl/sdp/common/limits.h"
 #include "impl/sdp/credits.h"
-#include "impl/sdp/limits.h"
+#include "impl/sdp/interface/action.h"
+#include "impl/sdp/interface/config.h"
 #include "impl/sdp/receive_window.h"
 
 namespace esdp::sdp {
@@ -97,12 +97,12 @@ class ReceiveBuffers {
     window_.OnQueuePairLeft();
   }
 
-  bool Holds(const Credits& credits) const {
+  bool InvariantsHold(const Credits& credits) const {
     const int32_t over = credits.posted() + waiting_ - window_.buffers();
     if (over <= 0) [[likely]]
       return true;
     // A window that has shrunk may have its spare buffer out, too.
-    return window_.adapts() && over <= surplus_ + kSpareReceiveBuffers && window_.Holds();
+    return window_.adapts() && over <= surplus_ + kSpareReceiveBuffers && window_.InvariantsHold();
   }
   void AddTo(Digest& digest) const;
 

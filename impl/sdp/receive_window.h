@@ -5,7 +5,7 @@
 
 #include "impl/base/digest.h"
 #include "impl/base/time.h"
-#include "impl/sdp/limits.h"
+#include "impl/sdp/common/limits.h"
 
 namespace esdp::sdp {
 
@@ -14,10 +14,11 @@ namespace esdp::sdp {
 // TCP.
 //
 // It is learned from turns. A turn begins when a message of ours announces all buffers, and ends
-// when the last message arrives that this announcement allowed, payload or advert. The shortest of several turns is
-// about what the path takes there and back. A turn about as short means that the peer sent all it
-// was allowed to and then waited for us: the window is what limits it, and is doubled. Where the
-// link or the sender is the limit, a turn takes longer with twice the buffers, and growth stops.
+// when the last message arrives that this announcement allowed, payload or advert. The shortest of
+// several turns is about what the path takes there and back. A turn about as short means that the
+// peer sent all it was allowed to and then waited for us: the window is what limits it, and is
+// doubled. Where the link or the sender is the limit, a turn takes longer with twice the buffers,
+// and growth stops.
 class ReceiveWindow {
  public:
   // `most` not above `first`: the number never changes.
@@ -67,7 +68,7 @@ class ReceiveWindow {
     wanted_ = asked_ = 0;
   }
 
-  bool Holds() const { return buffers_ >= first_ && buffers_ <= most_; }
+  bool InvariantsHold() const { return buffers_ >= first_ && buffers_ <= most_; }
   void AddTo(Digest& digest) const;
 
  private:

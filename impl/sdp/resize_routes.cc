@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "impl/sdp/common/limits.h"
 #include "impl/sdp/connection.h"
-#include "impl/sdp/limits.h"
 
 // Receive buffers of another size: requests, answers, and the memory for them [11]. And of another
 // number, which nobody is asked for: each message tells how many there are.

@@ -1,8 +1,8 @@
 #include <variant>
 
 #include "impl/base/check.h"
+#include "impl/sdp/common/limits.h"
 #include "impl/sdp/connection.h"
-#include "impl/sdp/limits.h"
 
 // One step: an input, what follows from it, and the invariants. This is what each message costs, so
 // it is one function to the compiler, and what is rare stands elsewhere. What leaves does so in
@@ -12,11 +12,11 @@ namespace esdp::sdp {
 
 // --- what leaves ---
 
-inline void Connection::PostPayload(SendHalf::Next next, Actions& actions) {
+inline void Connection::PostPayload(SendQueue::Next next, Actions& actions) {
   Send& send = NewSend(wire::Data{}, actions);
-  if (next == SendHalf::Next::kRemainder) {
+  if (next == SendQueue::Next::kRemainder) {
     send_.TakeRemainder(send);
-  } else if (next == SendHalf::Next::kCopied) {
+  } else if (next == SendQueue::Next::kCopied) {
     send_.TakeCopied(send);
   } else {
     send_.TakeGathered(send);
@@ -33,14 +33,14 @@ void Connection::SendPayload(Actions& actions) {
   // [R5.9, R5.11] No payload while SrcAvails are outstanding, but the remainder of one that was
   // refused.
   while (writer_.idle() || !WritesHavePrecedence(actions)) {
-    const SendHalf::Next next = send_.NextPayload(teardown_.shut());
-    if (next == SendHalf::Next::kNothing || !HasSlot(kWorkSlotsForControl)) break;
-    if (next == SendHalf::Next::kAdvert && !MayOffer()) break;
+    const SendQueue::Next next = send_.NextPayload(teardown_.shut());
+    if (next == SendQueue::Next::kNothing || !HasSlot(kWorkSlotsForControl)) break;
+    if (next == SendQueue::Next::kAdvert && !MayOffer()) break;
     if (!credits_.MaySendPayload()) {
       waits_for_credit = true;
       break;
     }
-    if (next == SendHalf::Next::kAdvert) {
+    if (next == SendQueue::Next::kAdvert) {
       OfferAdvert(actions);
       break;
     }
@@ -127,25 +127,25 @@ void Connection::Advance(Actions& actions) {
 
 // --- what comes in ---
 
-bool Connection::MaySendAtOnce(const AskSend& ask) const {
-  return send_.MayLeaveAtOnce(ask) && calm_ && !reader_.active() && !ask.adaptive &&
+bool Connection::MaySendImmediate(const AskSend& ask) const {
+  return send_.MayLeaveImmediate(ask) && calm_ && !reader_.active() && !ask.adaptive &&
          HasSlot(kWorkSlotsForControl) && credits_.MaySendPayload();
 }
 
-inline void Connection::SendAtOnce(const AskSend& ask, Actions& actions) {
+inline void Connection::SendImmediate(const AskSend& ask, Actions& actions) {
   stalled_ = false;
-  const SendBuffer buffer = send_.CopyAtOnce(ask, actions, counters_);
+  const SendBuffer buffer = send_.CopyImmediate(ask, actions, counters_);
   Send& send = NewSend(wire::Data{}, actions);
   send.send_buffer = buffer;
   send.copied_bytes = ask.piece.length;
   Stamp(send, SendKind::kPayload, false);
   send_.OnPosted(send.message.base.sequence, counters_);
   writer_.OnPayloadPosted();
-  send_.FinishAtOnce(ask, actions, counters_);
+  send_.FinishImmediate(ask, actions, counters_);
 }
 
 inline void Connection::On(const AskSend& ask, Actions& actions) {
-  if (MaySendAtOnce(ask)) return SendAtOnce(ask, actions);
+  if (MaySendImmediate(ask)) return SendImmediate(ask, actions);
   if (ask.urgent) calm_ = false;
   if (phase_ == Phase::kClosed) {
     if (!ask.more) FinishNow(ask.piece.operation, OutcomeAfterEnd(), actions);
@@ -165,7 +165,7 @@ inline void Connection::On(const AskReceive& ask, Actions& actions) {
     receive_.AskRefused(ask, Outcome::kShutDown);
   } else {
     receive_.Ask(ask);
-    clashed_ = false;
+    adverts_crossed_ = false;
   }
 }
 
@@ -199,15 +199,17 @@ void Connection::TakeRare(const Input& input, Actions& actions) {
 
 // --- the whole ---
 
-inline bool Connection::Holds() const {
-  if (!buffers_.Holds(credits_)) return false;
+inline bool Connection::InvariantsHold() const {
+  if (!buffers_.InvariantsHold(credits_)) return false;
   if (WorkPosted() > config_.send_work_max) return false;
   if (source_.count() + sink_.outstanding() > peer_.max_adverts) return false;
-  if (!credits_.Holds() || !send_.Holds() || !source_.Holds() || !receive_.Holds()) return false;
-  if (!reader_.Holds()) return false;
+  if (!credits_.InvariantsHold() || !send_.InvariantsHold() || !source_.InvariantsHold() ||
+      !receive_.InvariantsHold())
+    return false;
+  if (!reader_.InvariantsHold()) return false;
   if (calm_) return true;  // nothing of the rest was touched
-  return sink_.outstanding() == receive_.advertised() && sink_.Holds() && writer_.Holds() &&
-         resize_in_.Holds();
+  return sink_.outstanding() == receive_.advertised() && sink_.InvariantsHold() &&
+         writer_.InvariantsHold() && resize_in_.InvariantsHold();
 }
 
 void Connection::Step(const Input& input, Time now, Actions& actions) {
@@ -232,7 +234,8 @@ void Connection::Step(const Input& input, Time now, Actions& actions) {
     Advance(actions);
     if (must_end_) EndOrAbort(actions);
   }
-  if (!ESDP_CHECK(Holds())) Fail(Outcome::kInternal, "an invariant does not hold", actions);
+  if (!ESDP_CHECK(InvariantsHold()))
+    Fail(Outcome::kInternal, "an invariant does not hold", actions);
   if (!(calm_ ? AcknowledgeTimerStands() : TimersStand())) ArmTimers(actions);
 #ifndef NDEBUG
   if (!ESDP_CHECK(!calm_ || FindCalm())) Fail(Outcome::kInternal, "calm, and is not", actions);

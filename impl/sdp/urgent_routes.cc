@@ -1,5 +1,5 @@
+#include "impl/sdp/common/limits.h"
 #include "impl/sdp/connection.h"
-#include "impl/sdp/limits.h"
 
 // Urgent data between the halves, the flags of messages and the operations that wait for it [10].
 

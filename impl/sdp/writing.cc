@@ -2,8 +2,8 @@
 #include <variant>
 
 #include "impl/base/check.h"
+#include "impl/sdp/common/limits.h"
 #include "impl/sdp/connection.h"
-#include "impl/sdp/limits.h"
 
 // Write ZCopy [8, 9]: receives that are shown to the peer, and writing to those of the peer's.
 
@@ -13,7 +13,7 @@ namespace esdp::sdp {
 
 bool Connection::MayOfferSink() const {
   if (modes_.permits().sink_adverts != AdvertAllowance::kMany) return false;
-  if (!shows_sinks_ || !config_.shows_receives || !config_.can_expose || !MayUseModes())
+  if (!sink_adverts_enabled_ || !config_.shows_receives || !config_.can_expose || !MayUseModes())
     return false;
   // [R5.12]
   if (!sink_.may_offer()) return false;
@@ -68,7 +68,7 @@ bool Connection::MayRideAlong() const {
 
 // [R8.2.6] Payload that has crossed a SinkAvail of ours. True: it is dealt with.
 bool Connection::TakenBySink(const MessageArrived& arrived, Actions& actions) {
-  const SinkAdvert::Taken taken = sink_.OnPayload(arrived.payload_length, actions);
+  const SinkAdverts::Taken taken = sink_.OnPayload(arrived.payload_length, actions);
   if (taken.violation != nullptr) {
     Fail(Outcome::kPeerProtocol, taken.violation, actions);
     return true;
@@ -80,13 +80,13 @@ bool Connection::TakenBySink(const MessageArrived& arrived, Actions& actions) {
   }
   // What is shown to a peer that sends small messages costs more than it saves. A SrcAvail says
   // that it has more to send.
-  shows_sinks_ = false;
+  sink_adverts_enabled_ = false;
   return true;
 }
 
 void Connection::OnRdmaWrCompl(const MessageArrived& arrived, Actions& actions) {
   const auto& completion = std::get<wire::RdmaWrCompl>(arrived.message.body);
-  const SinkAdvert::Taken taken =
+  const SinkAdverts::Taken taken =
       sink_.OnRdmaWrCompl(completion.length, arrived.invalidated_key, arrived.written, actions);
   if (taken.violation != nullptr) {
     Fail(Outcome::kPeerProtocol, taken.violation, actions);
@@ -95,7 +95,7 @@ void Connection::OnRdmaWrCompl(const MessageArrived& arrived, Actions& actions) 
   if (!taken.is_taken) return;
   receive_.OnWritten(taken.bytes, counters_);
   if (RefusesPayload(actions)) return;
-  shows_sinks_ = true;
+  sink_adverts_enabled_ = true;
   if (!acknowledge_at_) acknowledge_at_ = AddSaturating(now_, config_.acknowledge_delay);
 }
 

@@ -120,43 +120,43 @@ std::string CauseOf(const absl::Status& status) {
 absl::StatusCode CodeOf(ErrorKind kind) { return RowOf(kind).code; }
 int32_t ErrnoOf(ErrorKind kind) { return RowOf(kind).sys_errno; }
 
-ErrorKind KindOfEnding(provider::Ending ending) {
+ErrorKind KindOfEnding(provider::EndReason ending) {
   switch (ending) {
-    case provider::Ending::kOk:
+    case provider::EndReason::kOk:
       return ErrorKind::kNone;
-    case provider::Ending::kCancelled:
+    case provider::EndReason::kCancelled:
       return ErrorKind::kCancelled;
-    case provider::Ending::kDeadlineExceeded:
-    case provider::Ending::kConnectTimedOut:
+    case provider::EndReason::kDeadlineExceeded:
+    case provider::EndReason::kConnectTimedOut:
       return ErrorKind::kDeadlineExceeded;
-    case provider::Ending::kShutDown:
+    case provider::EndReason::kShutDown:
       return ErrorKind::kShutDown;
-    case provider::Ending::kTooLate:  // the front end says what it knows
-    case provider::Ending::kLocalAbort:
+    case provider::EndReason::kTooLate:  // the front end says what it knows
+    case provider::EndReason::kLocalAbort:
       return ErrorKind::kLocalAbort;
-    case provider::Ending::kRefused:
+    case provider::EndReason::kRefused:
       return ErrorKind::kRefused;
-    case provider::Ending::kRejected:
+    case provider::EndReason::kRejected:
       return ErrorKind::kRejected;
-    case provider::Ending::kUnreachable:
+    case provider::EndReason::kUnreachable:
       return ErrorKind::kUnreachable;
-    case provider::Ending::kHandshakeRefused:
+    case provider::EndReason::kHandshakeRefused:
       return ErrorKind::kHandshakeRefused;
-    case provider::Ending::kPeerReset:
+    case provider::EndReason::kPeerReset:
       return ErrorKind::kPeerReset;
-    case provider::Ending::kPeerSilent:
+    case provider::EndReason::kPeerSilent:
       return ErrorKind::kPeerSilent;
-    case provider::Ending::kPeerProtocol:
+    case provider::EndReason::kPeerProtocol:
       return ErrorKind::kPeerProtocol;
-    case provider::Ending::kRemoteAccess:
+    case provider::EndReason::kRemoteAccess:
       return ErrorKind::kRemoteAccess;
-    case provider::Ending::kUnsupported:
+    case provider::EndReason::kUnsupported:
       return ErrorKind::kUnsupported;
-    case provider::Ending::kFabricFailed:
+    case provider::EndReason::kFabricFailed:
       return ErrorKind::kFabric;
-    case provider::Ending::kNoMemory:
+    case provider::EndReason::kNoMemory:
       return ErrorKind::kMemory;
-    case provider::Ending::kInternal:
+    case provider::EndReason::kInternal:
       return ErrorKind::kInternal;
   }
   return ErrorKind::kInternal;

@@ -33,7 +33,7 @@ std::string CauseOf(const absl::Status& status);
 absl::StatusCode CodeOf(ErrorKind kind);
 int32_t ErrnoOf(ErrorKind kind);
 
-ErrorKind KindOfEnding(provider::Ending ending);
+ErrorKind KindOfEnding(provider::EndReason ending);
 absl::Status StatusOf(const provider::Failure& failure);
 
 // A status that came from below the front end, given its kind and errno.

@@ -25,7 +25,9 @@ absl::StatusOr<Pieces> AllocatePieces(esdp::Context& context, const Task& task, 
 // Moves the bytes of one side of a run: bandwidth, rate or a file.
 //
 //   Owns:     the connections and their buffers. The Station stays the caller's and must outlive
-//   it. Threads:  one. Blocks:   Run, until this side has sent and received all.
+//             it.
+//   Threads:  one.
+//   Blocks:   Run, until this side has sent and received all.
 class Worker {
  public:
   // `sends` and `receives` are this side's directions. `file`: the mapped file of kFile, else

@@ -63,7 +63,7 @@ int ConnectTo(int port, const char* congestion) {
   return fd;
 }
 
-void SendAtOnce(int fd) {
+void SendImmediate(int fd) {
   const int one = 1;
   if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) != 0) Fail("TCP_NODELAY");
 }

@@ -11,7 +11,7 @@ void PinTo(const char* cpu);
 // Listens, prints "port N" and takes one connection.
 int AcceptOne();
 int ConnectTo(int port, const char* congestion);
-void SendAtOnce(int fd);  // TCP_NODELAY
+void SendImmediate(int fd);  // TCP_NODELAY
 
 }  // namespace esdp_bench
 

@@ -47,7 +47,7 @@ bool ReceiveAll(int fd, std::vector<char>& buffer) {
 }
 
 void MakeQuickAndSpinning(int fd) {
-  esdp_bench::SendAtOnce(fd);
+  esdp_bench::SendImmediate(fd);
   if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0) Fail("O_NONBLOCK");
 }
 

@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   const int fd = esdp_bench::ConnectTo(std::atoi(argv[5]), argv[7]);
-  esdp_bench::SendAtOnce(fd);
+  esdp_bench::SendImmediate(fd);
   const auto length = std::chrono::duration_cast<Clock::duration>(
       std::chrono::duration<double>(std::atof(argv[6])));
   GoRound(places, Clock::now() + length,

@@ -1,4 +1,4 @@
-#include "impl/provider/admission.h"
+#include "impl/provider/setup/admission.h"
 
 #include <chrono>
 #include <string>
@@ -155,7 +155,7 @@ TEST_F(AdmissionTest, ThePeersReasonIsInTheErrorOfConnect) {
   fabric_->Raise(event);
   Poll();
   const Failure failure = Closed();
-  EXPECT_EQ(failure.ending, Ending::kRejected);
+  EXPECT_EQ(failure.ending, EndReason::kRejected);
   EXPECT_NE(failure.text.find("too many connections are open from that address"), std::string::npos)
       << failure.text;
 }

@@ -83,7 +83,7 @@ class AttackTest : public testing::TestWithParam<World> {
   }
   // The victim's side of it: the end has this reason, its send ended with it, and the memory is its
   // own again, unchanged.
-  void ExpectEnded(ConnectionId connection, Ending reason, const std::string& text) {
+  void ExpectEnded(ConnectionId connection, EndReason reason, const std::string& text) {
     const Recorder::Ended* ended = nullptr;
     std::vector<Recorder::Ended> closed;
     EXPECT_TRUE(pair_.RunUntil([&] {
@@ -97,7 +97,7 @@ class AttackTest : public testing::TestWithParam<World> {
     EXPECT_EQ(ended->failure.ending, reason) << ended->failure.text;
     EXPECT_NE(ended->failure.text.find(text), std::string::npos) << ended->failure.text;
   }
-  void ExpectReturned(const Job& send, Memory& memory, Ending ending) {
+  void ExpectReturned(const Job& send, Memory& memory, EndReason ending) {
     EXPECT_TRUE(pair_.RunUntil([&] { return victim().recorder.Find(send.transfer).has_value(); }));
     const auto finished = victim().recorder.Find(send.transfer);
     ASSERT_TRUE(finished.has_value());
@@ -130,8 +130,9 @@ class AttackTest : public testing::TestWithParam<World> {
   void ExpectAccessRefused(PortPeer& peer, const Shown& shown, Memory& memory) {
     EXPECT_EQ(peer.WaitForEnd(), Cause::kRemoteTerminate);
     ExpectNothingCame(peer);
-    ExpectEnded(shown.connection, Ending::kRemoteAccess, "asked for memory that it was not shown");
-    ExpectReturned(*shown.send, memory, Ending::kRemoteAccess);
+    ExpectEnded(shown.connection, EndReason::kRemoteAccess,
+                "asked for memory that it was not shown");
+    ExpectReturned(*shown.send, memory, EndReason::kRemoteAccess);
     ExpectTheOthersGoOn();
   }
 

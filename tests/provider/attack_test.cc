@@ -45,8 +45,8 @@ TEST_P(AttackTest, AKeyIsStaleFromTheReportThatEndsItsAdvert) {
   EXPECT_EQ(peer->Read(shown.At(16), 16), WorkStatus::kRemoteAccess);
   EXPECT_EQ(peer->read_bytes()[15], memory.bytes()[kShownFrom + 15]) << "what it read before";
   EXPECT_EQ(peer->WaitForEnd(), Cause::kRemoteTerminate);
-  ExpectEnded(shown.connection, Ending::kRemoteAccess, "asked for memory that it was not shown");
-  ExpectReturned(*shown.send, memory, Ending::kOk);
+  ExpectEnded(shown.connection, EndReason::kRemoteAccess, "asked for memory that it was not shown");
+  ExpectReturned(*shown.send, memory, EndReason::kOk);
   ExpectTheOthersGoOn();
 }
 
@@ -61,8 +61,8 @@ TEST_P(AttackTest, AKeyIsStaleFromSendSmOn) {
   EXPECT_EQ(peer->Read(shown.At(0), 16), WorkStatus::kRemoteAccess);
   EXPECT_EQ(peer->WaitForEnd(), Cause::kRemoteTerminate);
   ExpectNothingCame(*peer);
-  ExpectEnded(shown.connection, Ending::kRemoteAccess, "asked for memory that it was not shown");
-  ExpectReturned(*shown.send, memory, Ending::kOk);
+  ExpectEnded(shown.connection, EndReason::kRemoteAccess, "asked for memory that it was not shown");
+  ExpectReturned(*shown.send, memory, EndReason::kOk);
 }
 
 TEST_P(AttackTest, TheKeyOfAnotherConnectionOpensNothing) {
@@ -74,12 +74,12 @@ TEST_P(AttackTest, TheKeyOfAnotherConnectionOpensNothing) {
   EXPECT_EQ(thief->Read(shown.At(0), 16), WorkStatus::kRemoteAccess);
   EXPECT_EQ(thief->WaitForEnd(), Cause::kRemoteTerminate);
   ExpectNothingCame(*thief);
-  ExpectEnded(robbed, Ending::kRemoteAccess, "asked for memory that it was not shown");
+  ExpectEnded(robbed, EndReason::kRemoteAccess, "asked for memory that it was not shown");
 
   EXPECT_FALSE(owner->ended().has_value()) << "the connection that was shown it goes on";
   EXPECT_EQ(owner->Read(shown.At(0), 16), WorkStatus::kSuccess);
   owner->Say(wire::RdmaRdCompl{kShownBytes - 1});
-  ExpectReturned(*shown.send, memory, Ending::kOk);
+  ExpectReturned(*shown.send, memory, EndReason::kOk);
 }
 
 TEST_P(AttackTest, AGuessedKeyOpensNothing) {
@@ -115,8 +115,8 @@ TEST_P(AttackTest, AReportOfMoreThanWasShownBreaksTheProtocol) {
     const Shown shown = Tempt(*peer, memory);
     peer->Say(wire::RdmaRdCompl{length});
     EXPECT_TRUE(peer->WaitForEnd().has_value());
-    ExpectEnded(shown.connection, Ending::kPeerProtocol, "RdmaRdCompl.Len: more than");
-    ExpectReturned(*shown.send, memory, Ending::kPeerProtocol);
+    ExpectEnded(shown.connection, EndReason::kPeerProtocol, "RdmaRdCompl.Len: more than");
+    ExpectReturned(*shown.send, memory, EndReason::kPeerProtocol);
   }
   ExpectTheOthersGoOn();
 }
@@ -147,11 +147,11 @@ TEST_P(AttackTest, ARegionsKeyIsDeadWithTheRegion) {
   const auto peer = Attacker();
   const Shown shown = Tempt(*peer, memory);
   peer->Say(wire::RdmaRdCompl{kShownBytes - 1});
-  ExpectReturned(*shown.send, memory, Ending::kOk);
+  ExpectReturned(*shown.send, memory, EndReason::kOk);
   EXPECT_EQ(peer->Read(shown.At(0), 16), WorkStatus::kRemoteAccess);
   EXPECT_EQ(peer->WaitForEnd(), Cause::kRemoteTerminate);
   ExpectNothingCame(*peer);
-  ExpectEnded(shown.connection, Ending::kRemoteAccess, "asked for memory that it was not shown");
+  ExpectEnded(shown.connection, EndReason::kRemoteAccess, "asked for memory that it was not shown");
 }
 
 TEST_P(AttackTest, ARegionsKeyCannotBeInvalidatedByThePeer) {
@@ -175,7 +175,7 @@ TEST_P(AttackTest, MemoryThatIsNeverExposedHasNoKeyToGuess) {
   EXPECT_EQ(peer->Read({1, address}, 16), WorkStatus::kRemoteAccess);
   EXPECT_EQ(peer->WaitForEnd(), Cause::kRemoteTerminate);
   ExpectNothingCame(*peer);
-  ExpectEnded(attacked_, Ending::kRemoteAccess, "asked for memory that it was not shown");
+  ExpectEnded(attacked_, EndReason::kRemoteAccess, "asked for memory that it was not shown");
   ExpectTheOthersGoOn();
 }
 
@@ -197,10 +197,10 @@ TEST_P(AttackTest, TheKeyOfAnotherConnectionCannotBeInvalidated) {
   const ConnectionId robbed = attacked_;
   thief->Say(wire::Data{}, 0, shown.advert.remote_key);
   EXPECT_EQ(thief->WaitForEnd(), Cause::kRemoteTerminate);
-  ExpectEnded(robbed, Ending::kRemoteAccess, "asked for memory that it was not shown");
+  ExpectEnded(robbed, EndReason::kRemoteAccess, "asked for memory that it was not shown");
   EXPECT_EQ(owner->Read(shown.At(0), 16), WorkStatus::kSuccess) << "the key is as good as before";
   owner->Say(wire::RdmaRdCompl{kShownBytes - 1}, 0, shown.advert.remote_key);
-  ExpectReturned(*shown.send, memory, Ending::kOk);
+  ExpectReturned(*shown.send, memory, EndReason::kOk);
 }
 
 TEST_P(AttackTest, OnlyTheReportThatEndsAnAdvertMayInvalidateItsKey) {
@@ -211,8 +211,8 @@ TEST_P(AttackTest, OnlyTheReportThatEndsAnAdvertMayInvalidateItsKey) {
     const Shown shown = Tempt(*peer, memory);
     peer->Say(body, 0, shown.advert.remote_key);
     EXPECT_TRUE(peer->WaitForEnd().has_value());
-    ExpectEnded(shown.connection, Ending::kPeerProtocol, "RKey: invalidated");
-    ExpectReturned(*shown.send, memory, Ending::kPeerProtocol);
+    ExpectEnded(shown.connection, EndReason::kPeerProtocol, "RKey: invalidated");
+    ExpectReturned(*shown.send, memory, EndReason::kPeerProtocol);
   }
   ExpectTheOthersGoOn();
 }

@@ -1,4 +1,4 @@
-#include "impl/provider/exposure.h"
+#include "impl/provider/transport/exposure.h"
 
 #include <vector>
 

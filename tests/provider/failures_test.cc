@@ -1,4 +1,4 @@
-#include "impl/provider/failures.h"
+#include "impl/provider/session/failures.h"
 
 #include "gtest/gtest.h"
 
@@ -18,7 +18,7 @@ Address Peer() {
 }
 
 Failure Of(Outcome outcome, Cause cause, WorkStatus work = WorkStatus::kSuccess) {
-  Evidence evidence;
+  FailureDetails evidence;
   evidence.cause = cause;
   evidence.NoteWork(work);
   evidence.detail = "the system's words";
@@ -28,16 +28,16 @@ Failure Of(Outcome outcome, Cause cause, WorkStatus work = WorkStatus::kSuccess)
 TEST(FailuresTest, AFailedConnectSaysWhereToAndWhy) {
   const struct {
     Cause cause;
-    Ending ending;
+    EndReason ending;
     const char* words;
   } cases[] = {
-      {Cause::kRefused, Ending::kRefused, "nobody listens"},
-      {Cause::kRejected, Ending::kRejected, "rejected"},
-      {Cause::kUnreachable, Ending::kUnreachable, "no route"},
-      {Cause::kTimedOut, Ending::kConnectTimedOut, "deadline"},
-      {Cause::kPeerReset, Ending::kPeerReset, "broke off"},
-      {Cause::kProtocol, Ending::kPeerProtocol, "does not speak"},
-      {Cause::kDevice, Ending::kFabricFailed, "the fabric failed"},
+      {Cause::kRefused, EndReason::kRefused, "nobody listens"},
+      {Cause::kRejected, EndReason::kRejected, "rejected"},
+      {Cause::kUnreachable, EndReason::kUnreachable, "no route"},
+      {Cause::kTimedOut, EndReason::kConnectTimedOut, "deadline"},
+      {Cause::kPeerReset, EndReason::kPeerReset, "broke off"},
+      {Cause::kProtocol, EndReason::kPeerProtocol, "does not speak"},
+      {Cause::kDevice, EndReason::kFabricFailed, "the fabric failed"},
   };
   for (const auto& one : cases) {
     const Failure failure = Of(Outcome::kConnectFailed, one.cause);
@@ -49,28 +49,28 @@ TEST(FailuresTest, AFailedConnectSaysWhereToAndWhy) {
 }
 
 TEST(FailuresTest, ALostConnectionIsExplainedByItsCause) {
-  EXPECT_EQ(Of(Outcome::kPeerReset, Cause::kPeerReset).ending, Ending::kPeerReset);
-  EXPECT_EQ(Of(Outcome::kPeerReset, Cause::kPeerDisconnect).ending, Ending::kPeerReset);
-  EXPECT_EQ(Of(Outcome::kPeerReset, Cause::kPeerSilent).ending, Ending::kPeerSilent);
-  EXPECT_EQ(Of(Outcome::kFabricError, Cause::kProtocol).ending, Ending::kPeerProtocol);
-  EXPECT_EQ(Of(Outcome::kFabricError, Cause::kLocalAccess).ending, Ending::kRemoteAccess);
-  EXPECT_EQ(Of(Outcome::kFabricError, Cause::kDevice).ending, Ending::kFabricFailed);
+  EXPECT_EQ(Of(Outcome::kPeerReset, Cause::kPeerReset).ending, EndReason::kPeerReset);
+  EXPECT_EQ(Of(Outcome::kPeerReset, Cause::kPeerDisconnect).ending, EndReason::kPeerReset);
+  EXPECT_EQ(Of(Outcome::kPeerReset, Cause::kPeerSilent).ending, EndReason::kPeerSilent);
+  EXPECT_EQ(Of(Outcome::kFabricError, Cause::kProtocol).ending, EndReason::kPeerProtocol);
+  EXPECT_EQ(Of(Outcome::kFabricError, Cause::kLocalAccess).ending, EndReason::kRemoteAccess);
+  EXPECT_EQ(Of(Outcome::kFabricError, Cause::kDevice).ending, EndReason::kFabricFailed);
 }
 
 TEST(FailuresTest, AFailedWorkRequestTellsMoreThanTheEndItCaused) {
   EXPECT_EQ(Of(Outcome::kFabricError, Cause::kRemoteTerminate, WorkStatus::kRemoteAccess).ending,
-            Ending::kRemoteAccess);
+            EndReason::kRemoteAccess);
   EXPECT_EQ(
       Of(Outcome::kFabricError, Cause::kRemoteTerminate, WorkStatus::kReceiverNotReady).ending,
-      Ending::kPeerProtocol);
+      EndReason::kPeerProtocol);
   EXPECT_EQ(Of(Outcome::kFabricError, Cause::kDevice, WorkStatus::kLocalProtection).ending,
-            Ending::kFabricFailed);
+            EndReason::kFabricFailed);
 }
 
 TEST(FailuresTest, APeersTerminateIsToldAsItsOwnWordAndNotAsAFaultOfTheFabric) {
   for (const WorkStatus work : {WorkStatus::kSuccess, WorkStatus::kRemoteOperation}) {
     const Failure failure = Of(Outcome::kFabricError, Cause::kRemoteTerminate, work);
-    EXPECT_EQ(failure.ending, Ending::kPeerReset) << failure.text;
+    EXPECT_EQ(failure.ending, EndReason::kPeerReset) << failure.text;
     EXPECT_NE(failure.text.find("the peer ended the connection with Terminate: the system's words"),
               std::string::npos)
         << failure.text;
@@ -93,7 +93,7 @@ TEST(FailuresTest, ASetUpThatThePeerBeganIsToldAsSuch) {
       {Outcome::kPeerReset, Cause::kPeerReset, "broke"},
   };
   for (const auto& one : cases) {
-    Evidence evidence;
+    FailureDetails evidence;
     evidence.cause = one.cause;
     evidence.detail = "the system's words";
     const Failure failure = Explain(one.outcome, "because", evidence, Peer(), SetUp::kIncoming);
@@ -103,7 +103,7 @@ TEST(FailuresTest, ASetUpThatThePeerBeganIsToldAsSuch) {
 }
 
 TEST(FailuresTest, TheFirstFailureThatIsNoFlushStays) {
-  Evidence evidence;
+  FailureDetails evidence;
   evidence.NoteWork(WorkStatus::kFlushed);
   evidence.NoteWork(WorkStatus::kRemoteAccess);
   evidence.NoteWork(WorkStatus::kTransport);
@@ -111,10 +111,10 @@ TEST(FailuresTest, TheFirstFailureThatIsNoFlushStays) {
 }
 
 TEST(FailuresTest, TheRuleThatThePeerBrokeIsNamedWithItsField) {
-  Evidence evidence;
+  FailureDetails evidence;
   evidence.message_field = "SrcAvail.Len";
   const Failure failure = Explain(Outcome::kPeerProtocol, "is 0", evidence, Peer());
-  EXPECT_EQ(failure.ending, Ending::kPeerProtocol);
+  EXPECT_EQ(failure.ending, EndReason::kPeerProtocol);
   EXPECT_NE(failure.text.find("SrcAvail.Len: is 0"), std::string::npos) << failure.text;
 }
 
@@ -123,17 +123,17 @@ TEST(FailuresTest, EveryOutcomeOfAConnectionHasAnEndingAndAText) {
        ++i) {
     const Outcome outcome = static_cast<Outcome>(i);
     const Failure failure = Explain(outcome, "because", {}, Peer());
-    EXPECT_NE(failure.ending, Ending::kOk) << i;
+    EXPECT_NE(failure.ending, EndReason::kOk) << i;
     EXPECT_FALSE(failure.text.empty()) << i;
     EXPECT_TRUE(IsOfConnection(outcome)) << i;
   }
-  EXPECT_EQ(Explain(Outcome::kDone, "", {}, Peer()).ending, Ending::kOk);
+  EXPECT_EQ(Explain(Outcome::kDone, "", {}, Peer()).ending, EndReason::kOk);
   EXPECT_FALSE(IsOfConnection(Outcome::kCancelled));
-  EXPECT_EQ(EndingOfOperation(Outcome::kDeadlineExceeded), Ending::kDeadlineExceeded);
+  EXPECT_EQ(EndingOfOperation(Outcome::kDeadlineExceeded), EndReason::kDeadlineExceeded);
 }
 
 TEST(FailuresTest, AnEndIsCleanOnlyWithoutAnyFailure) {
-  Evidence evidence;
+  FailureDetails evidence;
   evidence.cause = Cause::kPeerDisconnect;
   evidence.NoteWork(WorkStatus::kFlushed);
   EXPECT_TRUE(IsCleanEnd(evidence));
@@ -141,7 +141,7 @@ TEST(FailuresTest, AnEndIsCleanOnlyWithoutAnyFailure) {
   evidence.NoteWork(WorkStatus::kRemoteAccess);
   EXPECT_FALSE(IsCleanEnd(evidence));
   EXPECT_TRUE(IsFabricError(evidence));
-  evidence = Evidence{};
+  evidence = FailureDetails{};
   evidence.cause = Cause::kPeerReset;
   EXPECT_FALSE(IsCleanEnd(evidence));
   EXPECT_FALSE(IsFabricError(evidence));

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "impl/provider/buffer_pool.h"
-#include "impl/provider/operations.h"
 #include "impl/provider/regions.h"
+#include "impl/provider/session/operations.h"
+#include "impl/provider/transport/buffer_pool.h"
 #include "tests/provider/fake_fabric.h"
 
 namespace esdp::provider {

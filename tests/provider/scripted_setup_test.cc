@@ -56,7 +56,7 @@ TEST_F(ScriptedTest, AHelloAckThatIsNoneEndsTheConnect) {
   EXPECT_TRUE(side_.recorder.closed().empty());  // not before the queue pair has flushed
   fabric_->Raise(EventOf(RendezvousType::kDisconnected, Cause::kLocalDisconnect));
   Poll();
-  EXPECT_EQ(Closed().ending, Ending::kHandshakeRefused);
+  EXPECT_EQ(Closed().ending, EndReason::kHandshakeRefused);
 }
 
 TEST_F(ScriptedTest, ARequestThatIsNoHelloIsRejectedAndLogged) {

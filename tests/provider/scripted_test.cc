@@ -24,7 +24,7 @@ TEST_F(ScriptedTest, AMessageThatDoesNotDecodeNamesItsFault) {
   Poll();
   fabric_->Raise(EventOf(RendezvousType::kDisconnected, Cause::kLocalDisconnect));
   Poll();
-  EXPECT_EQ(Closed().ending, Ending::kPeerProtocol);
+  EXPECT_EQ(Closed().ending, EndReason::kPeerProtocol);
   EXPECT_NE(Closed().text.find("broke SDP"), std::string::npos) << Closed().text;
 }
 
@@ -42,8 +42,8 @@ TEST_F(ScriptedTest, AFailedWorkRequestIsTheRootCauseOnceEverythingIsFlushed) {
   fabric_->Raise(EventOf(RendezvousType::kDisconnected, Cause::kRemoteTerminate));
   Poll();
   ASSERT_TRUE(Result(receive));
-  EXPECT_EQ(Result(receive)->result.ending, Ending::kRemoteAccess);
-  EXPECT_EQ(Closed().ending, Ending::kRemoteAccess);
+  EXPECT_EQ(Result(receive)->result.ending, EndReason::kRemoteAccess);
+  EXPECT_EQ(Closed().ending, EndReason::kRemoteAccess);
   EXPECT_EQ(Result(receive)->text, Closed().text);
 }
 
@@ -80,7 +80,7 @@ TEST_F(ScriptedTest, ARefusedPostEndsTheConnection) {
   EXPECT_EQ(fabric_->disconnects(), 1);
   fabric_->Raise(EventOf(RendezvousType::kDisconnected, Cause::kLocalDisconnect));
   Poll();
-  EXPECT_EQ(Closed().ending, Ending::kFabricFailed);
+  EXPECT_EQ(Closed().ending, EndReason::kFabricFailed);
   EXPECT_NE(Closed().text.find("send queue full"), std::string::npos) << Closed().text;
 }
 
@@ -94,7 +94,7 @@ TEST_F(ScriptedTest, APostRefusedByAnEndThatHasBegunWaitsForItsCause) {
   Poll();
   fabric_->Raise(EventOf(RendezvousType::kDisconnected, Cause::kPeerReset));
   Poll();
-  EXPECT_EQ(Closed().ending, Ending::kPeerReset);
+  EXPECT_EQ(Closed().ending, EndReason::kPeerReset);
   EXPECT_EQ(Closed().text.find("not ready"), std::string::npos) << Closed().text;
 }
 
@@ -165,7 +165,7 @@ TEST_F(ScriptedTest, AKeyThatIsDeadAtItsWithdrawalIsNoFault) {
   Deliver(done);
   Poll();
   ASSERT_TRUE(Result(send));
-  EXPECT_EQ(Result(send)->result.ending, Ending::kOk);
+  EXPECT_EQ(Result(send)->result.ending, EndReason::kOk);
 }
 
 TEST_F(ScriptedTest, WhatCannotBeExposedIsCopied) {
@@ -189,7 +189,7 @@ TEST_F(ScriptedTest, TheLossTakesTheWindowsBackBeforeTheSendsEnd) {
   fabric_->Raise(EventOf(RendezvousType::kDisconnected, Cause::kPeerReset));
   Poll();
   ASSERT_TRUE(Result(send));
-  EXPECT_EQ(Result(send)->result.ending, Ending::kPeerReset);
+  EXPECT_EQ(Result(send)->result.ending, EndReason::kPeerReset);
 }
 
 TEST_F(ScriptedTest, AChunkCrossingMakesOneAdvertForEachChunk) {
@@ -220,12 +220,12 @@ TEST_F(ScriptedTest, ASubmitFromTheObserverIsExecutedAfterIt) {
   Submit(side_, connection, first);
   fabric_->MoveTime(milliseconds(2));
   Poll();
-  EXPECT_EQ(Result(first)->result.ending, Ending::kDeadlineExceeded);
+  EXPECT_EQ(Result(first)->result.ending, EndReason::kDeadlineExceeded);
   EXPECT_EQ(fabric_->disconnects(), 1);  // the abort was executed, and before it the second receive
   EXPECT_FALSE(Result(second));
   fabric_->Raise(EventOf(RendezvousType::kDisconnected, Cause::kLocalDisconnect));
   Poll();
-  EXPECT_EQ(Result(second)->result.ending, Ending::kLocalAbort);
+  EXPECT_EQ(Result(second)->result.ending, EndReason::kLocalAbort);
 }
 
 TEST_F(ScriptedTest, TheDescriptorTellsOfArrivalsWakeUpsAndDeadlines) {

@@ -64,7 +64,7 @@ TEST_P(SeveralFabricsTest, TheLastFailureTellsAllAttempts) {
   Manager(RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
   ASSERT_TRUE(RunUntil([&] { return !here_.recorder.closed().empty(); }));
   const Failure failure = here_.recorder.closed()[0].failure;
-  EXPECT_EQ(failure.ending, Ending::kRefused);
+  EXPECT_EQ(failure.ending, EndReason::kRefused);
   EXPECT_NE(failure.text.find("nobody listens there"), std::string::npos) << failure.text;
   EXPECT_NE(failure.text.find("over verbs: "), std::string::npos) << failure.text;
   EXPECT_NE(failure.text.find("no route leads there"), std::string::npos) << failure.text;
@@ -77,7 +77,7 @@ TEST_P(SeveralFabricsTest, AProgramThatWouldNotHaveUsIsNotAskedAgain) {
   constexpr int kByConsumer = 28;
   Manager(RDMA_CM_EVENT_REJECTED, IsIwarp() ? -ECONNRESET : kByConsumer);
   ASSERT_TRUE(RunUntil([&] { return !here_.recorder.closed().empty(); }));
-  EXPECT_EQ(here_.recorder.closed()[0].failure.ending, Ending::kRejected);
+  EXPECT_EQ(here_.recorder.closed()[0].failure.ending, EndReason::kRejected);
   EXPECT_TRUE(there_.recorder.incoming().empty());
 }
 

@@ -18,13 +18,13 @@ using Lock = std::lock_guard<std::mutex>;
 namespace {
 
 // Such an end of a transfer is the end of its connection.
-bool IsOfPeerOrFabric(Ending ending) {
+bool IsOfPeerOrFabric(EndReason ending) {
   switch (ending) {
-    case Ending::kPeerReset:
-    case Ending::kPeerSilent:
-    case Ending::kPeerProtocol:
-    case Ending::kRemoteAccess:
-    case Ending::kFabricFailed:
+    case EndReason::kPeerReset:
+    case EndReason::kPeerSilent:
+    case EndReason::kPeerProtocol:
+    case EndReason::kRemoteAccess:
+    case EndReason::kFabricFailed:
       return true;
     default:
       return false;
@@ -70,7 +70,7 @@ void Recorder::OnTransferFinished(ConnectionId connection, Transfer& transfer,
   if (on_finished) on_finished(transfer);
 }
 
-void Recorder::OnSent(PromptSend& send) {
+void Recorder::OnImmediateSent(ImmediateSend& send) {
   const Lock lock(mutex_);
   sent_.push_back(send);
 }
@@ -117,7 +117,7 @@ uint64_t Recorder::rejected(Rejection reason) const {
   return found == rejected_.end() ? 0 : found->second;
 }
 
-std::vector<PromptSend> Recorder::sent() const {
+std::vector<ImmediateSend> Recorder::sent() const {
   const Lock lock(mutex_);
   return sent_;
 }

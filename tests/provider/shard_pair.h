@@ -46,7 +46,7 @@ class Recorder final : public Observer {
   // Fails the test where the connection's failure ends the transfer and was not told before.
   void OnTransferFinished(ConnectionId connection, Transfer& transfer,
                           const TransferResult& result) override;
-  void OnSent(PromptSend& send) override;
+  void OnImmediateSent(ImmediateSend& send) override;
   void OnShutDown(ConnectionId connection, const Failure& failure) override;
   void OnClosed(ConnectionId connection, const Failure& cause, uint64_t) override;
   void OnResumed(ConnectionId connection, const Failure& failure) override;
@@ -61,11 +61,11 @@ class Recorder final : public Observer {
   std::optional<Finished> Find(const Transfer& transfer) const;
   void Forget();
 
-  std::vector<PromptSend> sent() const;
+  std::vector<ImmediateSend> sent() const;
   void OnRejected(Rejection reason) override;
   uint64_t rejected(Rejection reason) const;
 
-  // Called from OnTransferFinished, under the turn.
+  // Called from OnTransferFinished, under the shard lock.
   std::function<void(Transfer&)> on_finished;
   // Counts and keeps no record, for tests that count allocations.
   bool quiet = false;
@@ -78,7 +78,7 @@ class Recorder final : public Observer {
   std::vector<uint8_t> fabrics_;
   std::vector<ConnectionId> failed_;
   std::vector<Finished> finished_;
-  std::vector<PromptSend> sent_;
+  std::vector<ImmediateSend> sent_;
   std::vector<Ended> shut_down_;
   std::vector<Ended> closed_;
   std::vector<Ended> resumed_;

@@ -46,8 +46,8 @@ class ShardTest : public testing::TestWithParam<World> {
     ASSERT_TRUE(Finish(server(), {&receive}));
     const auto sent = client().recorder.Find(send.transfer)->result;
     const auto received = server().recorder.Find(receive.transfer)->result;
-    EXPECT_EQ(sent.ending, Ending::kOk);
-    EXPECT_EQ(received.ending, Ending::kOk);
+    EXPECT_EQ(sent.ending, EndReason::kOk);
+    EXPECT_EQ(received.ending, EndReason::kOk);
     EXPECT_EQ(sent.bytes, length);
     EXPECT_EQ(received.bytes, length);
     EXPECT_EQ(sent.bytes_zero_copy, zero_copy ? length : 0);
@@ -135,7 +135,7 @@ TEST_P(ShardTest, CarriesRandomTransfersInOrder) {
   for (size_t i = 0; i < receives.size(); ++i) {
     const Recorder::Finished finished = server().recorder.finished()[i];
     EXPECT_EQ(finished.transfer, &receives[i]->transfer);
-    EXPECT_EQ(finished.result.ending, Ending::kOk) << finished.text;
+    EXPECT_EQ(finished.result.ending, EndReason::kOk) << finished.text;
   }
 }
 
@@ -160,7 +160,7 @@ TEST_P(ShardTest, GathersAndScattersPieces) {
   sent.insert(sent.end(), from.bytes().begin(), from.bytes().begin() + 70'000);
   std::vector<std::byte> received(to.bytes().begin() + 5, to.bytes().begin() + 90'006);
   received.insert(received.end(), to.bytes().begin() + 100'000, to.bytes().begin() + 179'999);
-  EXPECT_EQ(server().recorder.Find(receive.transfer)->result.ending, Ending::kOk);
+  EXPECT_EQ(server().recorder.Find(receive.transfer)->result.ending, EndReason::kOk);
   EXPECT_TRUE(sent == received);
 }
 
@@ -208,7 +208,7 @@ TEST_P(ShardTest, APassedDeadlineEndsAReceive) {
   EXPECT_GE(server().shard->Now(), deadline);
   EXPECT_LT(server().shard->Now(), deadline + seconds(5));
   const auto result = server().recorder.Find(receive.transfer)->result;
-  EXPECT_EQ(result.ending, Ending::kDeadlineExceeded);
+  EXPECT_EQ(result.ending, EndReason::kDeadlineExceeded);
   EXPECT_EQ(result.bytes, 0u);
 }
 
@@ -230,8 +230,8 @@ TEST_P(ShardTest, CancelEndsOneReceiveAndLeavesTheNext) {
   Job& send = NewJob(from, true, 0, 100);
   Submit(client(), pair_.client_connection(), send);
   ASSERT_TRUE(Finish(server(), {&first, &second}));
-  EXPECT_EQ(server().recorder.Find(first.transfer)->result.ending, Ending::kCancelled);
-  EXPECT_EQ(server().recorder.Find(second.transfer)->result.ending, Ending::kOk);
+  EXPECT_EQ(server().recorder.Find(first.transfer)->result.ending, EndReason::kCancelled);
+  EXPECT_EQ(server().recorder.Find(second.transfer)->result.ending, EndReason::kOk);
   EXPECT_EQ(server().recorder.finished().size(), 2u);
 }
 
@@ -251,8 +251,8 @@ TEST_P(ShardTest, ClosesInOrderOnBothSides) {
   EXPECT_TRUE(server().recorder.Find(after.transfer)->result.end_of_stream);
   Submit(server(), pair_.server_connection(), Request::Kind::kClose);
   ASSERT_TRUE(BothClosed());
-  EXPECT_EQ(client().recorder.closed()[0].failure.ending, Ending::kOk);
-  EXPECT_EQ(server().recorder.closed()[0].failure.ending, Ending::kOk);
+  EXPECT_EQ(client().recorder.closed()[0].failure.ending, EndReason::kOk);
+  EXPECT_EQ(server().recorder.closed()[0].failure.ending, EndReason::kOk);
 }
 
 TEST_P(ShardTest, ShutdownIsReportedAndReceivingGoesOn) {
@@ -261,7 +261,7 @@ TEST_P(ShardTest, ShutdownIsReportedAndReceivingGoesOn) {
   Memory& to = NewMemory(client(), 100);
   Submit(client(), pair_.client_connection(), Request::Kind::kShutdown);
   ASSERT_TRUE(pair_.RunUntil([&] { return !client().recorder.shut_down().empty(); }));
-  EXPECT_EQ(client().recorder.shut_down()[0].failure.ending, Ending::kOk);
+  EXPECT_EQ(client().recorder.shut_down()[0].failure.ending, EndReason::kOk);
   Job& send = NewJob(from, true, 0, 100);
   Job& receive = NewJob(to, false, 0, 100);
   Submit(client(), pair_.client_connection(), receive);
@@ -282,10 +282,10 @@ TEST_P(ShardTest, AnAbortEndsBothSidesWithTheirRootCauses) {
   ASSERT_TRUE(BothClosed());
   const auto local = *client().recorder.Find(receive.transfer);
   const auto remote = *server().recorder.Find(other.transfer);
-  EXPECT_EQ(local.result.ending, Ending::kLocalAbort);
-  EXPECT_EQ(remote.result.ending, Ending::kPeerReset);
+  EXPECT_EQ(local.result.ending, EndReason::kLocalAbort);
+  EXPECT_EQ(remote.result.ending, EndReason::kPeerReset);
   EXPECT_NE(remote.text.find("127.0.0.1:"), std::string::npos) << remote.text;
-  EXPECT_EQ(server().recorder.closed()[0].failure.ending, Ending::kPeerReset);
+  EXPECT_EQ(server().recorder.closed()[0].failure.ending, EndReason::kPeerReset);
   EXPECT_EQ(server().recorder.closed()[0].failure.text, remote.text);
 }
 
@@ -297,11 +297,11 @@ TEST_P(ShardTest, ATransferAfterTheEndIsTooLate) {
   Job& late = NewJob(theirs, true, 0, 100);
   Submit(server(), pair_.server_connection(), late);
   ASSERT_TRUE(Finish(server(), {&late}));
-  EXPECT_EQ(server().recorder.Find(late.transfer)->result.ending, Ending::kTooLate);
+  EXPECT_EQ(server().recorder.Find(late.transfer)->result.ending, EndReason::kTooLate);
   Job& unknown = NewJob(theirs, true, 0, 100);
   Submit(server(), ConnectionId{77}, unknown);
   ASSERT_TRUE(Finish(server(), {&unknown}));
-  EXPECT_EQ(server().recorder.Find(unknown.transfer)->result.ending, Ending::kTooLate);
+  EXPECT_EQ(server().recorder.Find(unknown.transfer)->result.ending, EndReason::kTooLate);
 }
 
 TEST_P(ShardTest, AnUnheardConnectNamesTheAddress) {
@@ -312,7 +312,7 @@ TEST_P(ShardTest, AnUnheardConnectNamesTheAddress) {
   ASSERT_TRUE(connection.ok()) << connection.status();
   ASSERT_TRUE(pair_.RunUntil([&] { return !client().recorder.closed().empty(); }));
   const Failure failure = client().recorder.closed()[0].failure;
-  EXPECT_EQ(failure.ending, Ending::kRefused);
+  EXPECT_EQ(failure.ending, EndReason::kRefused);
   EXPECT_NE(failure.text.find(fabric::ToString(address)), std::string::npos) << failure.text;
   EXPECT_TRUE(client().recorder.connected().empty());
 }
@@ -324,7 +324,7 @@ TEST_P(ShardTest, AConnectGivenUpEndsAtOnce) {
   ASSERT_TRUE(connection.ok());
   Submit(client(), *connection, Request::Kind::kAbort);
   ASSERT_TRUE(pair_.RunUntil([&] { return !client().recorder.closed().empty(); }));
-  EXPECT_EQ(client().recorder.closed()[0].failure.ending, Ending::kLocalAbort);
+  EXPECT_EQ(client().recorder.closed()[0].failure.ending, EndReason::kLocalAbort);
   pair_.RunFor(milliseconds(20));
   for (const ConnectionId incoming : server().recorder.incoming()) {  // it had been accepted before
     EXPECT_TRUE(pair_.RunUntil([&] { return !server().recorder.closed().empty(); }));
@@ -342,8 +342,8 @@ TEST_P(ShardTest, APeerThatVanishesEndsEverythingThatWaits) {
   Submit(client(), pair_.client_connection(), send);
   server().shard.reset();
   ASSERT_TRUE(pair_.RunUntil([&] { return !client().recorder.closed().empty(); }));
-  EXPECT_EQ(client().recorder.Find(receive.transfer)->result.ending, Ending::kPeerReset);
-  EXPECT_EQ(client().recorder.Find(send.transfer)->result.ending, Ending::kPeerReset);
+  EXPECT_EQ(client().recorder.Find(receive.transfer)->result.ending, EndReason::kPeerReset);
+  EXPECT_EQ(client().recorder.Find(send.transfer)->result.ending, EndReason::kPeerReset);
   EXPECT_EQ(to.region().operations(), 0u);
 }
 
@@ -356,7 +356,7 @@ TEST_P(ShardTest, ADestroyedShardFinishesItsTransfersFirst) {
   client().shard.reset();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(10));
   ASSERT_TRUE(client().recorder.Find(receive.transfer));
-  EXPECT_EQ(client().recorder.Find(receive.transfer)->result.ending, Ending::kLocalAbort);
+  EXPECT_EQ(client().recorder.Find(receive.transfer)->result.ending, EndReason::kLocalAbort);
   EXPECT_EQ(client().recorder.closed().size(), 1u);
 }
 
@@ -371,7 +371,7 @@ TEST_P(ShardTest, TheBacklogBoundsConnectionsThatNobodyTakes) {
   }
   ASSERT_TRUE(pair_.RunUntil([&] { return client().recorder.connected().size() == 2; }));
   EXPECT_EQ(client().recorder.connected().size(), 2u);
-  EXPECT_EQ(client().recorder.closed()[0].failure.ending, Ending::kRejected);
+  EXPECT_EQ(client().recorder.closed()[0].failure.ending, EndReason::kRejected);
   ASSERT_TRUE(pair_.RunUntil([&] { return server().recorder.incoming().size() == 2; }));
   Submit(server(), server().recorder.incoming()[0], Request::Kind::kTaken);
   ASSERT_TRUE(
@@ -385,7 +385,7 @@ TEST_P(ShardTest, ATransferOutsideItsRegionIsRefused) {
   Job& beyond = NewJob(memory, true, 50, 51);
   Submit(client(), pair_.client_connection(), beyond);
   ASSERT_TRUE(Finish(client(), {&beyond}));
-  EXPECT_EQ(client().recorder.Find(beyond.transfer)->result.ending, Ending::kInternal);
+  EXPECT_EQ(client().recorder.Find(beyond.transfer)->result.ending, EndReason::kInternal);
 }
 
 INSTANTIATE_TEST_SUITE_P(Worlds, ShardTest,

@@ -43,7 +43,8 @@ class SinkAttackTest : public AttackTest {
   }
   void ExpectWriteRefused(PortPeer& peer, const Room& room) {
     EXPECT_EQ(peer.WaitForEnd(), Cause::kRemoteTerminate);
-    ExpectEnded(room.connection, Ending::kRemoteAccess, "asked for memory that it was not shown");
+    ExpectEnded(room.connection, EndReason::kRemoteAccess,
+                "asked for memory that it was not shown");
   }
 };
 
@@ -59,7 +60,7 @@ TEST_P(SinkAttackTest, NoByteBesideAnAdvertCanBeWritten) {
     const Room room = Invite(*peer, memory);
     peer->Write(room.At(offset), 2);
     ExpectWriteRefused(*peer, room);
-    ExpectReturned(*room.receive, memory, Ending::kRemoteAccess);
+    ExpectReturned(*room.receive, memory, EndReason::kRemoteAccess);
   }
   ExpectTheOthersGoOn();
 }
@@ -71,7 +72,7 @@ TEST_P(SinkAttackTest, WhatIsShownForWritingCannotBeRead) {
   EXPECT_EQ(peer->Read(room.At(0), 16), WorkStatus::kRemoteAccess);
   ExpectWriteRefused(*peer, room);
   ExpectNothingCame(*peer);
-  ExpectReturned(*room.receive, memory, Ending::kRemoteAccess);
+  ExpectReturned(*room.receive, memory, EndReason::kRemoteAccess);
 }
 
 TEST_P(SinkAttackTest, AKeyIsStaleFromTheCompletionOn) {
@@ -88,7 +89,7 @@ TEST_P(SinkAttackTest, AKeyIsStaleFromTheCompletionOn) {
   memory.Fill(7);
   peer->Write(room.At(0), 16);
   ExpectWriteRefused(*peer, room);
-  ExpectReturned(*room.receive, memory, Ending::kOk);
+  ExpectReturned(*room.receive, memory, EndReason::kOk);
 }
 
 TEST_P(SinkAttackTest, AKeyIsStaleFromTheAnswerToACancelOn) {
@@ -108,7 +109,7 @@ TEST_P(SinkAttackTest, AKeyIsStaleFromTheAnswerToACancelOn) {
       pair_.RunUntil([&] { return victim().recorder.Find(room.receive->transfer).has_value(); }));
   peer->Write(room.At(0), 16);
   ExpectWriteRefused(*peer, room);
-  ExpectReturned(*room.receive, memory, Ending::kCancelled);
+  ExpectReturned(*room.receive, memory, EndReason::kCancelled);
   ExpectTheOthersGoOn();
 }
 
@@ -132,7 +133,7 @@ TEST_P(SinkAttackTest, ACompletionOfMoreThanWasWrittenBreaksTheProtocol) {
     }
     peer->Say(wire::RdmaWrCompl{one.claimed});
     EXPECT_TRUE(peer->WaitForEnd().has_value());
-    ExpectEnded(room.connection, Ending::kPeerProtocol, "more than was written");
+    ExpectEnded(room.connection, EndReason::kPeerProtocol, "more than was written");
     ASSERT_TRUE(
         pair_.RunUntil([&] { return victim().recorder.Find(room.receive->transfer).has_value(); }));
     EXPECT_EQ(victim().recorder.Find(room.receive->transfer)->result.bytes, 0u);
@@ -160,8 +161,8 @@ TEST_P(SinkAttackTest, ACompletionOfMoreThanWasShownBreaksTheProtocol) {
   const Room room = Invite(*peer, memory);
   peer->Say(wire::RdmaWrCompl{kRoom + 1});
   EXPECT_TRUE(peer->WaitForEnd().has_value());
-  ExpectEnded(room.connection, Ending::kPeerProtocol, "RdmaWrCompl");
-  ExpectReturned(*room.receive, memory, Ending::kPeerProtocol);
+  ExpectEnded(room.connection, EndReason::kPeerProtocol, "RdmaWrCompl");
+  ExpectReturned(*room.receive, memory, EndReason::kPeerProtocol);
 }
 
 }  // namespace

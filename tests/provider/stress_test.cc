@@ -57,7 +57,7 @@ TEST_P(StressTest, EveryTransferOfEveryThreadEndsOnce) {
   EXPECT_EQ(pair_.client().recorder.finished().size(), sends_.size());
   EXPECT_EQ(pair_.server().recorder.finished().size(), receives_.size());
   for (const Recorder::Finished& one : pair_.server().recorder.finished()) {
-    EXPECT_EQ(one.result.ending, Ending::kOk);
+    EXPECT_EQ(one.result.ending, EndReason::kOk);
   }
   EXPECT_EQ(Shard::Describe(to.region()).operations, 0u);
 }

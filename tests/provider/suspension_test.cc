@@ -35,7 +35,7 @@ class SuspensionTest : public testing::TestWithParam<World> {
   void ExpectWhole(Side& side, const Job& job, uint64_t length) {
     const auto finished = side.recorder.Find(job.transfer);
     ASSERT_TRUE(finished);
-    EXPECT_EQ(finished->result.ending, Ending::kOk) << finished->text;
+    EXPECT_EQ(finished->result.ending, EndReason::kOk) << finished->text;
     EXPECT_EQ(finished->result.bytes, length);
   }
 
@@ -69,7 +69,7 @@ TEST_P(SuspensionTest, TheStreamGoesOnOverANewQueuePairWhoeverAsks) {
     Side& asks = part == 0 ? client() : server();
     Suspend(asks, part == 0 ? pair_.client_connection() : pair_.server_connection());
     ASSERT_TRUE(Resumed(asks, 1)) << part;
-    EXPECT_EQ(asks.recorder.resumed()[0].failure.ending, Ending::kOk)
+    EXPECT_EQ(asks.recorder.resumed()[0].failure.ending, EndReason::kOk)
         << asks.recorder.resumed()[0].failure.text;
   }
   EXPECT_TRUE(from.bytes() == to.bytes());
@@ -87,7 +87,7 @@ TEST_P(SuspensionTest, WhatWaitsIsCarriedOverTheNewQueuePair) {
   Submit(client(), pair_.client_connection(), send);
   Suspend(client(), pair_.client_connection());
   ASSERT_TRUE(Resumed(client(), 1));
-  EXPECT_EQ(client().recorder.resumed()[0].failure.ending, Ending::kOk)
+  EXPECT_EQ(client().recorder.resumed()[0].failure.ending, EndReason::kOk)
       << client().recorder.resumed()[0].failure.text;
   EXPECT_FALSE(client().recorder.Find(send.transfer)) << "nobody has received it";
 

@@ -1,4 +1,4 @@
-#include "impl/sdp/adaptive_threshold.h"
+#include "impl/sdp/outbound/adaptive_threshold.h"
 
 #include <gtest/gtest.h>
 

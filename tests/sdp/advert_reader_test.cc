@@ -1,4 +1,4 @@
-#include "impl/sdp/advert_reader.h"
+#include "impl/sdp/inbound/advert_reader.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "impl/sdp/advert_writer.h"
+#include "impl/sdp/outbound/advert_writer.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 
 #include "impl/base/random.h"
-#include "impl/sdp/sink_advert.h"
+#include "impl/sdp/inbound/sink_adverts.h"
 
 namespace esdp::sdp {
 namespace {
@@ -304,7 +304,7 @@ class Crossing {
     const Message message = to_sink_.front();
     to_sink_.pop_front();
     Actions actions;
-    SinkAdvert::Taken taken;
+    SinkAdverts::Taken taken;
     switch (message.kind) {
       case Kind::kPayload:
         taken = sink_.OnPayload(1, actions);
@@ -361,7 +361,7 @@ class Crossing {
   }
 
   Random random_;
-  SinkAdvert sink_;
+  SinkAdverts sink_;
   AdvertWriter writer_;
   std::deque<Message> to_source_, to_sink_;
   uint32_t key_ = 1;

@@ -1,4 +1,4 @@
-#include "impl/sdp/handshake.h"
+#include "impl/sdp/lifecycle/handshake.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "impl/sdp/action.h"
+#include "impl/sdp/interface/action.h"
 
 // What every model of an application checks when an operation ends [es-api D.2, 4 and 11].
 

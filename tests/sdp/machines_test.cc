@@ -1,4 +1,4 @@
-#include "impl/sdp/machines.h"
+#include "impl/sdp/lifecycle/machines.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "impl/sdp/mode.h"
+#include "impl/sdp/lifecycle/mode.h"
 
 #include <gtest/gtest.h>
 
-#include "impl/sdp/mode_policy.h"
+#include "impl/sdp/lifecycle/mode_policy.h"
 
 namespace esdp::sdp {
 namespace {

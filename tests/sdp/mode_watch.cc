@@ -7,7 +7,7 @@ namespace esdp::sdp::testing {
 
 using wire::Mode;
 
-const char* ModeWatch::OnSent(const wire::Message& message, uint32_t payload) {
+const char* ModeWatch::OnImmediateSent(const wire::Message& message, uint32_t payload) {
   const wire::Body& body = message.body;
   if (const auto* advert = std::get_if<wire::SrcAvail>(&body)) {
     return CheckSrcAvail(*advert, message.base.sequence, payload);

@@ -14,7 +14,7 @@ namespace esdp::sdp::testing {
 class ModeWatch {
  public:
   // Returns what is wrong with this message, or nullptr.
-  const char* OnSent(const wire::Message& message, uint32_t payload);
+  const char* OnImmediateSent(const wire::Message& message, uint32_t payload);
   void OnArrived(const wire::Message& message);
 
  private:

@@ -1,8 +1,8 @@
-#include "impl/sdp/policy.h"
+#include "impl/sdp/common/policy.h"
 
 #include <gtest/gtest.h>
 
-#include "impl/sdp/config.h"
+#include "impl/sdp/interface/config.h"
 
 namespace esdp::sdp {
 namespace {

@@ -1,11 +1,11 @@
-#include "impl/sdp/resize.h"
+#include "impl/sdp/lifecycle/resize.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
 
-#include "impl/sdp/limits.h"
+#include "impl/sdp/common/limits.h"
 #include "tests/sdp/pair.h"
 #include "tests/sdp/solo.h"
 

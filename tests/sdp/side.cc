@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "impl/base/bytes.h"
-#include "impl/sdp/limits.h"
+#include "impl/sdp/common/limits.h"
 
 namespace esdp::sdp::testing {
 
@@ -256,7 +256,7 @@ void Side::CheckAdverts(const sdp::Send& send) {
   const wire::Body& body = send.message.body;
   uint32_t payload = send.copied_bytes;
   for (uint32_t i = 0; i < send.gather_count; ++i) payload += send.gather[i].length;
-  if (const char* fault = mode_watch_.OnSent(send.message, payload); fault != nullptr) {
+  if (const char* fault = mode_watch_.OnImmediateSent(send.message, payload); fault != nullptr) {
     ADD_FAILURE() << name_ << ": " << fault;
   }
   if (!std::holds_alternative<wire::SrcAvail>(body) &&

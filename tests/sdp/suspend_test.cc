@@ -1,4 +1,4 @@
-#include "impl/sdp/suspend.h"
+#include "impl/sdp/lifecycle/suspend.h"
 
 #include <gtest/gtest.h>
 

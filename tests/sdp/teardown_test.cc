@@ -1,4 +1,4 @@
-#include "impl/sdp/teardown.h"
+#include "impl/sdp/lifecycle/teardown.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

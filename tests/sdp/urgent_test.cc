@@ -1,8 +1,6 @@
-#include "impl/sdp/urgent.h"
-
 #include <gtest/gtest.h>
 
-#include "impl/sdp/limits.h"
+#include "impl/sdp/common/limits.h"
 #include "tests/sdp/pair.h"
 #include "tests/sdp/solo.h"
 

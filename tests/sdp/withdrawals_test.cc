@@ -1,4 +1,4 @@
-#include "impl/sdp/withdrawals.h"
+#include "impl/sdp/common/withdrawals.h"
 
 #include <gtest/gtest.h>
 

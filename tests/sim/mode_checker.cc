@@ -22,8 +22,8 @@ bool IsLegal(bool by_source, Mode from, Mode to) {
 
 }  // namespace
 
-void ModeChecker::OnSent(const WireEnd& from, const Message& message, size_t payload,
-                         bool invalidates) {
+void ModeChecker::OnImmediateSent(const WireEnd& from, const Message& message, size_t payload,
+                                  bool invalidates) {
   CheckDeployed(from, message, invalidates);
   if (const auto* advert = Get<wire::SrcAvail>(message)) CheckSrcAvail(from, *advert, payload);
   if (Get<wire::SinkAvail>(message) != nullptr) CheckSinkAvail(from, message);

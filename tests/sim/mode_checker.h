@@ -27,8 +27,8 @@ class ModeChecker : private WireBooks<ModePage> {
   void OnDeclared(const fabric::sim::WireEnd& from, uint8_t adverts_max) {
     Of(from).adverts_max = adverts_max;
   }
-  void OnSent(const fabric::sim::WireEnd& from, const sdp::wire::Message& message, size_t payload,
-              bool invalidates);
+  void OnImmediateSent(const fabric::sim::WireEnd& from, const sdp::wire::Message& message,
+                       size_t payload, bool invalidates);
   void OnWrite(const fabric::sim::WireEnd& from);
   void OnArrived(const fabric::sim::WireEnd& at, const sdp::wire::Message& message);
 

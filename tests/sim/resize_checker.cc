@@ -13,7 +13,7 @@ void ResizeChecker::OnDeclared(const WireEnd& from, uint32_t size) {
   Of(from).told = size;
 }
 
-void ResizeChecker::OnSent(const WireEnd& from, const Message& message, bool sinks) {
+void ResizeChecker::OnImmediateSent(const WireEnd& from, const Message& message, bool sinks) {
   CheckSize(from, message);
   if (const auto* request = Get<wire::ChRcvBuf>(message)) Ask(from, message, request->desired_size);
   if (const auto* answer = Get<wire::ChRcvBufAck>(message))

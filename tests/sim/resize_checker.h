@@ -33,7 +33,8 @@ class ResizeChecker : private WireBooks<ResizePage> {
   // `size` of the receive buffers of `from`.
   void OnDeclared(const fabric::sim::WireEnd& from, uint32_t size);
   // `sinks`: whether `from` has SinkAvails outstanding.
-  void OnSent(const fabric::sim::WireEnd& from, const sdp::wire::Message& message, bool sinks);
+  void OnImmediateSent(const fabric::sim::WireEnd& from, const sdp::wire::Message& message,
+                       bool sinks);
   void OnArrived(const fabric::sim::WireEnd& at, const sdp::wire::Message& message);
   // Whether the peer waits for an answer about the receive buffers of this end.
   bool IsPending(const fabric::sim::WireEnd& end) { return PeerOf(end).asked > 0; }

@@ -5,8 +5,8 @@
 
 #include "impl/fabric/sim/sim_fabric.h"
 #include "impl/provider/shard.h"
-#include "impl/sockets/context_state.h"
-#include "impl/sockets/log_limit.h"
+#include "impl/sockets/context/context_state.h"
+#include "impl/sockets/context/log_limit.h"
 
 namespace esdp::simulation {
 

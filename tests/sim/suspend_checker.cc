@@ -36,8 +36,8 @@ bool SuspendChecker::IsSilent(const WireEnd& from) {
   return end.acknowledged || (end.asked && !(from.connecting && end.asked_by_peer));
 }
 
-void SuspendChecker::OnSent(const WireEnd& from, const Message& message, size_t payload,
-                            bool shows_sources, bool shows_sinks) {
+void SuspendChecker::OnImmediateSent(const WireEnd& from, const Message& message, size_t payload,
+                                     bool shows_sources, bool shows_sinks) {
   SuspendPage& end = Of(from);
   const bool bare = Get<wire::Data>(message) != nullptr && payload == 0;
   const bool answers = Get<wire::SuspCommAck>(message) != nullptr;

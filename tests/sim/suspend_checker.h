@@ -22,8 +22,8 @@ class SuspendChecker : private WireBooks<SuspendPage> {
 
   // The connecting side of a queue pair asks for one.
   void OnHello(const fabric::sim::WireEnd& from);
-  void OnSent(const fabric::sim::WireEnd& from, const sdp::wire::Message& message, size_t payload,
-              bool shows_sources, bool shows_sinks);
+  void OnImmediateSent(const fabric::sim::WireEnd& from, const sdp::wire::Message& message,
+                       size_t payload, bool shows_sources, bool shows_sinks);
   // An RDMA write or a request to read.
   void OnTransfer(const fabric::sim::WireEnd& from);
   void OnArrived(const fabric::sim::WireEnd& at, const sdp::wire::Message& message);

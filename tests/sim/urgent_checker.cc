@@ -7,8 +7,9 @@ constexpr uint64_t kAheadMax = 65'535;
 
 }  // namespace
 
-void UrgentChecker::OnSent(const fabric::sim::WireEnd& from, const sdp::wire::Message& message,
-                           size_t payload, uint64_t shown) {
+void UrgentChecker::OnImmediateSent(const fabric::sim::WireEnd& from,
+                                    const sdp::wire::Message& message, size_t payload,
+                                    uint64_t shown) {
   const bool announces = (message.base.flags & sdp::wire::kFlagOobPending) != 0;
   const bool brings = (message.base.flags & sdp::wire::kFlagOobPresent) != 0;
   UrgentPage& end = Of(from);

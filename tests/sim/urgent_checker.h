@@ -20,8 +20,8 @@ class UrgentChecker : private WireBooks<UrgentPage> {
   UrgentChecker(Findings& findings, Marks& marks) : WireBooks(findings, marks) {}
 
   // `shown`: the bytes of SrcAvails of `from` that are neither read nor given back.
-  void OnSent(const fabric::sim::WireEnd& from, const sdp::wire::Message& message, size_t payload,
-              uint64_t shown);
+  void OnImmediateSent(const fabric::sim::WireEnd& from, const sdp::wire::Message& message,
+                       size_t payload, uint64_t shown);
 };
 
 }  // namespace esdp::simulation

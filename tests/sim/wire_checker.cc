@@ -64,10 +64,11 @@ void WireChecker::OnMessage(const WireEnd& from, const Message& message, bool in
   for (const End::Return& back : end.returns) {
     if (Beyond(back.sequence, message.base.acknowledged)) shown += back.bytes;
   }
-  modes_.OnSent(from, message, payload, invalidates);
-  resizes_.OnSent(from, message, end.sinks > 0);
-  urgents_.OnSent(suspends_.FirstOf(from), message, payload, shown);  // they outlive a move
-  suspends_.OnSent(from, message, payload, !end.sources.empty(), end.sinks > 0);
+  modes_.OnImmediateSent(from, message, payload, invalidates);
+  resizes_.OnImmediateSent(from, message, end.sinks > 0);
+  urgents_.OnImmediateSent(suspends_.FirstOf(from), message, payload,
+                           shown);  // they outlive a move
+  suspends_.OnImmediateSent(from, message, payload, !end.sources.empty(), end.sinks > 0);
   CheckSequence(from, message);
   CheckCredits(from, message, payload);
   CheckEnd(from, message, payload);

@@ -1,4 +1,4 @@
-#include "impl/sockets/event_text.h"
+#include "impl/sockets/queue/event_text.h"
 
 #include <array>
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "impl/sockets/failure_texts.h"
+#include "impl/sockets/context/failure_texts.h"
 
 namespace esdp::sockets {
 namespace {

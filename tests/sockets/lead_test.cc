@@ -14,7 +14,7 @@
 namespace esdp::contract {
 namespace {
 
-class LeadTest : public PairTest {
+class PollLeaderTest : public PairTest {
  protected:
   // Takes the lead of that side, and gives it back a little later.
   static void LeadOnce(Side& side) {
@@ -47,7 +47,7 @@ class LeadTest : public PairTest {
     return *std::move(queue);
   }
 };
-INSTANTIATE_TEST_SUITE_P(On, LeadTest, ::testing::ValuesIn(WorldsWithThread()), ParamName);
+INSTANTIATE_TEST_SUITE_P(On, PollLeaderTest, ::testing::ValuesIn(WorldsWithThread()), ParamName);
 
 // A thread that waits in Dequeue until it is woken.
 class Sleeper {
@@ -75,7 +75,7 @@ class Sleeper {
   std::thread thread_;
 };
 
-TEST_P(LeadTest, ThePeerIsServedAfterWhoLedHasGoneAway) {
+TEST_P(PollLeaderTest, ThePeerIsServedAfterWhoLedHasGoneAway) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   constexpr size_t kSize = size_t{1} << 20;
   Memory& from = Make(client_, kSize);
@@ -90,7 +90,7 @@ TEST_P(LeadTest, ThePeerIsServedAfterWhoLedHasGoneAway) {
   }
 }
 
-TEST_P(LeadTest, PostsOfOthersAreCarriedOutWhileALeaderSleeps) {
+TEST_P(PollLeaderTest, PostsOfOthersAreCarriedOutWhileALeaderSleeps) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   const Sleeper leader(client_.context, NewQueue(client_));
   Memory& from = Make(client_, 100);
@@ -103,7 +103,7 @@ TEST_P(LeadTest, PostsOfOthersAreCarriedOutWhileALeaderSleeps) {
   }
 }
 
-TEST_P(LeadTest, ADeadlineOfAnotherThreadIsKeptWhileALeaderSleeps) {
+TEST_P(PollLeaderTest, ADeadlineOfAnotherThreadIsKeptWhileALeaderSleeps) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   const Sleeper leader(client_.context, NewQueue(client_));
   Memory& to = Make(client_, 100);
@@ -113,7 +113,7 @@ TEST_P(LeadTest, ADeadlineOfAnotherThreadIsKeptWhileALeaderSleeps) {
   }
 }
 
-TEST_P(LeadTest, ADeadlineIsKeptAfterWhoLedHasGoneAway) {
+TEST_P(PollLeaderTest, ADeadlineIsKeptAfterWhoLedHasGoneAway) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   Memory& to = Make(client_, 100);
   for (int i = 0; i < 2; ++i) {
@@ -123,7 +123,7 @@ TEST_P(LeadTest, ADeadlineIsKeptAfterWhoLedHasGoneAway) {
   }
 }
 
-TEST_P(LeadTest, APinnedThreadKeepsTheLeadAndEventsCome) {
+TEST_P(PollLeaderTest, APinnedThreadKeepsTheLeadAndEventsCome) {
   ContextOptions options = OptionsOf(world());
   options.progress_cpu = 0;
   client_.Open(options);

@@ -1,7 +1,7 @@
 #include <cstdint>
 
 #include "gtest/gtest.h"
-#include "impl/sockets/operation.h"
+#include "impl/sockets/stream/operation.h"
 
 namespace esdp::sockets {
 namespace {

@@ -70,13 +70,13 @@ int RunPeer(const std::string& manner, uint16_t port, bool manual) {
 
 // --- The tests -----------------------------------------------------------------------------------
 
-struct Ending {
+struct EndReason {
   std::string manner;
   World world;
 };
-void PrintTo(const Ending& ending, std::ostream* out) { *out << ending.manner; }
+void PrintTo(const EndReason& ending, std::ostream* out) { *out << ending.manner; }
 
-class ProcessDeathTest : public ::testing::TestWithParam<Ending> {
+class ProcessDeathTest : public ::testing::TestWithParam<EndReason> {
  protected:
   pid_t Start(uint16_t port) {
     std::array<int, 2> pipes{};
@@ -113,8 +113,8 @@ class ProcessDeathTest : public ::testing::TestWithParam<Ending> {
   int words_ = -1;
 };
 
-std::vector<Ending> Endings() {
-  std::vector<Ending> all;
+std::vector<EndReason> Endings() {
+  std::vector<EndReason> all;
   for (const World world : WorldsInRealTime()) {
     for (const char* manner : {"killed", "_exit", "exit", "static", "return"}) {
       all.push_back({manner, world});

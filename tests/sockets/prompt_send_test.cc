@@ -20,9 +20,9 @@ namespace {
 using absl::StatusCode;
 using Steady = std::chrono::steady_clock;
 
-class PromptSendTest : public PairTest {
+class ImmediateSendTest : public PairTest {
  protected:
-  PromptSendTest() : PairTest(4096) {}
+  ImmediateSendTest() : PairTest(4096) {}
 
   // Nothing is under way afterwards, so that the next small send has nothing in its way.
   void Open(const SocketOptions& options = {}) {
@@ -30,10 +30,10 @@ class PromptSendTest : public PairTest {
     Settle();
   }
 };
-ESDP_ON_EVERY_WORLD(PromptSendTest);
+ESDP_ON_EVERY_WORLD(ImmediateSendTest);
 
 // Where no thread of the library may be at work just then.
-class PromptSendByHandTest : public PromptSendTest {
+class ImmediateSendByHandTest : public ImmediateSendTest {
  protected:
   // The send has had its event, and has named nothing since.
   void ExpectOver(uint64_t bytes) {
@@ -41,10 +41,10 @@ class PromptSendByHandTest : public PromptSendTest {
     EXPECT_EQ(client_.queue.Stats().reserved, 0u) << bytes;
   }
 };
-ESDP_ON_WORLDS_BY_HAND(PromptSendByHandTest);
+ESDP_ON_WORLDS_BY_HAND(ImmediateSendByHandTest);
 
 // Where what is not over within its call is still to be seen after it.
-class PromptSendInTurnsTest : public PromptSendByHandTest {
+class ImmediateSendInTurnsTest : public ImmediateSendByHandTest {
  protected:
   // So many bytes are copied straight into a send buffer; one more go through the bounce pool, and
   // are gathered from there.
@@ -65,14 +65,14 @@ class PromptSendInTurnsTest : public PromptSendByHandTest {
     EXPECT_EQ(client_.socket.Stats().payload_copies, 2u);
   }
 };
-ESDP_ON_SIM(PromptSendInTurnsTest);
+ESDP_ON_SIM(ImmediateSendInTurnsTest);
 
 // Real threads.
-class PromptSendThreadsTest : public PromptSendTest {};
-ESDP_ON_REAL_WORLDS(PromptSendThreadsTest);
+class ImmediateSendThreadsTest : public ImmediateSendTest {};
+ESDP_ON_REAL_WORLDS(ImmediateSendThreadsTest);
 
 // Rules 1 and 5.
-TEST_P(PromptSendTest, ItsEventSaysWhatThatOfAnySendSays) {
+TEST_P(ImmediateSendTest, ItsEventSaysWhatThatOfAnySendSays) {
   ASSERT_NO_FATAL_FAILURE(Open());
   Memory& from = Make(client_, 100);
   Memory& to = Make(server_, 100);
@@ -104,7 +104,7 @@ TEST_P(PromptSendTest, ItsEventSaysWhatThatOfAnySendSays) {
   EXPECT_EQ(client_.socket.Stats().bytes_sent_copied, 100u);
 }
 
-TEST_P(PromptSendByHandTest, ItIsOverWhenItsCallReturns) {
+TEST_P(ImmediateSendByHandTest, ItIsOverWhenItsCallReturns) {
   ASSERT_NO_FATAL_FAILURE(Open());
   Memory& from = Make(client_, 2048);
   for (const uint64_t bytes : {1u, 100u, 2048u}) {
@@ -120,12 +120,12 @@ TEST_P(PromptSendByHandTest, ItIsOverWhenItsCallReturns) {
   EXPECT_TRUE(from.region.Close().ok());
 }
 
-TEST_P(PromptSendInTurnsTest, HowLongItMayBeIsTheSocketsCoalesceMax) {
+TEST_P(ImmediateSendInTurnsTest, HowLongItMayBeIsTheSocketsCoalesceMax) {
   ASSERT_NO_FATAL_FAILURE(Open({.coalesce_max = 3000}));
   ExpectLongest(3000);
 }
 
-TEST_P(PromptSendInTurnsTest, ItsLengthFollowsAnOptionThatIsSetBeforeTheConnection) {
+TEST_P(ImmediateSendInTurnsTest, ItsLengthFollowsAnOptionThatIsSetBeforeTheConnection) {
   const Address address = Listen();
   client_.socket = *client_.context.CreateSocket(Family::kIpv4, SocketType::kStream, {});
   ASSERT_TRUE(client_.socket.SetOption({OptionName::kCoalesceMax, uint64_t{4000}}).ok());
@@ -134,7 +134,7 @@ TEST_P(PromptSendInTurnsTest, ItsLengthFollowsAnOptionThatIsSetBeforeTheConnecti
   ExpectLongest(4000);
 }
 
-TEST_P(PromptSendByHandTest, OfUnregisteredBytesItIsCopiedOnce) {
+TEST_P(ImmediateSendByHandTest, OfUnregisteredBytesItIsCopiedOnce) {
   ASSERT_NO_FATAL_FAILURE(Open());
   std::array<std::byte, 100> bytes{};
   const OpId send =
@@ -147,7 +147,7 @@ TEST_P(PromptSendByHandTest, OfUnregisteredBytesItIsCopiedOnce) {
 }
 
 // Rule 8.
-TEST_P(PromptSendTest, ACancelChangesNothingOfOneThatIsOver) {
+TEST_P(ImmediateSendTest, ACancelChangesNothingOfOneThatIsOver) {
   ASSERT_NO_FATAL_FAILURE(Open());
   Memory& from = Make(client_, 10);
   Memory& to = Make(server_, 10);
@@ -163,7 +163,7 @@ TEST_P(PromptSendTest, ACancelChangesNothingOfOneThatIsOver) {
   EXPECT_EQ(End(client_, bystander).kind, ErrorKind::kCancelled);
 }
 
-TEST_P(PromptSendTest, AThousandHaveNamesOfTheirOwnAndNoneIsThatOfAReceive) {
+TEST_P(ImmediateSendTest, AThousandHaveNamesOfTheirOwnAndNoneIsThatOfAReceive) {
   ASSERT_NO_FATAL_FAILURE(Open());
   constexpr uint64_t kCount = 1000;
   constexpr uint64_t kReceives = 50;
@@ -203,7 +203,7 @@ TEST_P(PromptSendTest, AThousandHaveNamesOfTheirOwnAndNoneIsThatOfAReceive) {
 }
 
 // Rule 4.
-TEST_P(PromptSendTest, ABurstOfSmallAndLargeOnesEndsInPostingOrder) {
+TEST_P(ImmediateSendTest, ABurstOfSmallAndLargeOnesEndsInPostingOrder) {
   ASSERT_NO_FATAL_FAILURE(Open());
   constexpr std::array<uint64_t, 8> kSizes = {1, 2, 2048, 2049, 5, 20'000, 100, 7};
   Memory& from = Make(client_, 500'000);
@@ -233,7 +233,7 @@ TEST_P(PromptSendTest, ABurstOfSmallAndLargeOnesEndsInPostingOrder) {
 }
 
 // Rule 2.
-TEST_P(PromptSendTest, AQueueFullOfItsEventsRefusesTheNextAndCountsThatOnce) {
+TEST_P(ImmediateSendTest, AQueueFullOfItsEventsRefusesTheNextAndCountsThatOnce) {
   ASSERT_NO_FATAL_FAILURE(Open());
   Memory& from = Make(client_, 10);
   EventQueue small = *client_.context.CreateQueue({.depth = 1});
@@ -261,7 +261,7 @@ TEST_P(PromptSendTest, AQueueFullOfItsEventsRefusesTheNextAndCountsThatOnce) {
 }
 
 // Rule 2.
-TEST_P(PromptSendTest, OneThatIsRefusedLeavesNoTraceWhateverTheReason) {
+TEST_P(ImmediateSendTest, OneThatIsRefusedLeavesNoTraceWhateverTheReason) {
   ASSERT_NO_FATAL_FAILURE(Open());
   Memory& from = Make(client_, 10);
   Memory& theirs = Make(server_, 10);
@@ -292,7 +292,7 @@ TEST_P(PromptSendTest, OneThatIsRefusedLeavesNoTraceWhateverTheReason) {
 }
 
 // Rules 7 and 10.
-TEST_P(PromptSendTest, AfterTheEndOfItsDirectionItIsRefusedAndWhatWentBeforeArrives) {
+TEST_P(ImmediateSendTest, AfterTheEndOfItsDirectionItIsRefusedAndWhatWentBeforeArrives) {
   for (const bool close : {false, true}) {
     ASSERT_NO_FATAL_FAILURE(Open());
     Memory& from = Make(client_, 20);
@@ -315,7 +315,7 @@ TEST_P(PromptSendTest, AfterTheEndOfItsDirectionItIsRefusedAndWhatWentBeforeArri
 }
 
 // Rule 7.
-TEST_P(PromptSendTest, AfterAResetItEndsWithTheRootCause) {
+TEST_P(ImmediateSendTest, AfterAResetItEndsWithTheRootCause) {
   ASSERT_NO_FATAL_FAILURE(Open());
   Memory& from = Make(client_, 10);
   EndWell(client_, client_.Send(from.All()), 10);
@@ -332,7 +332,7 @@ TEST_P(PromptSendTest, AfterAResetItEndsWithTheRootCause) {
 }
 
 // Rule 4.
-TEST_P(PromptSendThreadsTest, OfTwoThreadsTheEventsComeInTheOrderOfTheStream) {
+TEST_P(ImmediateSendThreadsTest, OfTwoThreadsTheEventsComeInTheOrderOfTheStream) {
   ASSERT_NO_FATAL_FAILURE(Open());
   constexpr size_t kEach = 1'000;
   constexpr std::array<size_t, 2> kSizes = {40, 64};

@@ -1,4 +1,4 @@
-#include "impl/sockets/receive_ranges.h"
+#include "impl/sockets/stream/receive_ranges.h"
 
 #include <array>
 

@@ -64,13 +64,13 @@ ROOMS = [
     Room("impl/fabric/.*", [BASE, PORT], [ABSEIL]),
     # Threads and waiting live in progress; the private buffers are mapped, so that untouched ones cost nothing.
     Room(
-        "impl/provider/(progress|buffer_pool|turn).*",
+        "impl/provider/(progress/(progress|poll_leader).*|transport/buffer_pool.*|shard_lock.*)",
         [BASE, "impl/sdp/.*", PORT, "impl/provider/.*"],
         [ABSEIL, POSIX],
     ),
     # The one place where a thread of ours waits: on a fabric's descriptors, a timer and a doorbell.
     Room(
-        "impl/provider/wait_set[.]cc",
+        "impl/provider/progress/wait_set[.]cc",
         [BASE, PORT, "impl/provider/.*"],
         [ABSEIL, "poll[.]h", "sys/(epoll|eventfd|timerfd)[.]h", "unistd[.]h"],
     ),
@@ -79,12 +79,12 @@ ROOMS = [
     Room("impl/provider/.*", [BASE, "impl/sdp/.*", PORT, "impl/provider/.*"], [ABSEIL]),
     # Tells a child of fork from its parent.
     Room(
-        "impl/sockets/fork_epoch[.]cc",
+        "impl/sockets/context/fork_epoch[.]cc",
         ["esdp/.*", BASE, "impl/sockets/.*"],
         [ABSEIL, "pthread[.]h"],
     ),
     # Memory for regions, in whole pages.
-    Room("impl/sockets/owned_memory[.]cc", ["impl/sockets/owned_memory[.]h"], ["sys/mman[.]h"]),
+    Room("impl/sockets/memory/owned_memory[.]cc", ["impl/sockets/memory/owned_memory[.]h"], ["sys/mman[.]h"]),
     # Addresses as text, again.
     Room(
         "impl/sockets/address[.]cc",
@@ -92,7 +92,7 @@ ROOMS = [
         [ABSEIL, "arpa/inet[.]h", "netinet/in[.]h"],
     ),
     Room(
-        "impl/sockets/event_(queue|wait|descriptor).*",
+        "impl/sockets/queue/event_(queue|wait).*",
         ["esdp/.*", BASE, "impl/provider/.*", "impl/sockets/.*"],
         [ABSEIL, POSIX],
     ),

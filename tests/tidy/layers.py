@@ -15,17 +15,23 @@ import tempfile
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 
 # Who may use whom, by package; docs/architecture.md has the same as a table. What is absent may use nothing.
+SDP_PART = ["impl/base", "impl/sdp/wire", "impl/sdp/interface", "impl/sdp/common"]
 MAY_USE = {
     "api": [],
     "impl/base": [],
     "impl/sdp/wire": ["impl/base"],
-    "impl/sdp": ["impl/base", "impl/sdp/wire"],
+    "impl/sdp/interface": ["impl/base", "impl/sdp/common", "impl/sdp/wire"],
+    "impl/sdp/common": ["impl/base", "impl/sdp/interface", "impl/sdp/wire"],
+    "impl/sdp/outbound": SDP_PART,
+    "impl/sdp/inbound": SDP_PART,
+    "impl/sdp/lifecycle": SDP_PART,
+    "impl/sdp": SDP_PART + ["impl/sdp/outbound", "impl/sdp/inbound", "impl/sdp/lifecycle"],
     "impl/fabric": ["impl/base"],
     "impl/fabric/qpip": ["impl/base", "impl/fabric"],
     "impl/fabric/local": ["impl/base", "impl/fabric"],
     "impl/fabric/verbs": ["impl/base", "impl/fabric"],
     "impl/fabric/sim": ["impl/base", "impl/fabric"],
-    "impl/provider": ["impl/base", "impl/sdp", "impl/sdp/wire", "impl/fabric"],
+    "impl/provider": SDP_PART + ["impl/sdp", "impl/sdp/lifecycle", "impl/fabric"],
     "impl/sockets": ["api", "impl/base", "impl/provider"],
     "impl/assembly": None,  # everything
     "samples": [],

@@ -53,6 +53,18 @@ def include_guards(tree):
             yield Breach(path, 1, f"begins with the guard {guard}")
 
 
+_CONTRACT_LABEL = re.compile(r"\S\s+(Owns|Threads|Blocks|Units|Errors): ")
+
+
+def contract_blocks(tree):
+    """Each part of a class's contract (Owns, Threads, Blocks, Units, Errors) begins a line."""
+    for path in tree.select((".h",)):
+        for number, line in enumerate(tree.lines(path), 1):
+            comment = line.strip().removeprefix("//")
+            if comment != line.strip() and _CONTRACT_LABEL.search(comment):
+                yield Breach(path, number, "a part of the contract stands within the line: begin a new one")
+
+
 def one_title(tree):
     """A document begins with its one title."""
     for path in tree.select((".md",)):

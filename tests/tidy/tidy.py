@@ -26,6 +26,7 @@ RULES = {
         shape.file_sizes,
         shape.function_sizes,
         shape.include_guards,
+        shape.contract_blocks,
         shape.one_title,
         shape.links_lead_somewhere,
         shape.no_markers,

@@ -65,6 +65,14 @@ class TidyTest(unittest.TestCase):
         }
         self.assertEqual(self.broken(shape.include_guards, files), [("impl/base/c.h", 1), ("impl/base/d.h", 1)])
 
+    def test_each_part_of_a_contract_begins_a_line(self):
+        files = {
+            "impl/a.h": "//   Owns:     nothing.\n//   Threads:  any.\n",
+            "impl/b.h": "//   Owns:     nothing.   Threads:  any.\n",
+            "impl/c.h": "//   Threads:  any\n//   of them. Blocks:   never.\nint Units: 3;\n",
+        }
+        self.assertEqual(self.broken(shape.contract_blocks, files), [("impl/b.h", 1), ("impl/c.h", 2)])
+
     def test_a_document_has_one_title_in_its_first_line(self):
         files = {
             "a.md": "# A\n\n```sh\n# not a title\n```\n\n## Part\n",
@@ -139,8 +147,8 @@ class TidyTest(unittest.TestCase):
             "impl/sdp/c.cc": "#include <thread>\n",
             "impl/sdp/d.cc": '#include "absl/status/status.h"\n',
             "impl/sdp/e.cc": '#include "impl/base/clock.h"\n',
-            "impl/sdp/wire/f.cc": '#include "impl/sdp/input.h"\n',
-            "impl/fabric/g.cc": '#include "impl/sdp/input.h"\n',
+            "impl/sdp/wire/f.cc": '#include "impl/sdp/interface/input.h"\n',
+            "impl/fabric/g.cc": '#include "impl/sdp/interface/input.h"\n',
             "impl/fabric/qpip/h.cc": '#include "impl/fabric/sim/world.h"\n',
             "impl/fabric/qpip/mpa.cc": '#include "impl/fabric/port.h"\n',
             "impl/provider/i.cc": '#include "impl/fabric/qpip/fabric.h"\n',
@@ -158,8 +166,8 @@ class TidyTest(unittest.TestCase):
             "impl/sdp/a.cc": '#include "impl/sdp/wire/codec.h"\n#include <vector>\n#include "impl/base/bytes.h"\n',
             "impl/fabric/qpip/b.cc": '#include <sys/socket.h>\n#include "impl/fabric/port.h"\n',
             "impl/fabric/qpip/crc32c.cc": '#include "isa-l.h"\n',
-            "impl/provider/c.cc": '#include <thread>\n#include "impl/sdp/input.h"\n',
-            "impl/sockets/event_queue.cc": '#include <sys/eventfd.h>\n#include "esdp/event.h"\n',
+            "impl/provider/c.cc": '#include <thread>\n#include "impl/sdp/interface/input.h"\n',
+            "impl/sockets/queue/event_queue.cc": '#include <sys/eventfd.h>\n#include "esdp/event.h"\n',
             "impl/assembly/d.cc": '#include "impl/fabric/qpip/fabric.h"\n',
             "samples/e.cc": '#include "esdp/socket.h"\n#include <sys/epoll.h>\n',
         }

@@ -24,8 +24,8 @@ inline constexpr uint32_t kReadsInFlightMax = 128;
 inline constexpr uint32_t kPrivateDataSentMax = 251;
 
 // What the parts of one fabric share. One thread at a time, like the fabric.
-struct Commons {
-  explicit Commons(const QpipOptions& chosen)
+struct FabricShared {
+  explicit FabricShared(const QpipOptions& chosen)
       : options(chosen), clock(chosen.clock != nullptr ? chosen.clock : &system_clock) {}
 
   const QpipOptions options;

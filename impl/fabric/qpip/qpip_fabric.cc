@@ -135,7 +135,7 @@ class QpipFabric final : public Fabric, private QueuePairs {
   void OnNoMemory(const Readiness& ready);
   void RunDeadlines();
 
-  Commons commons_;
+  FabricShared commons_;
   HandleTable<std::unique_ptr<QueuePair>> queue_pairs_;
   Rendezvous rendezvous_;
   HotList hot_;

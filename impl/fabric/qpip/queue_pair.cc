@@ -28,7 +28,7 @@ Completion CompletionOf(QueuePairId id, const SendSlot& slot, WorkStatus status)
 
 }  // namespace
 
-QueuePair::QueuePair(QueuePairId id, const QueuePairOptions& options, Commons& commons)
+QueuePair::QueuePair(QueuePairId id, const QueuePairOptions& options, FabricShared& commons)
     : id_(id),
       options_(options),
       commons_(commons),

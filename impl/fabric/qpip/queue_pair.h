@@ -31,7 +31,7 @@ namespace esdp::fabric::qpip {
 //             kEstablished), behind the completions of all its work.
 class QueuePair final : private InboundEvents {
  public:
-  QueuePair(QueuePairId id, const QueuePairOptions& options, Commons& commons);
+  QueuePair(QueuePairId id, const QueuePairOptions& options, FabricShared& commons);
   ~QueuePair();
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
@@ -121,7 +121,7 @@ class QueuePair final : private InboundEvents {
 
   const QueuePairId id_;
   const QueuePairOptions options_;
-  Commons& commons_;
+  FabricShared& commons_;
   Phase phase_ = Phase::kUnused;
   bool announced_ = false;
   bool may_send_ = false;    // RFC 5044 section 7.1.2: a responder waits for the first frame

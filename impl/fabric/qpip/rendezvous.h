@@ -43,7 +43,7 @@ class Rendezvous {
   // tells who makes some.
   static constexpr size_t kSilentRequestsMax = 256;
 
-  Rendezvous(Commons& commons, QueuePairs& queue_pairs)
+  Rendezvous(FabricShared& commons, QueuePairs& queue_pairs)
       : commons_(commons), queue_pairs_(queue_pairs) {}
 
   absl::StatusOr<ListenerId> Listen(const Address& address, int backlog);
@@ -112,7 +112,7 @@ class Rendezvous {
   void SendFarewell(Initiator& initiator, const ReplyVerdict& verdict);
   void Fail(uint64_t owner, Cause cause, std::string detail, ConstBytes private_data);
 
-  Commons& commons_;
+  FabricShared& commons_;
   QueuePairs& queue_pairs_;
   HandleTable<Listener> listeners_;
   HandleTable<Request> requests_;

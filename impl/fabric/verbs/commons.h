@@ -31,8 +31,8 @@ struct Flush {
 };
 
 // What the parts of one fabric share.
-struct Commons {
-  Commons(std::unique_ptr<Device> opened, const Clock* chosen)
+struct FabricShared {
+  FabricShared(std::unique_ptr<Device> opened, const Clock* chosen)
       : clock(chosen != nullptr ? chosen : &system_clock),
         device(std::move(opened)),
         completion_queues(*device),

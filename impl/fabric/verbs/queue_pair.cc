@@ -77,7 +77,7 @@ Cause CauseOf(const ibv_wc& completion, bool receive, bool iwarp) {
 
 }  // namespace
 
-QueuePair::QueuePair(QueuePairId id, const QueuePairOptions& options, Commons& commons)
+QueuePair::QueuePair(QueuePairId id, const QueuePairOptions& options, FabricShared& commons)
     : id_(id), tag_(TagOf(static_cast<uint64_t>(id))), options_(options), commons_(commons) {}
 
 QueuePair::~QueuePair() {

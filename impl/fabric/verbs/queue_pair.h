@@ -27,7 +27,7 @@ namespace esdp::fabric::verbs {
 //             kEstablished), behind the completions of all its work.
 class QueuePair {
  public:
-  QueuePair(QueuePairId id, const QueuePairOptions& options, Commons& commons);
+  QueuePair(QueuePairId id, const QueuePairOptions& options, FabricShared& commons);
   ~QueuePair();
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
@@ -132,7 +132,7 @@ class QueuePair {
   const QueuePairId id_;
   const uint16_t tag_;  // tells its completions from those of a former owner of its number
   const QueuePairOptions options_;
-  Commons& commons_;
+  FabricShared& commons_;
   Phase phase_ = Phase::kUnused;
   bool announced_ = false;
   bool silent_end_ = false;  // destroyed: no event

@@ -46,7 +46,7 @@ class QueuePairs {
 //   Errors:   those of the port.
 class Rendezvous final : private ManagerClient {
  public:
-  Rendezvous(Commons& commons, QueuePairs& queue_pairs, std::shared_ptr<Manager> manager,
+  Rendezvous(FabricShared& commons, QueuePairs& queue_pairs, std::shared_ptr<Manager> manager,
              Profile profile)
       : commons_(commons),
         queue_pairs_(queue_pairs),
@@ -135,7 +135,7 @@ class Rendezvous final : private ManagerClient {
   void Add(QueuePairId id, Attempt attempt);
   absl::StatusOr<rdma_cm_id*> Bind(const Address& address);
 
-  Commons& commons_;
+  FabricShared& commons_;
   QueuePairs& queue_pairs_;
   const std::shared_ptr<Manager> manager_;
   const Profile profile_;

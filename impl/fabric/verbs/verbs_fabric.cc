@@ -120,7 +120,7 @@ class VerbsFabric final : public Fabric, private QueuePairs {
   void HearTheDevice() override;
   void Signal() override;
 
-  Commons commons_;
+  FabricShared commons_;
   const std::shared_ptr<Manager> manager_;
   HandleTable<std::unique_ptr<QueuePair>> queue_pairs_;
   absl::flat_hash_map<uint32_t, QueuePairId> by_number_;

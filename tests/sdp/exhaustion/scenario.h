@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "impl/sdp/config.h"
+#include "impl/sdp/interface/config.h"
 #include "tests/sdp/exhaustion/marks.h"
 
 // What two applications ask of each other. The search tries every order in which these asks and

@@ -3,7 +3,7 @@
 #include <utility>
 #include <variant>
 
-#include "impl/sdp/limits.h"
+#include "impl/sdp/common/limits.h"
 
 namespace esdp::sdp::exhaustion {
 namespace {

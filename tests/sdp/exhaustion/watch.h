@@ -6,7 +6,7 @@
 
 #include "impl/base/digest.h"
 #include "impl/base/ring.h"
-#include "impl/sdp/action.h"
+#include "impl/sdp/interface/action.h"
 #include "tests/sdp/exhaustion/marks.h"
 
 namespace esdp::sdp::exhaustion {

@@ -1,0 +1,200 @@
+#ifndef ESDP_IMPL_PROVIDER_SESSION_CONNECTIONS_H_
+#define ESDP_IMPL_PROVIDER_SESSION_CONNECTIONS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "impl/base/handle_table.h"
+#include "impl/base/pooled_map.h"
+#include "impl/base/ring.h"
+#include "impl/provider/session/endpoint.h"
+#include "impl/provider/types.h"
+
+namespace esdp::provider {
+
+// What is left of a connection, for requests that come late.
+struct ClosedConnection {
+  ConnectionId id = ConnectionId::kNone;
+  ConnectionCounters counters;
+};
+
+// The connections of a shard by the names that others have for them.
+//
+//   Owns:     the endpoints; also the removed, until the fabric lets go of their memory.
+//   Threads:  the holder of the shard lock.
+//   Blocks:   never.
+//   Errors:   unknown names give nullptr. Of the last kRemembered that ended the counters are kept.
+class Connections {
+ public:
+  static constexpr size_t kRemembered = 64;
+
+  // `moving_max`: so many may follow their peers at once.
+  explicit Connections(uint32_t moving_max) : moving_max_(moving_max) {}
+
+  // All the memory that the next one takes, from Add to FreeReleased.
+  void ReserveOne(uint8_t place) {
+    by_id_.ReserveOne();
+    const size_t most = removed_.size() + by_id_.size() + 1;
+    if (most > removed_.capacity()) removed_.reserve(2 * most);
+    Names& names = NamesAt(place);
+    names.Reserve(names.size() + 1);
+  }
+
+  // Gives back what ReserveOne took for connections that are gone.
+  void Shrink() {
+    for (Names& names : by_queue_pair_) names.ShrinkTo(names.size());
+  }
+
+  // Gives the endpoint its id. nullptr at 2^32 connections.
+  Endpoint* Add(std::unique_ptr<Endpoint> endpoint) {
+    Endpoint* added = endpoint.get();
+    const uint64_t handle = by_id_.Insert(std::move(endpoint));
+    if (handle == kNoHandle) return nullptr;
+    added->id = ConnectionId{handle};
+    NamesAt(added->place).Set(static_cast<uint64_t>(added->queue_pair), added);
+    return added;
+  }
+
+  // Puts another endpoint in the place of this one, which lives on until FreeReleased. The name
+  // stays.
+  Endpoint* Replace(Endpoint& endpoint, std::unique_ptr<Endpoint> next) {
+    Endpoint* added = next.get();
+    added->id = endpoint.id;
+    if (last_ == &endpoint) last_ = nullptr;
+    NamesAt(endpoint.place).Erase(static_cast<uint64_t>(endpoint.queue_pair));
+    NamesAt(added->place).Set(static_cast<uint64_t>(added->queue_pair), added);
+    removed_.push_back(std::exchange(*by_id_.Find(static_cast<uint64_t>(added->id)), nullptr));
+    *by_id_.Find(static_cast<uint64_t>(added->id)) = std::move(next);
+    return added;
+  }
+
+  Endpoint* Find(ConnectionId id) {
+    const std::unique_ptr<Endpoint>* found = by_id_.Find(static_cast<uint64_t>(id));
+    return found == nullptr ? nullptr : found->get();
+  }
+
+  // `place` is the fabric's.
+  Endpoint* Find(uint8_t place, fabric::QueuePairId queue_pair) {
+    // They come in runs.
+    if (last_ != nullptr && last_->queue_pair == queue_pair && last_->place == place) return last_;
+    const Names& names = NamesAt(place);
+    const auto found = names.find(static_cast<uint64_t>(queue_pair));
+    if (found == names.end()) return nullptr;
+    return last_ = found->second;
+  }
+
+  // The fabric at this place has connections, or memory of some that have gone.
+  bool Uses(uint8_t place) {
+    return !NamesAt(place).empty() || !farewells_.empty() ||
+           std::any_of(removed_.begin(), removed_.end(),
+                       [place](const auto& endpoint) { return endpoint->place == place; });
+  }
+
+  // The connection that waits for its peer at this listener. Few ever do.
+  Endpoint* FindReturning(uint8_t place, fabric::ListenerId listener) {
+    Endpoint* returning = nullptr;
+    ForEach([&](Endpoint& endpoint) {
+      if (endpoint.return_listener == listener && endpoint.place == place) returning = &endpoint;
+    });
+    return returning;
+  }
+
+  // The endpoint follows its peer to another queue pair. False: too many do already.
+  bool BeginMove(Endpoint& endpoint) {
+    if (moving_ >= moving_max_) return false;
+    endpoint.follows = true;
+    ++moving_;
+    return true;
+  }
+  void EndMove(Endpoint& endpoint) {
+    if (std::exchange(endpoint.follows, false)) --moving_;
+  }
+  // One of these comes from there, which is where it was told to go.
+  bool Follows(const Address& from, uint16_t named_port) {
+    bool found = false;
+    if (moving_ == 0) return found;
+    ForEach([&](const Endpoint& endpoint) {
+      found |= endpoint.follows && endpoint.local.bytes == from.bytes &&
+               endpoint.local.port == named_port;
+    });
+    return found;
+  }
+
+  // The endpoint has another queue pair.
+  void Rename(Endpoint& endpoint, fabric::QueuePairId queue_pair) {
+    if (last_ == &endpoint) last_ = nullptr;
+    Names& names = NamesAt(endpoint.place);
+    names.Erase(static_cast<uint64_t>(endpoint.queue_pair));
+    endpoint.queue_pair = queue_pair;
+    if (queue_pair != fabric::QueuePairId::kNone) {
+      names.Set(static_cast<uint64_t>(queue_pair), &endpoint);
+    }
+  }
+
+  // Queue pairs that no connection has: see sdp::Farewell.
+  void AddFarewell(uint8_t place, fabric::QueuePairId queue_pair) {
+    farewells_.emplace_back(place, queue_pair);
+  }
+  // False: it is none of these.
+  bool TakeFarewell(uint8_t place, fabric::QueuePairId queue_pair) {
+    return std::erase(farewells_, std::pair(place, queue_pair)) > 0;
+  }
+
+  const ClosedConnection* FindEnded(ConnectionId id) const {
+    for (const ClosedConnection& closed : ended_) {
+      if (closed.id == id) return &closed;
+    }
+    return nullptr;
+  }
+
+  // Takes the endpoint's names away; it lives on until FreeReleased.
+  void Remove(Endpoint& endpoint, const ClosedConnection& closed) {
+    if (ended_.full()) ended_.PopFront();
+    (void)ended_.PushBack(closed);
+    if (last_ == &endpoint) last_ = nullptr;
+    NamesAt(endpoint.place).Erase(static_cast<uint64_t>(endpoint.queue_pair));
+    const uint64_t handle = static_cast<uint64_t>(endpoint.id);
+    removed_.push_back(std::move(*by_id_.Find(handle)));
+    by_id_.Erase(handle);
+  }
+
+  // Of the removed, those whose memory the fabric has let go.
+  void FreeReleased() {
+    std::erase_if(removed_, [&](const std::unique_ptr<Endpoint>& endpoint) {
+      return endpoint->pool.Close(*endpoint->fabric).code() !=
+             absl::StatusCode::kFailedPrecondition;
+    });
+  }
+  bool all_freed() const { return removed_.empty(); }
+  bool empty() const { return by_id_.empty() && farewells_.empty(); }
+  size_t size() const { return by_id_.size(); }
+
+  template <typename Visit>
+  void ForEach(Visit visit) {
+    by_id_.ForEach([&](uint64_t, std::unique_ptr<Endpoint>& endpoint) { visit(*endpoint); });
+  }
+
+ private:
+  using Names = PooledMap<uint64_t, Endpoint*>;  // queue pairs of one fabric
+
+  Names& NamesAt(uint8_t place) {
+    if (place >= by_queue_pair_.size()) by_queue_pair_.resize(place + 1u);
+    return by_queue_pair_[place];
+  }
+
+  HandleTable<std::unique_ptr<Endpoint>> by_id_;
+  std::vector<Names> by_queue_pair_;  // by the place of the fabric
+  Endpoint* last_ = nullptr;
+  std::vector<std::unique_ptr<Endpoint>> removed_;
+  std::vector<std::pair<uint8_t, fabric::QueuePairId>> farewells_;  // few, if any
+  Ring<ClosedConnection> ended_{kRemembered};
+  const uint32_t moving_max_;
+  uint32_t moving_ = 0;
+};
+
+}  // namespace esdp::provider
+
+#endif  // ESDP_IMPL_PROVIDER_SESSION_CONNECTIONS_H_

@@ -1,0 +1,158 @@
+#include "impl/provider/session/endpoint.h"
+
+#include <algorithm>
+
+#include "impl/sdp/common/limits.h"
+#include "impl/sdp/interface/action.h"
+
+namespace esdp::provider {
+namespace {
+
+constexpr uint32_t kSendWork = 64;
+constexpr uint32_t kInvalidateWork = 16;  // beside what the core counts
+// What keeps a link of 100 Gb/s busy for 20 microseconds.
+constexpr uint64_t kReadAheadBytes = 256 * 1024;
+constexpr uint16_t kReceivesAtOnceMax = 4;
+constexpr uint32_t kReceiveBuffersMost = 4096;
+constexpr uint16_t kReceiveBuffersMin = 3;  // sdp wire protocol, section 4.5
+
+static_assert(static_cast<int>(sdp::ModeWish::kPipelined) ==
+              static_cast<int>(ModeWish::kPipelined));
+static_assert(static_cast<int>(sdp::PeerMoves::kUnguarded) ==
+              static_cast<int>(PeerMoves::kUnguarded));
+
+template <typename T>
+T OrDefault(T wish, T fallback) {
+  return wish == 0 ? fallback : wish;
+}
+
+uint32_t AtMost32(uint64_t value, uint32_t most) {
+  return static_cast<uint32_t>(std::min<uint64_t>(value, most));
+}
+
+// Where a queue pair has room for all its receives from the start, fewer are worth having.
+void PlanWindow(const ConnectionOptions& options, const fabric::Limits& limits, sdp::Config& core) {
+  core.receive_window_bytes = options.receive_window_bytes;
+  const uint32_t most = limits.pins_memory ? 4u * core.receive_buffers : kReceiveBuffersMost;
+  const uint64_t fit = options.receive_window_bytes / core.receive_buffer_bytes;
+  core.receive_buffers_max = static_cast<uint16_t>(
+      std::min<uint64_t>({fit, most, limits.receive_work_max - sdp::kSpareReceiveBuffers}));
+  // Each advert takes a buffer when it arrives, so the window bounds them, too.
+  core.max_adverts = static_cast<uint8_t>(
+      std::clamp<uint16_t>(core.receive_buffers_max, sdp::Config{}.max_adverts, UINT8_MAX));
+}
+
+void PlanBuffers(const ConnectionOptions& options, const fabric::Limits& limits,
+                 sdp::Config& core) {
+  const ConnectionOptions defaults;
+  core.receive_buffers =
+      std::max(OrDefault(options.receive_buffers, defaults.receive_buffers), kReceiveBuffersMin);
+  core.receive_buffers =
+      static_cast<uint16_t>(AtMost32(limits.receive_work_max, core.receive_buffers));
+  core.receives_at_once = std::clamp<uint16_t>(core.receive_buffers / 4, 1, kReceivesAtOnceMax);
+  core.receive_buffer_bytes =
+      std::max(OrDefault(options.receive_buffer_bytes, defaults.receive_buffer_bytes),
+               sdp::wire::kReceiveBufferBytesMin);
+  core.receive_buffer_bytes = AtMost32(limits.message_bytes_max, core.receive_buffer_bytes);
+  PlanWindow(options, limits, core);
+  core.receive_buffer_bytes_max =
+      AtMost32(limits.message_bytes_max, options.receive_buffer_bytes_max);
+  core.peer_receive_buffer_bytes =
+      AtMost32(limits.message_bytes_max, options.peer_receive_buffer_bytes);
+  core.send_buffers = OrDefault(options.send_buffers, defaults.send_buffers);
+  core.coalesce_max = std::min(options.coalesce_max, BufferPool::kSendBufferBytes);
+}
+
+void PlanWork(const fabric::Limits& limits, fabric::QueuePairOptions& queue_pair,
+              sdp::Config& core) {
+  queue_pair.send_work = AtMost32(limits.send_work_max, kSendWork + kInvalidateWork);
+  core.send_work_max = queue_pair.send_work > 2 * kInvalidateWork
+                           ? queue_pair.send_work - kInvalidateWork
+                           : std::max(queue_pair.send_work / 2, 1u);
+  // A window that has shrunk may have its spare buffer out, too.
+  queue_pair.receive_work = core.receive_buffers_max > core.receive_buffers
+                                ? uint32_t{core.receive_buffers_max} + sdp::kSpareReceiveBuffers
+                                : core.receive_buffers;
+  queue_pair.initiator_depth = std::min(queue_pair.initiator_depth, limits.reads_in_flight_max);
+  queue_pair.responder_resources =
+      std::min(queue_pair.responder_resources, limits.reads_in_flight_max);
+}
+
+}  // namespace
+
+Plan MakePlan(const ConnectionOptions& options, const fabric::Limits& limits, bool connecting,
+              const Address& local, const Address& peer, bool remote_invalidate) {
+  Plan plan;
+  sdp::Config& core = plan.core;
+  core.connecting = connecting;
+  core.read_bytes_max = AtMost32(limits.message_bytes_max, 1u << 30);
+  core.gather_max =
+      AtMost32(limits.scatter_gather_max - 1, sdp::kGatherMax);  // the header is one entry
+  core.initiator_speaks_first = limits.initiator_speaks_first;
+  core.as_deployed = options.as_deployed;
+  core.mode_send = static_cast<sdp::ModeWish>(options.send_mode);
+  core.mode_receive = static_cast<sdp::ModeWish>(options.receive_mode);
+  if (limits.sends_wait_for_reads) core.read_ahead_bytes = kReadAheadBytes;
+  core.can_expose = limits.reads_in_flight_max > 0;
+  core.remote_invalidate = remote_invalidate;
+  PlanBuffers(options, limits, core);
+  PlanWork(limits, plan.queue_pair, core);
+  core.linger = options.linger;
+  core.cancel_grace = options.cancel_grace;
+  core.shows_receives = options.shows_receives;
+  core.peer_moves = static_cast<sdp::PeerMoves>(options.peer_moves);
+  core.moves_max = options.moves_max;
+  core.ip_version = static_cast<uint8_t>(peer.family);
+  core.local_port = local.port;
+  core.local_address = local.bytes;
+  core.peer_address = peer.bytes;
+  plan.queue_pair.checksum = options.checksum;
+  plan.queue_pair.keep_alive_idle = options.keep_alive_idle;
+  plan.pool = {.header_slots = plan.queue_pair.send_work,
+               .send_buffers = core.send_buffers,
+               .receive_buffers = uint32_t{core.receive_buffers} + sdp::kSpareReceiveBuffers,
+               .receive_buffer_bytes = core.receive_buffer_bytes};
+  return plan;
+}
+
+ConnectionCounters CountersOf(const Endpoint& endpoint) {
+  const sdp::Counters& from = endpoint.core.counters();
+  ConnectionCounters to;
+  to.bytes_sent_copied = from.bytes_sent_copied;
+  to.bytes_sent_zero_copy = from.bytes_sent_zero_copy;
+  to.bytes_received_copied = from.bytes_received_copied;
+  to.bytes_received_zero_copy = from.bytes_received_zero_copy;
+  to.sends_copied = from.sends_copied;
+  to.sends_zero_copy = from.sends_zero_copy;
+  to.receives_copied = from.receives_copied;
+  to.receives_zero_copy = from.receives_zero_copy;
+  to.messages_sent = from.messages_sent;
+  to.messages_received = from.messages_received;
+  to.source_adverts_sent = from.source_adverts_sent;
+  to.source_adverts_received = from.source_adverts_received;
+  to.source_adverts_lost = from.source_adverts_lost;
+  to.sink_adverts_sent = from.sink_adverts_sent;
+  to.sink_adverts_received = from.sink_adverts_received;
+  to.sink_cancels_sent = from.sink_cancels_sent;
+  to.sink_cancels_received = from.sink_cancels_received;
+  to.stale_adverts = from.stale_adverts;
+  to.mode_changes_sent = from.mode_changes_sent;
+  to.mode_changes_received = from.mode_changes_received;
+  to.send_sm_sent = from.send_sm_sent;
+  to.send_sm_received = from.send_sm_received;
+  to.payload_copies = from.payload_copies;
+  to.payload_copy_bytes = from.payload_copy_bytes;
+  to.adaptive_threshold = from.adaptive_threshold;
+  to.credit_stalls = from.credit_stalls;
+  to.credit_updates_sent = from.credit_updates_sent;
+  to.expose_failures = from.expose_failures;
+  to.receive_resizes = from.receive_resizes;
+  to.peer_resizes = from.peer_resizes;
+  to.urgent_sent = from.urgent_sent;
+  to.urgent_received = from.urgent_received;
+  to.resumptions = from.resumptions;
+  to.returns_rejected = endpoint.returns_rejected;
+  return to;
+}
+
+}  // namespace esdp::provider

@@ -1,0 +1,253 @@
+#include "impl/provider/session/requests.h"
+
+#include <algorithm>
+#include <new>
+#include <optional>
+
+#include "impl/base/status.h"
+#include "impl/provider/regions.h"
+
+namespace esdp::provider {
+namespace {
+
+constexpr uint64_t kPieceBytesMax = uint64_t{1} << 30;
+
+sdp::Path ToCore(Path path) { return static_cast<sdp::Path>(path); }
+sdp::CompleteAt ToCore(CompleteAt when) { return static_cast<sdp::CompleteAt>(when); }
+sdp::ModeWish ToCore(ModeWish wish) { return static_cast<sdp::ModeWish>(wish); }
+sdp::CancelMode ToCore(CancelMode mode) { return static_cast<sdp::CancelMode>(mode); }
+
+static_assert(static_cast<int>(sdp::Path::kZeroCopy) == static_cast<int>(Path::kZeroCopy));
+static_assert(static_cast<int>(sdp::CompleteAt::kDelivered) ==
+              static_cast<int>(CompleteAt::kDelivered));
+static_assert(static_cast<int>(sdp::CancelMode::kAbortConnection) ==
+              static_cast<int>(CancelMode::kAbortConnection));
+
+// What is wrong with the memory of a transfer; the front end has checked all of it.
+const char* FaultOf(const Transfer& transfer) {
+  if (transfer.awaits_urgent) return nullptr;
+  if (transfer.pieces.empty()) return "a transfer without a piece";
+  for (const Piece& piece : transfer.pieces) {
+    if (piece.region == nullptr || !piece.region->Contains(piece.offset, piece.length)) {
+      return "a transfer outside its registered region";
+    }
+    if (!transfer.is_send && !piece.region->local_write())
+      return "a receive into a read-only region";
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void Requests::Execute(const Request& request) {
+  try {
+    Carry(request);
+  } catch (const std::bad_alloc&) {
+    if (request.kind == Request::Kind::kAlarm) return Ring(request.tag);  // early, but not never
+    Endpoint* endpoint = connections_.Find(request.connection);
+    if (endpoint != nullptr) driver_.Condemn(*endpoint);
+  }
+}
+
+void Requests::Carry(const Request& request) {
+  if (request.kind == Request::Kind::kAlarm) {
+    return driver_.timers().SetAlarm(request.tag, request.at);
+  }
+  Endpoint* endpoint = connections_.Find(request.connection);
+  if (endpoint != nullptr && endpoint->ended) endpoint = nullptr;
+  if (endpoint != nullptr) rendezvous_.ReleaseBacklogSlot(*endpoint);
+  if (request.kind == Request::Kind::kTransfer) return Begin(request, endpoint);
+  if (endpoint == nullptr) return;
+  switch (request.kind) {
+    case Request::Kind::kTransfer:
+    case Request::Kind::kTaken:
+    case Request::Kind::kAlarm:
+      return;
+    case Request::Kind::kCancel:
+      return Cancel(request, *endpoint);
+    case Request::Kind::kModes:
+      if (endpoint->attempt) {  // another fabric may take it over
+        endpoint->attempt->options.send_mode = request.send_mode;
+        endpoint->attempt->options.receive_mode = request.receive_mode;
+      }
+      return driver_.Feed(*endpoint,
+                          sdp::AskMode{ToCore(request.send_mode), ToCore(request.receive_mode)});
+    case Request::Kind::kShutdown:
+      return Shutdown(*endpoint);
+    case Request::Kind::kSuspend:
+      return Suspend(*endpoint, request);
+    case Request::Kind::kCancelSuspend:
+      return CancelSuspend(*endpoint, request);
+    case Request::Kind::kClose:
+      return Close(*endpoint, false);
+    case Request::Kind::kAbort:
+      return Close(*endpoint, true);
+  }
+}
+
+bool Requests::TrySendImmediate(ConnectionId connection, ImmediateSend& send) {
+  Endpoint* endpoint = connections_.Find(connection);
+  if (endpoint == nullptr || endpoint->ended || send.bytes.size() > kPieceBytesMax) return false;
+  sdp::Input input{std::in_place_type<sdp::AskSend>};
+  auto& ask = *std::get_if<sdp::AskSend>(&input);
+  ask.piece.length = static_cast<uint32_t>(send.bytes.size());
+  ask.path = sdp::Path::kCopy;
+  if (!endpoint->core.MaySendImmediate(ask)) return false;
+  rendezvous_.ReleaseBacklogSlot(*endpoint);
+  const std::optional<uint64_t> sent = driver_.SendImmediate(*endpoint, input, send.bytes);
+  if (!sent.has_value()) return false;
+  send.stream_offset = *sent;
+  observer_.OnImmediateSent(send);
+  return true;
+}
+
+void Requests::Begin(const Request& request, Endpoint* endpoint) {
+  Transfer& transfer = *request.transfer;
+  if (endpoint == nullptr) {
+    TransferResult late;
+    late.ending = EndReason::kTooLate;
+    return observer_.OnTransferFinished(request.connection, transfer, late);
+  }
+  if (const char* fault = FaultOf(transfer)) {
+    return Refuse(request.connection, transfer, {EndReason::kInternal, fault});
+  }
+  std::optional<sdp::OperationId> operation;
+  try {
+    operation =
+        driver_.operations().Insert({Operation::Kind::kTransfer, request.connection, &transfer});
+  } catch (const std::bad_alloc&) {
+    return Refuse(request.connection, transfer, {EndReason::kNoMemory, "no memory"});
+  }
+  if (!operation) {
+    return Refuse(request.connection, transfer,
+                  {EndReason::kInternal, "too many operations at once"});
+  }
+  transfer.provider_slot = static_cast<uint32_t>(*operation);
+  for (const Piece& piece : transfer.pieces) piece.region->AddOperation();
+  if (transfer.deadline != kTimeInfinite)
+    driver_.timers().SetDeadline(*operation, transfer.deadline);
+  if (transfer.awaits_urgent) return driver_.Feed(*endpoint, sdp::AskUrgent{*operation});
+  AskPieces(*endpoint, transfer, *operation);
+}
+
+// One input for each part of a piece that lies in one chunk. The operation may end with any of
+// them, and then its memory is the front end's again.
+void Requests::AskPieces(Endpoint& endpoint, Transfer& transfer, sdp::OperationId operation) {
+  const Piece first = transfer.pieces[0];
+  if (transfer.pieces.size() == 1 && first.length <= kPieceBytesMax &&
+      first.region->ContiguousFrom(first.offset, first.length) == first.length) {
+    const auto length = static_cast<uint32_t>(first.length);
+    return AskPiece(endpoint, transfer, *first.region, {operation, length, 0}, false);
+  }
+  uint64_t left = 0;
+  for (const Piece& piece : transfer.pieces) left += piece.length;
+  if (left == 0) {
+    return AskPiece(endpoint, transfer, *transfer.pieces[0].region, {operation, 0, 0}, false);
+  }
+  uint64_t offset = 0;
+  for (size_t i = 0; i < transfer.pieces.size(); ++i) {
+    const Piece piece = transfer.pieces[i];
+    for (uint64_t inside = 0; inside < piece.length;) {
+      const uint64_t most = std::min(piece.length - inside, kPieceBytesMax);
+      const uint64_t length = piece.region->ContiguousFrom(piece.offset + inside, most);
+      inside += length;
+      left -= length;
+      AskPiece(endpoint, transfer, *piece.region,
+               {operation, static_cast<uint32_t>(length), offset}, left > 0);
+      offset += length;
+      if (left == 0 || driver_.operations().Find(operation) == nullptr) return;
+    }
+  }
+}
+
+void Requests::AskPiece(Endpoint& endpoint, const Transfer& transfer, const MemoryRegion& region,
+                        const sdp::OperationRange& piece, bool more) {
+  const bool exposable = region.exposure() != Exposure::kNone;
+  if (transfer.is_send) {
+    sdp::Input input{std::in_place_type<sdp::AskSend>};
+    *std::get_if<sdp::AskSend>(&input) = {.piece = piece,
+                                          .more = more,
+                                          .exposable = exposable,
+                                          .copyable = region.reachable(),
+                                          .path = ToCore(transfer.path),
+                                          .complete_at = ToCore(transfer.complete_at),
+                                          .zcopy_min = transfer.zcopy_min,
+                                          .adaptive = transfer.adaptive,
+                                          .urgent = transfer.urgent};
+    driver_.Feed(endpoint, input);
+  } else {
+    sdp::Input input{std::in_place_type<sdp::AskReceive>};
+    *std::get_if<sdp::AskReceive>(&input) = {.piece = piece,
+                                             .more = more,
+                                             .wait_all = transfer.wait_all,
+                                             .placeable = exposable,
+                                             .path = ToCore(transfer.path),
+                                             .zcopy_min = transfer.zcopy_min};
+    driver_.Feed(endpoint, input);
+  }
+}
+
+void Requests::Cancel(const Request& request, Endpoint& endpoint) {
+  if (request.transfer->tag.load(std::memory_order_relaxed) != request.tag) return;
+  const sdp::OperationId operation{request.transfer->provider_slot};
+  const Operation* found = driver_.operations().Find(operation);
+  if (found == nullptr || found->transfer != request.transfer || found->connection != endpoint.id)
+    return;
+  driver_.Feed(endpoint,
+               sdp::AskCancel{operation, ToCore(request.cancel_mode), sdp::Outcome::kCancelled});
+}
+
+void Requests::Expire(sdp::OperationId operation) {
+  const Operation* found = driver_.operations().Find(operation);
+  if (found == nullptr || found->transfer == nullptr) return;
+  Endpoint* endpoint = connections_.Find(found->connection);
+  if (endpoint == nullptr || endpoint->ended) return;
+  driver_.Feed(*endpoint, sdp::AskCancel{operation, ToCore(found->transfer->at_deadline),
+                                         sdp::Outcome::kDeadlineExceeded});
+}
+
+void Requests::Shutdown(Endpoint& endpoint) {
+  const auto operation = driver_.operations().Insert({Operation::Kind::kShutdown, endpoint.id});
+  if (operation) driver_.Feed(endpoint, sdp::AskShutdown{*operation});
+}
+
+void Requests::Suspend(Endpoint& endpoint, const Request& request) {
+  const absl::StatusOr<uint16_t> port = rendezvous_.ListenForReturn(endpoint);
+  if (!port.ok()) {
+    return observer_.OnResumed(endpoint.id, {EndReason::kFabricFailed,
+                                             "no port for the peer to come back to: " +
+                                                 std::string(FromAbsl(port.status().message()))});
+  }
+  const auto operation = driver_.operations().Insert({Operation::Kind::kSuspend, endpoint.id});
+  if (operation) {
+    endpoint.move = {*operation, request.tag};
+    return driver_.Feed(endpoint, sdp::AskSuspend{*operation, *port, request.at});
+  }
+  rendezvous_.StopReturn(endpoint);
+  observer_.OnResumed(endpoint.id, {EndReason::kInternal, "too many operations at once"});
+}
+
+void Requests::CancelSuspend(Endpoint& endpoint, const Request& request) {
+  if (!endpoint.move || endpoint.move->tag != request.tag) return;
+  driver_.Feed(endpoint, sdp::AskCancel{endpoint.move->operation, ToCore(request.cancel_mode),
+                                        sdp::Outcome::kCancelled});
+}
+
+void Requests::Close(Endpoint& endpoint, bool abort) {
+  std::optional<sdp::OperationId> operation;
+  try {
+    operation = driver_.operations().Insert({Operation::Kind::kClose, endpoint.id});
+  } catch (const std::bad_alloc&) {
+    return driver_.Condemn(endpoint);
+  }
+  if (operation) driver_.Feed(endpoint, sdp::AskClose{*operation, abort});
+}
+
+void Requests::Refuse(ConnectionId connection, Transfer& transfer, const Failure& failure) {
+  TransferResult result;
+  result.ending = failure.ending;
+  result.failure = &failure;
+  observer_.OnTransferFinished(connection, transfer, result);
+}
+
+}  // namespace esdp::provider

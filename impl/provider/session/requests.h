@@ -1,0 +1,52 @@
+#ifndef ESDP_IMPL_PROVIDER_SESSION_REQUESTS_H_
+#define ESDP_IMPL_PROVIDER_SESSION_REQUESTS_H_
+
+#include <string>
+
+#include "impl/provider/observer.h"
+#include "impl/provider/session/connections.h"
+#include "impl/provider/setup/rendezvous.h"
+#include "impl/provider/transport/driver.h"
+
+namespace esdp::provider {
+
+// Turns the front end's requests into inputs of the cores.
+//
+//   Owns:     nothing.
+//   Threads:  the holder of the shard lock.
+//   Blocks:   never; allocates nothing in a steady state.
+//   Errors:   a transfer that cannot be begun is finished at once, with the root cause; other
+//             requests for connections that are not there have come too late and are forgotten.
+class Requests {
+ public:
+  Requests(Driver& driver, Connections& connections, Rendezvous& rendezvous, Observer& observer)
+      : driver_(driver), connections_(connections), rendezvous_(rendezvous), observer_(observer) {}
+
+  void Execute(const Request& request);
+  bool TrySendImmediate(ConnectionId connection, ImmediateSend& send);
+  // The deadline of this operation has passed.
+  void Expire(sdp::OperationId operation);
+  void Close(Endpoint& endpoint, bool abort);
+  void Ring(uint64_t alarm) { observer_.OnAlarm(alarm); }
+
+ private:
+  void Carry(const Request& request);
+  void Begin(const Request& request, Endpoint* endpoint);
+  void AskPieces(Endpoint& endpoint, Transfer& transfer, sdp::OperationId operation);
+  void AskPiece(Endpoint& endpoint, const Transfer& transfer, const MemoryRegion& region,
+                const sdp::OperationRange& piece, bool more);
+  void Cancel(const Request& request, Endpoint& endpoint);
+  void Shutdown(Endpoint& endpoint);
+  void Suspend(Endpoint& endpoint, const Request& request);
+  void CancelSuspend(Endpoint& endpoint, const Request& request);
+  void Refuse(ConnectionId connection, Transfer& transfer, const Failure& failure);
+
+  Driver& driver_;
+  Connections& connections_;
+  Rendezvous& rendezvous_;
+  Observer& observer_;
+};
+
+}  // namespace esdp::provider
+
+#endif  // ESDP_IMPL_PROVIDER_SESSION_REQUESTS_H_

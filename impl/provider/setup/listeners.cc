@@ -1,0 +1,144 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "impl/base/status.h"
+#include "impl/provider/setup/rendezvous.h"
+
+// Listeners: one for the application, on the same port of each fabric that has the address.
+
+namespace esdp::provider {
+namespace {
+
+constexpr int kPortsTried = 16;
+
+absl::Status NoSuchListener() { return absl::NotFoundError("no such listener, or it was stopped"); }
+
+bool ListenTogether(const fabric::Fabric& one, const fabric::Fabric& other) {
+  return one.limits().of_one_device && other.limits().of_one_device;
+}
+
+// Fabrics of the family of iWARP have the ports of TCP, and speak the same.
+bool SharePorts(const fabric::Fabric& one, const fabric::Fabric& other) {
+  return ListenTogether(one, other) ||
+         (one.limits().initiator_speaks_first && other.limits().initiator_speaks_first);
+}
+
+}  // namespace
+
+absl::StatusOr<ListenerId> Rendezvous::Listen(const Address& address, int backlog,
+                                              const ConnectionOptions& options,
+                                              const std::function<void(ListenerId)>& named) {
+  backlog = std::max(backlog, 1);
+  auto at = ListenOnOnePort(address, backlog);
+  for (int i = 1; i < kPortsTried && address.port == 0 && absl::IsAlreadyExists(at.status()); ++i) {
+    at = ListenOnOnePort(address, backlog);
+  }
+  if (!at.ok()) return at.status();
+  const ListenerId id{listeners_.Insert({*at, backlog, 0, options})};
+  const auto places = static_cast<uint8_t>(at->size());
+  for (uint8_t place = 0; place < places; ++place) {
+    by_fabric_listener_[{place, static_cast<uint64_t>((*at)[place])}] = id;
+  }
+  if (named) named(id);
+  return id;
+}
+
+// An address is listened on by the device that has it, alone where it shares its ports with the
+// last fabric. Else that one picks the port, and the others follow it.
+absl::StatusOr<std::vector<fabric::ListenerId>> Rendezvous::ListenOnOnePort(const Address& address,
+                                                                            int backlog) {
+  std::vector<fabric::ListenerId> at(fabrics_.size(), fabric::ListenerId::kNone);
+  fabric::Fabric& last = *fabrics_.back();
+  for (size_t place = 0; place + 1 < fabrics_.size(); ++place) {
+    if (!SharePorts(*fabrics_[place], last) || IsWildcard(address)) continue;
+    const auto alone = fabrics_[place]->Listen(address, backlog);
+    if (absl::IsAlreadyExists(alone.status())) return alone.status();
+    if (!alone.ok()) continue;  // an address that is not its device's
+    at[place] = *alone;
+    return at;
+  }
+  ESDP_ASSIGN_OR_RETURN(at.back(), last.Listen(address, backlog));
+  if (fabrics_.size() == 1) return at;
+  const absl::Status followed = Follow(address, backlog, at);
+  if (followed.ok()) return at;
+  StopAt(at);
+  return followed;
+}
+
+absl::Status Rendezvous::Follow(const Address& address, int backlog,
+                                std::vector<fabric::ListenerId>& at) {
+  Address same_port = address;
+  ESDP_ASSIGN_OR_RETURN(const Address picked, fabrics_.back()->ListenerAddress(at.back()));
+  same_port.port = picked.port;
+  for (size_t place = 0; place + 1 < fabrics_.size(); ++place) {
+    fabric::Fabric& fabric = *fabrics_[place];
+    const fabric::Fabric& last = *fabrics_.back();
+    const bool together = IsWildcard(address) && ListenTogether(fabric, last);
+    if (SharePorts(fabric, last) && !together) continue;
+    const auto listener = fabric.Listen(same_port, backlog);
+    // On a wildcard the port may be taken on a device of iWARP, which has those of TCP.
+    if (absl::IsAlreadyExists(listener.status()) && !IsWildcard(address)) return listener.status();
+    if (listener.ok()) {
+      at[place] = *listener;
+      if (!IsWildcard(address)) return absl::OkStatus();  // it is an address of this device alone
+    } else {
+      driver_.WriteLog(std::string(fabric.name()) + " does not listen on " +
+                       fabric::ToString(same_port) + ": " +
+                       std::string(FromAbsl(listener.status().message())));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void Rendezvous::StopAt(const std::vector<fabric::ListenerId>& at) {
+  const auto places = static_cast<uint8_t>(at.size());
+  for (uint8_t place = 0; place < places; ++place) {
+    if (at[place] == fabric::ListenerId::kNone) continue;
+    (void)fabrics_[place]->StopListening(at[place]);
+    by_fabric_listener_.erase({place, static_cast<uint64_t>(at[place])});
+  }
+}
+
+absl::StatusOr<Address> Rendezvous::ListenerAddress(ListenerId listener) {
+  const Listener* found = listeners_.Find(static_cast<uint64_t>(listener));
+  if (found == nullptr) return NoSuchListener();
+  const uint8_t place = FabricOf(listener);
+  return fabrics_[place]->ListenerAddress(found->at[place]);
+}
+
+uint8_t Rendezvous::FabricOf(ListenerId listener) const {
+  const Listener* found = listeners_.Find(static_cast<uint64_t>(listener));
+  if (found == nullptr) return 0;
+  const auto first = std::find_if(found->at.begin(), found->at.end(), [](fabric::ListenerId id) {
+    return id != fabric::ListenerId::kNone;
+  });
+  return static_cast<uint8_t>(first - found->at.begin());
+}
+
+absl::Status Rendezvous::StopListening(ListenerId listener) {
+  const Listener* found = listeners_.Find(static_cast<uint64_t>(listener));
+  if (found == nullptr) return NoSuchListener();
+  StopAt(found->at);
+  listeners_.Erase(static_cast<uint64_t>(listener));
+  connections_.ForEach([&](Endpoint& endpoint) {
+    if (!endpoint.connecting && endpoint.listener == listener && !endpoint.announced)
+      endpoint.orphaned = true;
+  });
+  return absl::OkStatus();
+}
+
+void Rendezvous::ReleaseBacklogSlot(Endpoint& endpoint) {
+  if (!std::exchange(endpoint.counted, false)) return;
+  if (Listener* listener = listeners_.Find(static_cast<uint64_t>(endpoint.listener)))
+    --listener->waiting;
+}
+
+void Rendezvous::Ended(Endpoint& endpoint) {
+  ReleaseBacklogSlot(endpoint);
+  half_open_.Remove(std::exchange(endpoint.half_open, kNoHandle));
+  if (endpoint.admitted) admission_.Leave(*std::exchange(endpoint.admitted, std::nullopt));
+  connections_.EndMove(endpoint);
+}
+
+}  // namespace esdp::provider

@@ -1,0 +1,162 @@
+#ifndef ESDP_IMPL_PROVIDER_SETUP_RENDEZVOUS_H_
+#define ESDP_IMPL_PROVIDER_SETUP_RENDEZVOUS_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "impl/base/handle_table.h"
+#include "impl/base/secure_random.h"
+#include "impl/fabric/address_key.h"
+#include "impl/fabric/half_open.h"
+#include "impl/fabric/port.h"
+#include "impl/provider/observer.h"
+#include "impl/provider/regions.h"
+#include "impl/provider/rejection.h"
+#include "impl/provider/session/connections.h"
+#include "impl/provider/setup/admission.h"
+#include "impl/provider/transport/driver.h"
+#include "impl/provider/types.h"
+#include "impl/sdp/wire/messages.h"
+
+namespace esdp::provider {
+
+ConstBytes PrivateDataOf(const fabric::RendezvousEvent& event);
+
+// Brings connections about: listeners, attempts to connect, and what the fabric reports of both.
+//
+//   Owns:     the listeners.
+//   Threads:  the holder of the shard lock.
+//   Blocks:   never.
+//   Units:    instants on the fabrics' clock.
+//   Errors:   the fabrics' own. An incoming request that is no SDP, or for which there is no room,
+//   is rejected and logged;
+//             the front end hears only of connections that carry data.
+class Rendezvous {
+ public:
+  Rendezvous(const Fabrics& fabrics, Driver& driver, Connections& connections, Observer& observer,
+             const PeerBounds& bounds)
+      : fabrics_(fabrics),
+        driver_(driver),
+        connections_(connections),
+        observer_(observer),
+        connections_max_(bounds.connections),
+        half_open_max_(bounds.half_open),
+        admission_(bounds) {}
+
+  // listeners.cc: on one port of every fabric that has the address. Where two share their ports and
+  // what they speak, one of them listens.
+  absl::StatusOr<ListenerId> Listen(const Address& address, int backlog,
+                                    const ConnectionOptions& options,
+                                    const std::function<void(ListenerId)>& named);
+  absl::StatusOr<Address> ListenerAddress(ListenerId listener);
+  // The place of the first fabric that listens.
+  uint8_t FabricOf(ListenerId listener) const;
+  absl::Status StopListening(ListenerId listener);
+
+  // attempts.cc: over the first fabric that leads to the peer. The next one is tried where there is
+  // no path and nobody who listens, or no answer for a while; its name stays.
+  absl::StatusOr<ConnectionId> Connect(const Address& local, const Address& peer,
+                                       const ConnectionOptions& options, Time deadline,
+                                       const std::function<void(ConnectionId)>& named);
+
+  // resumption.cc: a port of ours where the peer of this connection may come back, until the
+  // connection has been moved.
+  absl::StatusOr<uint16_t> ListenForReturn(Endpoint& endpoint);
+  void StopReturn(Endpoint& endpoint);
+  // No operation has this name. It rings for those that are let wait for their rejection.
+  static constexpr uint64_t kRejectAlarm = ~uint64_t{1};
+  void RejectDue();
+
+  // `place` is the fabric's.
+  void OnEvent(uint8_t place, const fabric::RendezvousEvent& event);
+  // There was no memory for what the event asks for: it costs the one connection.
+  void GiveUp(uint8_t place, const fabric::RendezvousEvent& event);
+
+  // The connection no longer counts against its listener's backlog.
+  void ReleaseBacklogSlot(Endpoint& endpoint);
+  // Nor for anything else.
+  void Ended(Endpoint& endpoint);
+  // From now on (and since no connection may promise otherwise) keys may be shown that a Send must
+  // not invalidate.
+  void ForbidRemoteInvalidate() { remote_invalidate_ = false; }
+
+ private:
+  struct Listener {
+    std::vector<fabric::ListenerId> at;  // by the place of the fabric; kNone where it does not
+    int backlog = 1;
+    int waiting = 0;  // not yet taken by the application
+    ConnectionOptions options;
+  };
+
+  static constexpr int kDroppedWhenShort = 32;
+
+  using ListenerAt = std::pair<uint8_t, uint64_t>;  // a fabric's place, and its own name
+
+  // listeners.cc
+  absl::StatusOr<std::vector<fabric::ListenerId>> ListenOnOnePort(const Address& address,
+                                                                  int backlog);
+  absl::Status Follow(const Address& address, int backlog, std::vector<fabric::ListenerId>& at);
+  void StopAt(const std::vector<fabric::ListenerId>& at);
+
+  // attempts.cc
+  Endpoint& Begin(Endpoint& first);
+  static bool MayTryNext(const Endpoint& endpoint, fabric::Cause cause);
+  Endpoint* Next(Endpoint& endpoint);
+
+  absl::StatusOr<std::unique_ptr<Endpoint>> Make(const ConnectionOptions& options, bool connecting,
+                                                 const Address& local, const Address& peer,
+                                                 uint8_t place);
+  absl::StatusOr<Endpoint*> Add(std::unique_ptr<Endpoint> endpoint);
+  void OnRequest(uint8_t place, const fabric::RendezvousEvent& event);
+  void Admit(uint8_t place, const fabric::RendezvousEvent& event, ListenerId listener_id,
+             const sdp::HelloArrived& hello);
+  // Those that have ended and wait to be taken away are not there any more.
+  bool IsFull() const { return connections_.size() - driver_.ended().size() >= connections_max_; }
+  // Ends a set-up that has not come about; false: each may stay for now.
+  bool DropHalfOpen(const char* why);
+  void OnShort();
+  // resumption.cc
+  sdp::wire::ReturnToken NewReturnToken(bool virtual_time);
+  void OnReturn(Endpoint& endpoint, const fabric::RendezvousEvent& event);
+  void RejectReturn(Endpoint& endpoint, const fabric::RendezvousEvent& event,
+                    const std::string& why);
+  void RejectFirstReturn();
+  void OnEstablished(Endpoint& endpoint, const fabric::RendezvousEvent& event);
+  void OnConnectFailed(Endpoint& endpoint, const fabric::RendezvousEvent& event);
+  void OnDisconnected(Endpoint& endpoint, const fabric::RendezvousEvent& event);
+  void SayRejected(const fabric::RendezvousEvent& event, const std::string& why);
+  void Reject(uint8_t place, const fabric::RendezvousEvent& event, const std::string& why);
+  void Reject(uint8_t place, const fabric::RendezvousEvent& event, Rejection reason);
+
+  const Fabrics& fabrics_;
+  Driver& driver_;
+  Connections& connections_;
+  Observer& observer_;
+  HandleTable<Listener> listeners_;
+  std::map<ListenerAt, ListenerId> by_fabric_listener_;
+  const size_t connections_max_;
+  const size_t half_open_max_;
+  Admission admission_;
+  fabric::HalfOpen half_open_;
+  struct WrongReturn {
+    Time reject_at{};
+    uint8_t place = 0;
+    fabric::RequestId request = fabric::RequestId::kNone;
+  };
+  std::deque<WrongReturn> wrong_returns_;
+  SecureRandom random_;
+  uint64_t tokens_ = 0;  // given in virtual time
+  bool remote_invalidate_ = true;
+};
+
+}  // namespace esdp::provider
+
+#endif  // ESDP_IMPL_PROVIDER_SETUP_RENDEZVOUS_H_

@@ -1,0 +1,114 @@
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "impl/base/bytes.h"
+#include "impl/provider/setup/rendezvous.h"
+#include "impl/sdp/wire/codec.h"
+
+// A suspended connection's peer comes back to a listener of its own, which takes nobody else (sdp
+// wire protocol, section 12).
+
+namespace esdp::provider {
+namespace {
+
+constexpr size_t kWrongReturnsMax = 16;
+constexpr Duration kBeforeRejection = std::chrono::seconds(1);
+
+}  // namespace
+
+absl::StatusOr<uint16_t> Rendezvous::ListenForReturn(Endpoint& endpoint) {
+  if (endpoint.return_listener != fabric::ListenerId::kNone) {
+    return absl::FailedPreconditionError("another move of the connection is under way");
+  }
+  Address address = endpoint.local;
+  address.port = 0;
+  const absl::StatusOr<fabric::ListenerId> listener = endpoint.fabric->Listen(address, 1);
+  if (!listener.ok()) return listener.status();
+  const absl::StatusOr<Address> named = endpoint.fabric->ListenerAddress(*listener);
+  if (!named.ok()) {
+    (void)endpoint.fabric->StopListening(*listener);
+    return named.status();
+  }
+  endpoint.return_listener = *listener;
+  return named->port;
+}
+
+void Rendezvous::StopReturn(Endpoint& endpoint) {
+  (void)endpoint.fabric->StopListening(
+      std::exchange(endpoint.return_listener, fabric::ListenerId::kNone));
+}
+
+// Where time is virtual everything is to happen again as it did.
+sdp::wire::ReturnToken Rendezvous::NewReturnToken(bool virtual_time) {
+  sdp::wire::ReturnToken token{};
+  if (virtual_time) {
+    StoreBigEndian(std::as_writable_bytes(std::span(token)), 0, ++tokens_);
+    return token;
+  }
+  for (size_t at = 0; at < token.size(); at += sizeof(uint32_t)) {
+    const std::optional<uint32_t> number = random_.Next32();
+    if (!number.has_value()) return {};
+    StoreBigEndian(std::as_writable_bytes(std::span(token)), at, *number);
+  }
+  return token;
+}
+
+// Whoever guesses has to wait for each answer.
+void Rendezvous::RejectReturn(Endpoint& endpoint, const fabric::RendezvousEvent& event,
+                              const std::string& why) {
+  ++endpoint.returns_rejected;
+  SayRejected(event, why);
+  if (wrong_returns_.size() == kWrongReturnsMax) RejectFirstReturn();
+  const Time reject_at = AddSaturating(driver_.now(), kBeforeRejection);
+  wrong_returns_.push_back({reject_at, endpoint.place, event.request});
+  if (wrong_returns_.size() == 1) driver_.timers().SetAlarm(kRejectAlarm, reject_at);
+}
+
+void Rendezvous::RejectDue() {
+  while (!wrong_returns_.empty() && wrong_returns_.front().reject_at <= driver_.now()) {
+    RejectFirstReturn();
+  }
+  if (!wrong_returns_.empty()) {
+    driver_.timers().SetAlarm(kRejectAlarm, wrong_returns_.front().reject_at);
+  }
+}
+
+void Rendezvous::RejectFirstReturn() {
+  const WrongReturn& first = wrong_returns_.front();
+  (void)fabrics_[first.place]->Reject(first.request, {});  // unless its listener has done so
+  wrong_returns_.pop_front();
+}
+
+void Rendezvous::OnReturn(Endpoint& endpoint, const fabric::RendezvousEvent& event) {
+  // It goes by the port it had before, whatever port this queue pair comes from.
+  const sdp::wire::TransportAddresses addresses{static_cast<uint8_t>(event.peer.family),
+                                                endpoint.peer.port, event.peer.bytes,
+                                                event.local.bytes};
+  sdp::HelloArrived arrived;
+  if (const auto error = sdp::wire::DecodeHello(PrivateDataOf(event), addresses, arrived.hello)) {
+    return RejectReturn(endpoint, event,
+                        std::string("no Hello: ") + error->field + ": " + error->reason);
+  }
+  if (event.peer.bytes != endpoint.peer.bytes)
+    return RejectReturn(endpoint, event, "not from the peer's address");
+  if (const char* refusal = endpoint.core.CheckResumption(arrived.hello)) {
+    return RejectReturn(endpoint, event, refusal);
+  }
+  if (endpoint.awaits_hello) {
+    endpoint.request = event.request;
+    driver_.Feed(endpoint, arrived);
+    return driver_.Flush();
+  }
+  // The old queue pair is not gone yet, and what it has delivered perhaps not polled; or the peer
+  // is there already.
+  const sdp::Phase phase = endpoint.core.phase();
+  const bool early = phase == sdp::Phase::kSuspending || phase == sdp::Phase::kSuspended;
+  if (!early || endpoint.early_return)
+    return Reject(endpoint.place, event, "the connection has its new peer");
+  endpoint.early_return = {event.request, arrived.hello};
+}
+
+}  // namespace esdp::provider

@@ -1,0 +1,106 @@
+#ifndef ESDP_IMPL_PROVIDER_TRANSPORT_BUFFER_POOL_H_
+#define ESDP_IMPL_PROVIDER_TRANSPORT_BUFFER_POOL_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "impl/base/bytes.h"
+#include "impl/fabric/port.h"
+
+namespace esdp::provider {
+
+// The private memory of one connection: header slots, send buffers and receive buffers in one
+// anonymous mapping, registered once. Pages are committed when they are first written, so a
+// connection that carries nothing costs little.
+//
+//   Owns:     the mapping; its registration until Close has succeeded.
+//   Threads:  the holder of the shard lock.
+//   Blocks:   never.
+//   Units:    bytes.
+//   Errors:   Open tells what the system refused. Close is to be repeated while it fails with
+//   FailedPrecondition: the fabric
+//             still has work that names the memory. The destructor unmaps; the registration has to
+//             be gone by then, or its fabric.
+class BufferPool {
+ public:
+  static constexpr size_t kHeaderSlotBytes = 64;  // a cache line; the longest header has 36 bytes
+  static constexpr uint32_t kSendBufferBytes = 16 * 1024;  // coalesced payload of one message
+
+  struct Shape {
+    uint32_t header_slots = 0;
+    uint32_t send_buffers = 0;
+    uint32_t receive_buffers = 0;
+    uint32_t receive_buffer_bytes = 0;
+  };
+
+  BufferPool() = default;
+  ~BufferPool();
+  BufferPool(const BufferPool&) = delete;
+  BufferPool& operator=(const BufferPool&) = delete;
+
+  absl::Status Open(fabric::Fabric& fabric, const Shape& shape);
+  absl::Status Close(fabric::Fabric& fabric);
+  // The receive buffers that are posted from now on are `receive_buffers` of
+  // `receive_buffer_bytes`, in a mapping of their own unless they are those of the start; those in
+  // use stay where they are. FailedPrecondition while buffers of all changes before are in use.
+  absl::Status Change(fabric::Fabric& fabric, uint32_t receive_buffers,
+                      uint32_t receive_buffer_bytes);
+  // This buffer is not posted any more, and its number beyond those of the last change.
+  void Retire(uint32_t buffer);
+  // The mapping that a Change to this takes.
+  size_t BytesFor(uint32_t receive_buffers, uint32_t receive_buffer_bytes) const;
+  // Of the mappings that Change has made: the newest, and those that are still used.
+  size_t newest_bytes() const { return newest_ == 0 ? 0 : blocks_[newest_].bytes(); }
+  size_t changed_bytes() const;
+
+  // False answers mean a number outside the shape.
+  bool HasSendBuffer(uint32_t buffer) const { return buffer < shape_.send_buffers; }
+  bool HasReceiveBuffer(uint32_t buffer) const { return buffer < block_of_.size(); }
+
+  // The index is taken modulo the number of slots.
+  Bytes HeaderSlot(uint64_t index) const;
+  Bytes SendBuffer(uint32_t buffer) const;
+  // The first `bytes` of a send buffer with `header_bytes`, kHeaderSlotBytes at most, of room that
+  // is its own in front: a message whose header lies before its payload is one entry.
+  Bytes WithHeader(uint32_t buffer, size_t header_bytes, size_t bytes) const {
+    return Bytes(SendBuffer(buffer).data() - header_bytes, header_bytes + bytes);
+  }
+  Bytes ReceiveBuffer(uint32_t buffer) const;  // where it was posted last
+  // Where the buffer is to be posted, for so many bytes at most.
+  fabric::ScatterEntry PostEntry(uint32_t buffer, uint32_t bytes);
+
+  fabric::ScatterEntry Entry(Bytes part) const;
+
+ private:
+  // Receive buffers of one size, side by side.
+  struct Block {
+    std::byte* base = nullptr;
+    uint32_t buffers = 0;
+    size_t stride = 0;
+    uint32_t buffer_bytes = 0;
+    uint32_t in_use = 0;
+    fabric::RegionId region = fabric::RegionId::kNone;
+    size_t bytes() const { return buffers * stride; }
+  };
+  // The first is that of the start. The others are made by changes, and go when they are not used.
+  static constexpr uint8_t kBlocks = 5;
+  static constexpr uint8_t kNowhere = kBlocks;
+
+  absl::Status Release(fabric::Fabric& fabric, Block& block);
+  void Leave(uint32_t buffer);
+
+  Shape shape_;
+  std::array<Block, kBlocks> blocks_;
+  uint8_t newest_ = 0;
+  std::vector<uint8_t> block_of_;  // of each receive buffer
+  std::byte* base_ = nullptr;
+  size_t bytes_ = 0;
+  fabric::RegionId region_ = fabric::RegionId::kNone;
+};
+
+}  // namespace esdp::provider
+
+#endif  // ESDP_IMPL_PROVIDER_TRANSPORT_BUFFER_POOL_H_

@@ -1,0 +1,181 @@
+#ifndef ESDP_IMPL_PROVIDER_TRANSPORT_DRIVER_H_
+#define ESDP_IMPL_PROVIDER_TRANSPORT_DRIVER_H_
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "impl/base/ring.h"
+#include "impl/fabric/port.h"
+#include "impl/provider/observer.h"
+#include "impl/provider/progress/timers.h"
+#include "impl/provider/session/connections.h"
+#include "impl/provider/session/endpoint.h"
+#include "impl/provider/session/operations.h"
+#include "impl/provider/transport/work_batch.h"
+#include "impl/sdp/interface/action.h"
+#include "impl/sdp/interface/input.h"
+
+namespace esdp::provider {
+
+// The one loop: an input goes into a core, its actions come out and are carried out on the fabric,
+// and the answers of those go in before anything else does.
+//
+//   Owns:     the operations and the timers of the shard; the work that is collected and not yet
+//             posted.
+//   Threads:  the holder of the shard lock. The observer is called from here and must not call
+//             back.
+//   Blocks:   never; allocates nothing in a steady state.
+//   Units:    bytes; instants on the fabric's clock.
+//   Errors:   what the fabric refuses ends the connection: the core is told by ConnectFailed or
+//             ConnectionLost.
+class Driver {
+ public:
+  using Log = std::function<void(const std::string&)>;
+
+  // Of `connections` it needs only their names.
+  Driver(Observer& observer, const Log& log, Connections& connections)
+      : observer_(observer), log_(log), connections_(connections) {
+    actions_.reserve(kActionsOfStep);
+  }
+
+  // Bytes by which the receive buffers of all connections may grow together.
+  void BoundReceiveGrowth(uint64_t bytes) { receive_growth_max_ = bytes; }
+
+  // The instant that the following steps happen at.
+  void SetNow(Time now) { now_ = now; }
+  Time now() const { return now_; }
+
+  // Runs one input and everything that follows from it at once. The work it makes may wait for
+  // Flush.
+  void Feed(Endpoint& endpoint, const sdp::Input& input);
+  // The input is an AskSend that the core takes at once, of these bytes: they are posted. Returns
+  // their place in the stream; nothing where the connection has ended over it.
+  std::optional<uint64_t> SendImmediate(Endpoint& endpoint, const sdp::Input& ask,
+                                        ConstBytes bytes);
+  void FeedCompletion(Endpoint& endpoint, const fabric::Completion& completion);
+  // The queue pair has left the ready state, or never reached it, and all its work is back. Takes
+  // every key back first.
+  void FeedLoss(Endpoint& endpoint);
+  // Posts what is collected.
+  void Flush() {
+    if (staged_ != nullptr) Post();
+  }
+  // While it is set, work is posted before the end of an operation is told: the peer need not wait
+  // for that.
+  void SetEager(bool eager) { eager_ = eager; }
+
+  // Ends the connection without its core: a step of that was broken off for want of memory, so
+  // that nobody knows it any more. Every operation ends, with kNoMemory.
+  void Condemn(Endpoint& endpoint);
+  // The connection ends without the fabric having said so.
+  void Break(Endpoint& endpoint, const absl::Status& why);
+  // The root cause; to be asked for only when there is one.
+  const Failure& RootCause(Endpoint& endpoint, sdp::Outcome outcome);
+
+  OperationTable& operations() { return operations_; }
+  Timers& timers() { return timers_; }
+  Time NextDeadline() const { return timers_.Next(); }
+  // Room to note the end of so many connections.
+  void ReserveEnded(size_t connections) {
+    if (connections > ended_.capacity()) ended_.reserve(2 * connections);
+  }
+  // Gives back what Reserve took for more connections than these.
+  void ShrinkTo(size_t connections) {
+    timers_.ShrinkTo(connections);
+    std::vector<Endpoint*> ended;
+    ended.reserve(std::max(connections, ended_.size()));
+    ended = ended_;
+    ended_.swap(ended);
+  }
+  // Connections that have ended since the last call; each once.
+  std::vector<Endpoint*>& ended() { return ended_; }
+  const std::vector<Endpoint*>& ended() const { return ended_; }
+  void WriteLog(const std::string& text) const {
+    if (log_) log_(text);
+  }
+
+ private:
+  static constexpr size_t kActionsOfStep = 64;  // more than a step of bulk data takes
+  static constexpr Duration kFarewellWait = std::chrono::seconds(5);
+
+  void RunStep(Endpoint& endpoint, const sdp::Input& input);
+  void CarryOut(Endpoint& endpoint, const sdp::Action& action);
+  // Most steps ask for nothing.
+  void FeedAnswers(Endpoint& endpoint) {
+    const bool none = answers_.empty() && expose_answers_.empty() && !endpoint.core.closed();
+    if (!none) [[unlikely]]
+      FeedAllAnswers(endpoint);
+  }
+  void FeedAllAnswers(Endpoint& endpoint);
+  void NoteEnd(Endpoint& endpoint);
+  // All operations of the connection, none of which the core knows any more.
+  void FinishAll(Endpoint& endpoint);
+  void Post();
+
+  void Act(Endpoint& endpoint, const sdp::StartConnect& action);
+  absl::Status NameLocalPort(const Endpoint& endpoint, Address& local, sdp::wire::Message& hello);
+  void Act(Endpoint& endpoint, const sdp::AcceptConnection& action);
+  void Act(Endpoint& endpoint, const sdp::RejectConnection& action);
+  void Act(Endpoint& endpoint, const sdp::ReplaceQueuePair& action);
+  void Act(Endpoint& endpoint, const sdp::AwaitHello& action);
+  void Act(Endpoint& endpoint, const sdp::Farewell& action);
+  void Act(Endpoint& endpoint, const sdp::ReportConnected& action);
+  void Act(Endpoint& endpoint, const sdp::Disconnect& action);
+  void Act(Endpoint& endpoint, const sdp::ReportClosed& action);
+  void Act(Endpoint& endpoint, const sdp::PostReceive& action);
+  void Act(Endpoint& endpoint, const sdp::PrepareReceives& action);
+  absl::Status ChangeReceives(Endpoint& endpoint, const sdp::PrepareReceives& action);
+  void Act(Endpoint& endpoint, const sdp::RetireReceive& action);
+  void CountGrowth(Endpoint& endpoint);
+  void Act(Endpoint& endpoint, const sdp::Send& action);
+  void Act(Endpoint& endpoint, const sdp::Read& action);
+  void Act(Endpoint& endpoint, const sdp::Write& action);
+  void Act(Endpoint& endpoint, const sdp::CopyIn& action);
+  void Act(Endpoint& endpoint, const sdp::CopyOut& action);
+  void Act(Endpoint& endpoint, const sdp::Expose& action);
+  void Act(Endpoint& endpoint, const sdp::Withdraw& action);
+  void Act(Endpoint& endpoint, const sdp::FinishOperation& action);
+  void Act(Endpoint& endpoint, const sdp::SetTimer& action);
+  void Act(Endpoint& endpoint, const sdp::ClearTimer& action);
+
+  std::optional<ResolvedRange> Find(Endpoint& endpoint, const sdp::OperationRange& range);
+  void CopyToBuffer(Endpoint& endpoint, const sdp::CopyOut& action, ConstBytes source);
+  void PostTransfer(Endpoint& endpoint, fabric::Opcode opcode, const sdp::OperationRange& local,
+                    const sdp::RemoteRange& remote);
+  // The batch takes work for this endpoint now.
+  void Stage(Endpoint& endpoint);
+  // To be filled in, and then added.
+  WorkBatch::NextSend StageSend(Endpoint& endpoint);
+  void PostInvalidate(Endpoint& endpoint, sdp::AdvertId advert, uint32_t key);
+  void FinishSuspend(Endpoint& endpoint, sdp::Outcome outcome);
+  void FinishTransfer(Endpoint& endpoint, Transfer& transfer, const sdp::FinishOperation& action);
+  // What the oldest memory of ours that the peer may write to has been given.
+  static uint64_t WrittenFor(const Endpoint& endpoint, const fabric::Completion& completion);
+  void Receive(Endpoint& endpoint, const fabric::Completion& completion);
+  void Fault(Endpoint& endpoint, const char* what);
+
+  Observer& observer_;
+  const Log& log_;
+  Connections& connections_;
+  Time now_{};
+  bool eager_ = false;
+  uint64_t receive_growth_ = 0;
+  uint64_t receive_growth_max_ = ~uint64_t{0};
+  OperationTable operations_;
+  Timers timers_;
+
+  sdp::Actions actions_;
+  GrowingRing<sdp::Input> expose_answers_;  // these before any other input
+  GrowingRing<sdp::Input> answers_;
+  std::vector<sdp::AdvertId> withdrawn_;
+  WorkBatch batch_;
+  Endpoint* staged_ = nullptr;  // whose work is in the batch
+  std::vector<Endpoint*> ended_;
+};
+
+}  // namespace esdp::provider
+
+#endif  // ESDP_IMPL_PROVIDER_TRANSPORT_DRIVER_H_

@@ -1,0 +1,85 @@
+#ifndef ESDP_IMPL_PROVIDER_TRANSPORT_EXPOSURE_H_
+#define ESDP_IMPL_PROVIDER_TRANSPORT_EXPOSURE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "impl/fabric/port.h"
+#include "impl/provider/session/operations.h"
+#include "impl/provider/types.h"
+#include "impl/sdp/interface/ids.h"
+
+namespace esdp::provider {
+
+// The keys that one connection has shown to its peer, one for each advert, and how each is taken
+// back.
+//
+//   kPerOperation  a window over exactly the advertised range; where the fabric has none, a
+//   registration of that range. kRegionKey     the region's own key, unless the peer may invalidate
+//   any key of this connection: then a window. kNone          nothing.
+//
+//   Owns:     the windows and short registrations, until Withdraw, Invalidated or ReleaseAll.
+//   Threads:  the holder of the shard lock.
+//   Blocks:   never; allocates only while more adverts live than ever before.
+//   Units:    bytes.
+//   Errors:   what cannot be exposed is answered with nothing: the bytes are then copied.
+class Exposures {
+ public:
+  // `remote_invalidate`: our Hello has promised that a Send may invalidate any key of ours.
+  void Configure(fabric::QueuePairId queue_pair, bool remote_invalidate) {
+    queue_pair_ = queue_pair;
+    remote_invalidate_ = remote_invalidate;
+  }
+
+  // To another queue pair; nothing is shown on the old one any more.
+  void Move(fabric::QueuePairId queue_pair) { queue_pair_ = queue_pair; }
+
+  std::optional<fabric::RemoteRange> Expose(fabric::Fabric& fabric, sdp::AdvertId advert,
+                                            const ResolvedRange& range, sdp::Right right);
+
+  // The key to invalidate on the queue pair, to be followed by Withdrawn when that has completed;
+  // nothing if the advert's key is dead already.
+  std::optional<uint32_t> Withdraw(fabric::Fabric& fabric, sdp::AdvertId advert);
+  void Withdrawn(sdp::AdvertId advert);
+  // The peer's Send has invalidated this key.
+  void Invalidated(uint32_t key);
+
+  // After the queue pair has left the ready state: takes every key back. The adverts whose
+  // invalidation had been posted are appended to `withdrawn`.
+  void ReleaseAll(fabric::Fabric& fabric, std::vector<sdp::AdvertId>& withdrawn);
+
+  size_t size() const { return entries_.size(); }
+
+ private:
+  enum class Means : uint8_t { kWindow, kRegistration, kRegionKey };
+  struct Entry {
+    sdp::AdvertId advert{};
+    Means means = Means::kWindow;
+    bool withdrawing = false;
+    uint32_t key = 0;
+    fabric::RegionId registration = fabric::RegionId::kNone;
+  };
+
+  std::optional<fabric::RemoteRange> ShowWindow(fabric::Fabric& fabric, Entry& entry,
+                                                const ResolvedRange& range, fabric::Access access);
+  std::optional<fabric::RemoteRange> ShowRegistration(fabric::Fabric& fabric, Entry& entry,
+                                                      const ResolvedRange& range,
+                                                      fabric::Access access);
+  std::optional<fabric::RemoteRange> ShowRegionKey(fabric::Fabric& fabric, Entry& entry,
+                                                   const ResolvedRange& range);
+  Entry* Find(sdp::AdvertId advert);
+  void Erase(Entry& entry);
+
+  fabric::QueuePairId queue_pair_ = fabric::QueuePairId::kNone;
+  bool remote_invalidate_ = false;
+  static constexpr size_t kEntriesFirst =
+      64;  // adverts of both directions, and those on their way out
+
+  std::vector<Entry> entries_;  // few: as many as adverts may be outstanding
+};
+
+}  // namespace esdp::provider
+
+#endif  // ESDP_IMPL_PROVIDER_TRANSPORT_EXPOSURE_H_

@@ -1,0 +1,90 @@
+#ifndef ESDP_IMPL_SDP_LIFECYCLE_RESIZE_H_
+#define ESDP_IMPL_SDP_LIFECYCLE_RESIZE_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "impl/base/digest.h"
+#include "impl/sdp/wire/messages.h"
+
+namespace esdp::sdp {
+
+// Receive buffers that change their size while messages go into them [11]. Sizes in bytes, headers
+// included.
+
+// The peer's buffers: what our messages may have, and the one request to change it.
+class ResizeRequest {
+ public:
+  // `wish` 0: leave them as they are.
+  void Start(uint32_t size, uint32_t wish);
+  uint32_t size() const { return size_; }
+  bool outstanding() const { return outstanding_; }
+  bool settled() const { return wish_ == 0 && rises_to_ == 0; }  // never Due, and nothing Rises
+
+  // To be asked once so much has been sent in messages that their size matters.
+  bool Due(uint64_t bytes_sent) const;
+  bool lowers() const { return wish_ < size_; }
+  wire::ChRcvBuf Take(uint32_t sequence);
+  // The answer, with MSeqAck and Bufs of its header. Returns what is wrong with it, or nullptr.
+  const char* OnAck(uint32_t actual_size, const wire::BaseHeader& header);
+  // The peer asked at the same time, and disregards our request: it may be made again.
+  void OnDisregarded();
+  // Whether messages behind `last_sent` may be larger than before.
+  bool Rises(uint32_t last_sent);
+
+  void AddTo(Digest& digest) const;
+
+ private:
+  uint32_t size_ = 0;
+  uint32_t wish_ = 0;  // 0: nothing more to ask
+  uint32_t before_ = 0;
+  uint32_t asked_ = 0;
+  bool outstanding_ = false;
+  uint32_t rises_to_ = 0;  // 0: it does not
+  uint32_t rises_at_ = 0;  // last message that may meet a small buffer
+};
+
+// Our own buffers: the peer's requests and our answers.
+//
+//   idle -> preparing  a larger size is wanted: the provider is asked for memory
+//        -> replacing  buffers are posted in the new size, those of the old size are used up
+//        -> due        the answer may leave
+class ResizeAnswer {
+ public:
+  // Never larger than `size_max`; 0: the size never changes.
+  void Start(uint32_t size, uint32_t size_max);
+
+  enum class Next : uint8_t { kViolation, kAnswer, kPrepare };
+  // kViolation: one is unanswered. kPrepare: memory of wanted() bytes for each buffer is needed.
+  Next OnChRcvBuf(uint32_t desired_size);
+  uint32_t wanted() const { return wanted_; }
+  // `posted`: the receives of the old size.
+  void OnPrepared(bool done, uint16_t posted);
+  bool preparing() const { return state_ == State::kPreparing; }
+
+  uint32_t size() const { return size_; }  // of buffers posted from now on
+  uint32_t told() const { return told_; }  // by what the peer goes until the answer [8.1, 11]
+  uint32_t message_bytes_max() const { return std::max(size_, told_); }  // until or behind it
+  void OnReceiveTaken() {  // [R11.6] the oldest posted one
+    if (state_ == State::kReplacing && --old_posted_ == 0) state_ = State::kDue;
+  }
+  bool pending() const { return state_ != State::kIdle; }
+  bool due() const { return state_ == State::kDue; }
+  wire::ChRcvBufAck Take();
+
+  bool InvariantsHold() const { return size_ >= wire::kReceiveBufferBytesMin && told_ > 0; }
+  void AddTo(Digest& digest) const;
+
+ private:
+  enum class State : uint8_t { kIdle, kPreparing, kReplacing, kDue };
+  State state_ = State::kIdle;
+  uint32_t size_ = wire::kReceiveBufferBytesMin;
+  uint32_t told_ = wire::kReceiveBufferBytesMin;
+  uint32_t size_max_ = 0;
+  uint32_t wanted_ = 0;
+  uint32_t old_posted_ = 0;
+};
+
+}  // namespace esdp::sdp
+
+#endif  // ESDP_IMPL_SDP_LIFECYCLE_RESIZE_H_

@@ -1,0 +1,222 @@
+#include "esdp/context.h"
+
+#include <string>
+#include <utility>
+
+#include "impl/base/bytes.h"
+#include "impl/base/undo.h"
+#include "impl/sockets/context/context_state.h"
+#include "impl/sockets/convert.h"
+#include "impl/sockets/errors.h"
+#include "impl/sockets/memory/owned_memory.h"
+#include "impl/sockets/memory/region_state.h"
+#include "impl/sockets/queue/event_queue_state.h"
+#include "impl/sockets/stream/socket_state.h"
+
+namespace esdp::sockets {
+
+class SocketAccess {
+ public:
+  static Socket Make(std::shared_ptr<SocketState> state) {
+    Socket socket;
+    socket.state_ = std::move(state);
+    return socket;
+  }
+};
+
+}  // namespace esdp::sockets
+
+namespace esdp {
+namespace {
+
+using sockets::ContextCall;
+using sockets::ContextState;
+using sockets::MakeError;
+
+// Of memory that is registered: not any more where that fails.
+Region RegionOf(const std::shared_ptr<ContextState>& context,
+                const std::shared_ptr<provider::MemoryRegion>& memory,
+                const RegisterOptions& options, uint64_t length, sockets::OwnedMemory owned) {
+  Undo undo([&] { (void)context->shard().Deregister(*memory); });
+  auto state =
+      std::make_shared<sockets::RegionState>(context, memory, options, length, std::move(owned));
+  undo.Cancel();
+  return sockets::SliceAccess::Make(std::move(state));
+}
+
+absl::StatusOr<Region> RegisterWith(const std::shared_ptr<ContextState>& context,
+                                    absl::Span<std::byte> memory, const RegisterOptions& options,
+                                    sockets::OwnedMemory owned) {
+  return sockets::OrNoMemory([&]() -> absl::StatusOr<Region> {
+    const ContextCall call(context.get());
+    if (!call.ok()) return call.status();
+    if (memory.data() == nullptr || memory.empty()) {
+      return MakeError(ErrorKind::kInvalidArgument, "a region needs at least one byte of memory");
+    }
+    auto registered = context->shard().Register({memory.data(), memory.size()}, options.local_write,
+                                                static_cast<provider::Exposure>(options.exposure));
+    if (!registered.ok()) return sockets::Adopt(registered.status());
+    return RegionOf(context, *registered, options, memory.size(), std::move(owned));
+  });
+}
+
+static_assert(static_cast<int>(Exposure::kNone) == static_cast<int>(provider::Exposure::kNone));
+static_assert(static_cast<int>(Exposure::kRegionKey) ==
+              static_cast<int>(provider::Exposure::kRegionKey));
+
+}  // namespace
+
+Context& Context::operator=(Context&& other) noexcept {
+  if (this != &other) {
+    if (state_ != nullptr) state_->Stop();
+    state_ = std::move(other.state_);
+  }
+  return *this;
+}
+
+Context::~Context() {
+  if (state_ != nullptr) state_->Stop();
+}
+
+absl::StatusOr<Region> Context::Register(absl::Span<std::byte> memory,
+                                         const RegisterOptions& options) {
+  return RegisterWith(state_, memory, options, nullptr);
+}
+
+absl::StatusOr<Region> Context::RegisterReadOnly(absl::Span<const std::byte> memory,
+                                                 RegisterOptions options) {
+  options.local_write = false;
+  // Nothing writes to a region without local_write.
+  auto* const bytes = const_cast<std::byte*>(memory.data());
+  return RegisterWith(state_, absl::MakeSpan(bytes, memory.size()), options, nullptr);
+}
+
+absl::StatusOr<Region> Context::Allocate(size_t bytes, const AllocateOptions& options) {
+  return sockets::OrNoMemory([&]() -> absl::StatusOr<Region> {
+    const ContextCall call(state_.get());
+    if (!call.ok()) return call.status();
+    if (bytes == 0) return RegisterWith(state_, {}, options.registration, nullptr);  // says why not
+    sockets::OwnedMemory owned = sockets::MapMemory(bytes, sockets::Pages::kLarge);
+    if (owned == nullptr) {
+      return MakeError(ErrorKind::kMemory,
+                       "no memory for " + std::to_string(bytes) + " bytes: ask for less");
+    }
+    const auto memory = absl::MakeSpan(owned.get(), bytes);
+    return RegisterWith(state_, memory, options.registration, std::move(owned));
+  });
+}
+
+absl::StatusOr<Region> Context::RegisterDmaBuf(int fd, uint64_t offset, uint64_t length,
+                                               RegisterOptions options) {
+  return sockets::OrNoMemory([&]() -> absl::StatusOr<Region> {
+    const ContextCall call(state_.get());
+    if (!call.ok()) return call.status();
+    if (fd < 0 || length == 0 || offset + length < offset) {
+      return MakeError(ErrorKind::kInvalidArgument,
+                       "a dma-buf needs its descriptor and a range of at least one byte");
+    }
+    if (options.exposure == Exposure::kNone) {
+      return MakeError(ErrorKind::kInvalidArgument,
+                       "a dma-buf with the exposure kNone could only be copied, and the processor "
+                       "need not reach it");
+    }
+    options.local_write = false;
+    const size_t past = static_cast<size_t>(offset % sockets::kPageBytes);
+    sockets::OwnedMemory names = sockets::ReserveAddresses(past + length);
+    if (names == nullptr) {
+      return MakeError(ErrorKind::kMemory,
+                       "no addresses for " + std::to_string(length) + " bytes: ask for less");
+    }
+    auto registered =
+        state_->shard().RegisterDmaBuf({fd, offset}, {names.get() + past, length},
+                                       static_cast<provider::Exposure>(options.exposure));
+    if (!registered.ok()) return sockets::Adopt(registered.status());
+    return RegionOf(state_, *registered, options, length, std::move(names));
+  });
+}
+
+absl::StatusOr<EventQueue> Context::CreateQueue(const QueueOptions& options) {
+  return sockets::OrNoMemory([&]() -> absl::StatusOr<EventQueue> {
+    const ContextCall call(state_.get());
+    if (!call.ok()) return call.status();
+    auto queue = sockets::QueueState::Create(state_, options);
+    if (!queue.ok()) return queue.status();
+    return sockets::QueueAccess::Make(*std::move(queue));
+  });
+}
+
+absl::StatusOr<Socket> Context::CreateSocket(Family family, SocketType,
+                                             const SocketOptions& options) {
+  return sockets::OrNoMemory([&]() -> absl::StatusOr<Socket> {
+    const ContextCall call(state_.get());
+    if (!call.ok()) return call.status();
+    if (absl::Status status = sockets::SocketState::CheckOptions(options); !status.ok()) {
+      return status;
+    }
+    auto socket = std::make_shared<sockets::SocketState>(state_, family, options);
+    state_->Add(socket);
+    return sockets::SocketAccess::Make(std::move(socket));
+  });
+}
+
+absl::StatusOr<Socket> Context::TakeAccepted(SocketId accepted) {
+  return sockets::OrNoMemory([&]() -> absl::StatusOr<Socket> {
+    const ContextCall call(state_.get());
+    if (!call.ok()) return call.status();
+    auto socket = state_->untaken().Take(accepted);
+    if (socket == nullptr) {
+      return MakeError(
+          ErrorKind::kBadHandle,
+          "no accepted connection of this name waits: it was taken or aborted, or it is "
+          "another Context's");
+    }
+    socket->AnnounceTaken();
+    return sockets::SocketAccess::Make(std::move(socket));
+  });
+}
+
+absl::Time Context::Now() const { return state_ == nullptr ? absl::InfinitePast() : state_->Now(); }
+
+absl::StatusOr<int> Context::Progress(absl::Duration max) {
+  return sockets::OrNoMemory([&]() -> absl::StatusOr<int> {
+    const ContextCall call(state_.get());
+    if (!call.ok()) return call.status();
+    if (!state_->manual()) {
+      return MakeError(ErrorKind::kWrongState,
+                       "the Context's own thread makes progress: open it with Progress::kManual");
+    }
+    provider::Shard& shard = state_->shard();
+    const Time deadline = AddSaturating(shard.Now(), sockets::ToDuration(max));
+    int rounds = 0;
+    for (;;) {
+      if (shard.Poll()) {
+        ++rounds;
+      } else if (shard.virtual_time()) {
+        if (max <= absl::ZeroDuration() || !shard.Advance(deadline)) break;
+        continue;
+      }
+      if (shard.Now() >= deadline) break;
+    }
+    state_->Reap();
+    return rounds;
+  });
+}
+
+ContextStats Context::Stats() const { return state_ == nullptr ? ContextStats{} : state_->Stats(); }
+
+absl::Status Context::Close(absl::Time deadline) {
+  return sockets::OrNoMemory([&]() -> absl::Status {
+    if (const ContextCall call(state_.get()); !call.ok()) return call.status();
+    // From here on only the time that passes counts, whatever becomes of the wall clock.
+    const Time last = state_->ToShardTime(deadline);
+    for (const auto& socket : state_->Sockets()) socket->CloseQuietly();
+    bool late = false;
+    while (!late && state_->Stats().sockets > 0) late = !state_->Pause(last);
+    state_->Stop();
+    if (!late) return absl::OkStatus();
+    return MakeError(ErrorKind::kDeadlineExceeded,
+                     "connections were still open at the deadline and have been aborted");
+  });
+}
+
+}  // namespace esdp

@@ -1,0 +1,269 @@
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "impl/base/bytes.h"
+#include "impl/base/undo.h"
+#include "impl/sockets/context/context_state.h"
+#include "impl/sockets/convert.h"
+#include "impl/sockets/errors.h"
+#include "impl/sockets/in_observer_call.h"
+#include "impl/sockets/queue/event_queue_state.h"
+#include "impl/sockets/queue/event_text.h"
+#include "impl/sockets/stream/socket_state.h"
+
+// Sockets by name, and what the shard says about them.
+
+namespace esdp::sockets {
+namespace {
+
+// The keys of alarms that are no operation's: their names leave the highest bit alone.
+constexpr uint64_t kUntakenAlarm = uint64_t{1} << 63;
+constexpr uint64_t kLogAlarm = kUntakenAlarm + 1;
+
+template <typename Map, typename Key>
+std::shared_ptr<SocketState> Look(const Map& map, Key key) {
+  const auto found = map.find(key);
+  return found == map.end() ? nullptr : found->second;
+}
+
+}  // namespace
+
+SocketId ContextState::Add(const std::shared_ptr<SocketState>& socket) {
+  const std::lock_guard lock(mutex_);
+  const SocketId id{++last_socket_};
+  socket->set_id(id);
+  sockets_.emplace(id, socket);
+  return id;
+}
+
+void ContextState::Remove(SocketId socket) {
+  std::shared_ptr<SocketState> removed;  // dropped after the lock
+  const std::lock_guard lock(mutex_);
+  if (const auto found = sockets_.find(socket); found != sockets_.end()) {
+    removed = std::move(found->second);
+    sockets_.erase(found);
+  }
+}
+
+std::shared_ptr<SocketState> ContextState::Find(SocketId socket) const {
+  const std::lock_guard lock(mutex_);
+  return Look(sockets_, socket);
+}
+
+std::shared_ptr<SocketState> ContextState::FindConnection(provider::ConnectionId connection) const {
+  const std::lock_guard lock(mutex_);
+  return Look(connections_, connection);
+}
+
+void ContextState::Bind(provider::ConnectionId connection,
+                        const std::shared_ptr<SocketState>& socket) {
+  const std::lock_guard lock(mutex_);
+  connections_[connection] = socket;
+}
+
+void ContextState::Bind(provider::ListenerId listener, const std::shared_ptr<SocketState>& socket) {
+  const std::lock_guard lock(mutex_);
+  listeners_[listener] = socket;
+}
+
+void ContextState::Unbind(provider::ListenerId listener) {
+  const std::lock_guard lock(mutex_);
+  listeners_.erase(listener);
+}
+
+void ContextState::OnAcceptsSeen(std::span<const Event> events) try {
+  const ContextCall call(this);
+  if (!call.ok()) return;
+  for (const Event& event : events) {
+    if (event.accepted == SocketId::kNone) continue;
+    if (const auto overdue_at = untaken_.Seen(event.accepted, shard_->Now())) {
+      shard_->Submit(
+          {.kind = provider::Request::Kind::kAlarm, .tag = kUntakenAlarm, .at = *overdue_at});
+    }
+  }
+} catch (const std::bad_alloc&) {  // those not noted stay until their listener goes
+}
+
+void ContextState::OnAcceptsLost(std::span<const SocketId> accepted) {
+  for (const SocketId id : accepted) {
+    if (const auto socket = untaken_.Take(id)) socket->Drop();
+  }
+}
+
+void ContextState::StartLog() {
+  log_->Start(
+      [this] { return shard_->Now(); },
+      [this](Time at) {
+        const ContextCall call(this);
+        if (!call.ok()) return;
+        shard_->Submit({.kind = provider::Request::Kind::kAlarm, .tag = kLogAlarm, .at = at});
+      });
+}
+
+void ContextState::GiveUpUntaken() {
+  std::optional<Time> next;
+  const auto overdue = untaken_.TakeOverdue(shard_->Now(), &next);
+  if (next.has_value()) {
+    shard_->Submit({.kind = provider::Request::Kind::kAlarm, .tag = kUntakenAlarm, .at = *next});
+  }
+  if (overdue.empty()) return;
+  for (const auto& socket : overdue) socket->Drop();
+  accepts_given_up_.fetch_add(overdue.size(), std::memory_order_relaxed);
+  log_->Log(std::to_string(overdue.size()) +
+            " accepted connections were aborted: their events were dequeued, and nobody has "
+            "called TakeAccepted for " +
+            absl::FormatDuration(options_.take_accepted_within));
+}
+
+void ContextState::MatchAllListeners() {
+  std::vector<std::shared_ptr<SocketState>> listeners;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, socket] : listeners_) listeners.push_back(socket);
+  }
+  for (const auto& socket : listeners) socket->Match();
+}
+
+void ContextState::Add(QueueState* queue) {
+  const std::lock_guard lock(mutex_);
+  queues_.insert(queue);
+}
+
+void ContextState::Remove(QueueState* queue) {
+  const std::lock_guard lock(mutex_);
+  queues_.erase(queue);
+}
+
+std::vector<std::shared_ptr<SocketState>> ContextState::Sockets() const {
+  std::vector<std::shared_ptr<SocketState>> all;
+  const std::lock_guard lock(mutex_);
+  all.reserve(sockets_.size());
+  for (const auto& [id, socket] : sockets_) all.push_back(socket);
+  return all;
+}
+
+// --- provider::Observer --------------------------------------------------------------------------
+
+void ContextState::OnIncoming(provider::ListenerId listener, provider::ConnectionId connection,
+                              const provider::Address& local, const provider::Address& peer,
+                              uint8_t fabric) {
+  const InObserverCall in_call;
+  std::shared_ptr<SocketState> listening;
+  {
+    const std::lock_guard lock(mutex_);
+    listening = Look(listeners_, listener);
+  }
+  if (listening == nullptr) {
+    provider::Request abort;
+    abort.kind = provider::Request::Kind::kAbort;
+    abort.connection = connection;
+    return shard_->Submit(abort);
+  }
+  const auto accepted = std::make_shared<SocketState>(
+      shared_from_this(), FromProvider(peer).family(), listening->OptionsInForce());
+  Add(accepted);
+  Undo undo([&] { Remove(accepted->id()); });
+  Bind(connection, accepted);
+  undo.Cancel();
+  accepted->BecomeAccepted(connection, FromProvider(local), FromProvider(peer), fabric);
+  listening->OnIncoming(accepted);
+}
+
+void ContextState::OnConnected(provider::ConnectionId connection, const provider::Address& local,
+                               const provider::Address& peer, uint8_t fabric) {
+  const InObserverCall in_call;
+  if (const auto socket = FindConnection(connection)) {
+    socket->OnConnected(FromProvider(local), FromProvider(peer), fabric);
+  }
+}
+
+void ContextState::OnFailed(provider::ConnectionId connection, const provider::Failure& cause) {
+  const InObserverCall in_call;
+  if (const auto socket = FindConnection(connection)) socket->OnFailed(cause);
+}
+
+void ContextState::OnTransferFinished(provider::ConnectionId, provider::Transfer& transfer,
+                                      const provider::TransferResult& result) {
+  const InObserverCall in_call;
+  auto& operation = static_cast<Operation&>(transfer);
+  if (result.ending == provider::EndReason::kTooLate)
+    return operation.owner->FinishTooLate(operation);
+  Event event;
+  event.bytes = result.bytes;
+  event.bytes_zero_copy = result.bytes_zero_copy;
+  event.stream_offset = result.stream_offset;
+  if (result.bytes_zero_copy > 0) event.flags |= kZeroCopy;
+  if (result.bytes > result.bytes_zero_copy) event.flags |= kCopied;
+  if (result.end_of_stream) event.flags |= kEof;
+  if (result.urgent) event.flags |= kUrgent;
+  if (result.written) event.flags |= kWritten;
+  if (transfer.wait_all) event.flags |= kWaitAll;
+  if (result.ending != provider::EndReason::kOk) [[unlikely]] {
+    event.kind = KindOfEnding(result.ending);
+    event.code = CodeOf(event.kind);
+    event.sys_errno = ErrnoOf(event.kind);
+    if (result.failure != nullptr) SetText(event, result.failure->text, operation.owner->peer());
+    if (event.kind == ErrorKind::kCancelled || event.kind == ErrorKind::kDeadlineExceeded) {
+      event.flags |= kCancelled;
+    }
+    if (event.kind == ErrorKind::kPeerReset) event.flags |= kPeerReset;
+  }
+  Finish(operation, event);
+}
+
+void ContextState::OnImmediateSent(provider::ImmediateSend& sent) {
+  auto& send = static_cast<ImmediateSend&>(sent);
+  send.id = operations_.NamePrompt();
+  Event event;
+  event.type = send.type;
+  event.flags = kTerminal | kCopied;
+  event.cookie = send.cookie;
+  event.op = send.id;
+  event.socket = send.socket;
+  event.bytes = send.bytes.size();
+  event.stream_offset = send.stream_offset;
+  send.queue->Deliver(event);
+}
+
+void ContextState::OnShutDown(provider::ConnectionId connection, const provider::Failure& failure) {
+  const InObserverCall in_call;
+  if (const auto socket = FindConnection(connection)) socket->OnShutDown(failure);
+}
+
+void ContextState::OnResumed(provider::ConnectionId connection, const provider::Failure& failure) {
+  const InObserverCall in_call;
+  if (const auto socket = FindConnection(connection)) socket->OnResumed(failure);
+}
+
+void ContextState::OnClosed(provider::ConnectionId connection, const provider::Failure& cause,
+                            uint64_t bytes_received) {
+  const InObserverCall in_call;
+  std::shared_ptr<SocketState> socket;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = connections_.find(connection);
+    if (found == connections_.end()) return;
+    socket = std::move(found->second);
+    connections_.erase(found);
+  }
+  socket->OnClosed(cause, bytes_received);
+}
+
+void ContextState::OnAlarm(uint64_t key) {
+  const InObserverCall in_call;
+  if (key == kUntakenAlarm) return GiveUpUntaken();
+  if (key == kLogAlarm) return log_->TellLeftOut();
+  SocketId socket = SocketId::kNone;
+  EventType type = EventType::kNone;
+  operations_.With(OpId{key}, [&](Operation& operation) {
+    operation.has_alarm = false;
+    socket = operation.socket;
+    type = operation.type;
+  });
+  if (const auto found = Find(socket)) found->OnDeadline(OpId{key}, type);
+}
+
+}  // namespace esdp::sockets

@@ -1,0 +1,200 @@
+#ifndef ESDP_IMPL_SOCKETS_CONTEXT_CONTEXT_STATE_H_
+#define ESDP_IMPL_SOCKETS_CONTEXT_CONTEXT_STATE_H_
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "esdp/context.h"
+#include "impl/base/clock.h"
+#include "impl/provider/shard.h"
+#include "impl/sockets/context/context_call.h"
+#include "impl/sockets/context/log_limit.h"
+#include "impl/sockets/context/untaken_sockets.h"
+#include "impl/sockets/memory/bounce_pool.h"
+#include "impl/sockets/memory/region_state.h"
+#include "impl/sockets/stream/operation.h"
+
+namespace esdp::sockets {
+
+class QueueState;
+class SocketState;
+
+// What stands behind a Context: its shard, its operations, and its sockets by name.
+//
+//   Owns:     the shard; sockets until they have closed.
+//   Threads:  any. Observer calls come under the shard lock: they take locks of this room, but no
+//   lock of this room is
+//             held while the shard is called.
+//   Blocks:   Stop, at most a second; Pause.
+//   Units:    –
+//   Errors:   Usable tells whether calls are still possible.
+class ContextState : public provider::Observer, public std::enable_shared_from_this<ContextState> {
+ public:
+  // `transports` tells what the shard's fabrics are, in their order.
+  using MakeShard = std::function<absl::StatusOr<std::unique_ptr<provider::Shard>>(
+      provider::Observer&, const provider::ShardOptions&)>;
+  static absl::StatusOr<std::shared_ptr<ContextState>> Open(const ContextOptions& options,
+                                                            std::vector<Transport> transports,
+                                                            const MakeShard& make_shard,
+                                                            std::shared_ptr<LogLimit> log);
+  ~ContextState() override;
+
+  const ContextOptions& options() const { return options_; }
+  // What whoever opened the Context wants to find again; kept as long as it.
+  void set_companion(std::shared_ptr<void> companion) { companion_ = std::move(companion); }
+  const std::shared_ptr<void>& companion() const { return companion_; }
+  // Of the fabric at this place among the shard's.
+  Transport transport(uint8_t fabric = 0) const { return transports_[fabric]; }
+  provider::Shard& shard() { return *shard_; }
+  bool manual() const { return manual_; }
+  // OK unless it is closed or this is the child of a fork; for the length of a ContextCall.
+  absl::Status Usable() const;
+  bool stopped() const { return stopped_.load(); }
+
+  absl::Time Now() const;
+  Time ToShardTime(absl::Time deadline) const;
+  // Lets some time pass, or moves the protocol; false once `deadline` has come.
+  bool Pause(Time deadline);
+
+  OperationTable& operations() { return operations_; }
+  BouncePool& bounce_pool() { return bounce_pool_; }
+
+  // Reserves a slot, then makes an operation of this type. `queue` belongs to this Context.
+  absl::StatusOr<Operation*> NewOperation(EventType type, SocketId socket, const OpArgs& args);
+  void Discard(Operation& operation);  // it was never accepted
+  // Ends it with its terminal event, to which it adds what the operation knows itself.
+  void Finish(Operation& operation, Event& event);
+  void Finish(Operation& operation, const absl::Status& status);
+  void SetAlarm(OpId op, absl::Time deadline);
+
+  // Sockets. A connection's socket is found by the shard's name for it, too.
+  SocketId Add(const std::shared_ptr<SocketState>& socket);
+  void Remove(SocketId socket);
+  std::shared_ptr<SocketState> Find(SocketId socket) const;
+  void Bind(provider::ConnectionId connection, const std::shared_ptr<SocketState>& socket);
+  void Bind(provider::ListenerId listener, const std::shared_ptr<SocketState>& socket);
+  void Unbind(provider::ListenerId listener);
+  // Accepted connections that wait to be taken.
+  UntakenSockets& untaken() { return untaken_; }
+  void CountEndedBeforeAccept() { ended_before_accept_.fetch_add(1, std::memory_order_relaxed); }
+  // The application has these events from now on, or will never have them.
+  void OnAcceptsSeen(std::span<const Event> events);
+  void OnAcceptsLost(std::span<const SocketId> accepted);
+  // Multi-shot Accepts that waited for a slot in their queue.
+  void MatchAllListeners();
+
+  // Memory whose last holder has gone: deregistered at once, or by Reap under the shard lock.
+  struct PendingDeregistration {
+    std::shared_ptr<provider::MemoryRegion> memory;
+    OwnedMemory owned;
+  };
+  void DeregisterLater(PendingDeregistration grave);
+  void Deregister(PendingDeregistration& grave);
+  void Reap();
+
+  void CountRegion(int count, int64_t bytes);
+  void Add(QueueState* queue);
+  void Remove(QueueState* queue);
+  ContextStats Stats() const;
+
+  // Every socket, to close them.
+  std::vector<std::shared_ptr<SocketState>> Sockets() const;
+  // Aborts what is open, waits for other threads' calls, ends the shard: it is not usable any more.
+  void Stop();
+
+  // provider::Observer
+  void OnIncoming(provider::ListenerId listener, provider::ConnectionId connection,
+                  const provider::Address& local, const provider::Address& peer,
+                  uint8_t fabric) override;
+  void OnConnected(provider::ConnectionId connection, const provider::Address& local,
+                   const provider::Address& peer, uint8_t fabric) override;
+  void OnFailed(provider::ConnectionId connection, const provider::Failure& cause) override;
+  void OnTransferFinished(provider::ConnectionId connection, provider::Transfer& transfer,
+                          const provider::TransferResult& result) override;
+  void OnImmediateSent(provider::ImmediateSend& send) override;
+  void OnShutDown(provider::ConnectionId connection, const provider::Failure& failure) override;
+  void OnResumed(provider::ConnectionId connection, const provider::Failure& failure) override;
+  void OnRejected(provider::Rejection reason) override {
+    rejected_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
+  }
+  void OnClosed(provider::ConnectionId connection, const provider::Failure& cause,
+                uint64_t bytes_received) override;
+  void OnAlarm(uint64_t key) override;
+
+ private:
+  explicit ContextState(const ContextOptions& options);
+  void StartLog();
+  // Of the failure of an operation of this socket.
+  void SetCause(SocketId socket, const absl::Status& status, Event& event) const;
+  std::shared_ptr<SocketState> FindConnection(provider::ConnectionId connection) const;
+  void GiveUpUntaken();
+  void FinishLeftovers();
+  void AwaitCalls();
+
+  friend class ContextCall;
+
+  const ContextOptions options_;
+  std::shared_ptr<LogLimit> log_;
+  std::vector<Transport> transports_;  // of the shard's fabrics, in their order
+  std::shared_ptr<void> companion_;
+  bool manual_ = false;
+  bool virtual_time_ = false;
+  const uint32_t fork_epoch_;
+  SystemClock clock_;
+  std::atomic<uint32_t> calls_{0};
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> stopped_{false};
+
+  OperationTable operations_;
+  UntakenSockets untaken_;
+  std::atomic<uint64_t> accepts_given_up_{0};
+  std::atomic<uint64_t> ended_before_accept_{0};
+  std::array<std::atomic<uint64_t>, provider::kRejections> rejected_{};  // incoming, by the reason
+  BouncePool bounce_pool_;
+
+  mutable std::mutex mutex_;
+  uint64_t last_socket_;
+  std::unordered_map<SocketId, std::shared_ptr<SocketState>> sockets_;
+  std::unordered_map<provider::ConnectionId, std::shared_ptr<SocketState>> connections_;
+  std::unordered_map<provider::ListenerId, std::shared_ptr<SocketState>> listeners_;
+  std::unordered_set<QueueState*> queues_;
+
+  std::mutex pause_mutex_;
+  std::condition_variable ended_;  // an operation, while somebody pauses
+  std::atomic<int> pausing_{0};
+
+  std::mutex graves_mutex_;
+  std::vector<PendingDeregistration> graves_;
+  std::atomic<bool> has_graves_{false};
+
+  std::atomic<int> regions_{0};
+  std::atomic<int64_t> region_bytes_{0};
+
+  std::unique_ptr<provider::Shard> shard_;
+};
+
+// The door of this room into the public handles.
+class ContextAccess {
+ public:
+  static Context Make(std::shared_ptr<ContextState> state) {
+    Context context;
+    context.state_ = std::move(state);
+    return context;
+  }
+  static ContextState* StateOf(const Context& context) { return context.state_.get(); }
+};
+
+}  // namespace esdp::sockets
+
+#endif  // ESDP_IMPL_SOCKETS_CONTEXT_CONTEXT_STATE_H_

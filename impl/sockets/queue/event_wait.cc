@@ -1,0 +1,239 @@
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <ctime>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "impl/sockets/context/context_state.h"
+#include "impl/sockets/convert.h"
+#include "impl/sockets/errors.h"
+#include "impl/sockets/queue/event_queue_state.h"
+
+// How threads wait for events: by moving the protocol themselves, in manual progress or in place of
+// the Context's thread; by looking; by sleeping on a descriptor. A sleep is a ppoll, so that a
+// signal ends it.
+
+namespace esdp::sockets {
+namespace {
+
+absl::Status Interrupted() { return MakeError(ErrorKind::kSignal, "a signal ended the wait"); }
+absl::Status Woken() { return MakeError(ErrorKind::kCancelled, "Wake ended the wait"); }
+absl::Status TooLate() {
+  return MakeError(ErrorKind::kDeadlineExceeded,
+                   "fewer events than asked for were there at the deadline; none was consumed");
+}
+
+timespec ToTimespec(Duration duration) {
+  const auto bounded = std::clamp<Duration>(duration, Duration(0), std::chrono::hours(24));
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(bounded);
+  timespec out{};
+  out.tv_sec = seconds.count();
+  out.tv_nsec = (bounded - seconds).count();
+  return out;
+}
+
+// The lead of a shard, for as long as this thread may wait.
+class Leading {
+ public:
+  explicit Leading(provider::Shard& shard) : shard_(shard), leads_(shard.TryLead()) {}
+  ~Leading() {
+    if (leads_) shard_.EndLead();
+  }
+  Leading(const Leading&) = delete;
+  Leading& operator=(const Leading&) = delete;
+
+  bool leads() const { return leads_; }
+
+ private:
+  provider::Shard& shard_;
+  const bool leads_;
+};
+
+// How long a wait that finds nothing looks again at once before it sleeps.
+class SpinBudget {
+ public:
+  explicit SpinBudget(const QueueOptions& options)
+      : endless_(options.wait == WaitMode::kBusyPoll),
+        spin_(options.wait == WaitMode::kAdaptive ? ToDuration(options.spin) : Duration(0)) {}
+
+  void Renew() { idle_since_ = kTimeInfinite; }
+  // So short a time that what is waited for may be on its way: not worth stepping aside.
+  bool IsFresh(Time now) const { return now - idle_since_ < kFresh; }
+  bool Lasts(Time now) {
+    if (idle_since_ == kTimeInfinite) idle_since_ = now;
+    return endless_ || now - idle_since_ < spin_;
+  }
+
+ private:
+  static constexpr Duration kFresh = std::chrono::microseconds(10);
+
+  const bool endless_;
+  const Duration spin_;
+  Time idle_since_ = kTimeInfinite;
+};
+
+}  // namespace
+
+absl::Status QueueState::CheckWait(std::span<Event> out, const WaitArgs& wait) const {
+  const std::lock_guard lock(mutex_);
+  if (wait.min_events > out.size() || wait.min_events > ring_.size()) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "min_events is " + std::to_string(wait.min_events) + ", the span holds " +
+                         std::to_string(out.size()) + " and the queue " +
+                         std::to_string(ring_.size()));
+  }
+#ifndef NDEBUG
+  if (wait.min_events > waiting_ + reserved_ && wait.deadline == absl::InfiniteFuture() &&
+      open_ended_.load(std::memory_order_relaxed) == 0) {
+    return MakeError(ErrorKind::kWrongState,
+                     "min_events is " + std::to_string(wait.min_events) + ", but only " +
+                         std::to_string(waiting_ + reserved_) +
+                         " events are waiting or outstanding: the wait could never end");
+  }
+#endif
+  return absl::OkStatus();
+}
+
+// The Context has been closed: what it delivered before is still there to be taken.
+absl::StatusOr<size_t> QueueState::TakeLast(std::span<Event> out, const absl::Status& unusable) {
+  if (KindOf(unusable) == ErrorKind::kBadHandle && !out.empty()) {
+    if (const size_t taken = Take(out, 1); taken > 0) return taken;
+  }
+  return unusable;
+}
+
+absl::StatusOr<size_t> QueueState::TryDequeue(std::span<Event> out) {
+  const ContextCall call(context_.get());
+  if (!call.ok()) return TakeLast(out, call.status());
+  if (context_->manual()) context_->shard().Poll();
+  const size_t taken = Take(out, 0);
+  AfterTaking(taken);
+  return taken;
+}
+
+absl::StatusOr<size_t> QueueState::Dequeue(std::span<Event> out, const WaitArgs& wait) {
+  if (wait.min_events == 0) return TryDequeue(out);
+  const ContextCall call(context_.get());
+  if (!call.ok()) return TakeLast(out, call.status());
+  if (absl::Status status = CheckWait(out, wait); !status.ok()) return status;
+  const Time deadline = context_->ToShardTime(wait.deadline);
+  absl::StatusOr<size_t> taken =
+      context_->manual() ? WaitMoving(out, wait, deadline) : WaitBesideThread(out, wait, deadline);
+  AfterTaking(taken.ok() ? *taken : 0);
+  return taken;
+}
+
+// One of the threads that wait does the work of the Context's thread meanwhile.
+absl::StatusOr<size_t> QueueState::WaitBesideThread(std::span<Event> out, const WaitArgs& wait,
+                                                    Time deadline) {
+  provider::Shard& shard = context_->shard();
+  // Who leads again and again must not leave all the work to the thread only because there is
+  // always an event.
+  if (!shard.LedLately()) {
+    if (const size_t taken = Take(out, wait.min_events); taken > 0) return taken;
+  }
+  const Leading leading(shard);
+  return leading.leads() ? WaitMoving(out, wait, deadline) : WaitLooking(out, wait, deadline);
+}
+
+absl::StatusOr<size_t> QueueState::WaitMoving(std::span<Event> out, const WaitArgs& wait,
+                                              Time deadline) {
+  provider::Shard& shard = context_->shard();
+  SpinBudget patience(options_);
+  for (;;) {
+    if (closed()) return ClosedQueue();
+    if (context_->stopped()) return TakeLast(out, context_->Usable());
+    const bool moved = shard.Poll();
+    if (const size_t taken = Take(out, wait.min_events); taken > 0) return taken;
+    if (TakeWake()) return Woken();
+    if (moved) {
+      patience.Renew();
+      continue;
+    }
+    if (shard.virtual_time()) {
+      if (!shard.Advance(deadline) && !shard.Poll()) return TooLate();
+      continue;
+    }
+    const Time now = shard.Now();
+    if (now >= deadline) return TooLate();
+    if (patience.Lasts(now) && MayLookAgain(now, patience.IsFresh(now))) continue;
+    if (auto ended = SleepOrEnd(out, wait, deadline, Sleep::kOnWork)) return *std::move(ended);
+  }
+}
+
+// Sleeps; an answer if a signal has ended the wait.
+std::optional<absl::StatusOr<size_t>> QueueState::SleepOrEnd(std::span<Event> out,
+                                                             const WaitArgs& wait, Time deadline,
+                                                             Sleep sleep) {
+  if (SleepUntil(wait.min_events, deadline, sleep) != Slept::kSignal) return std::nullopt;
+  if (options_.restart_on_signal) return std::nullopt;
+  if (TakeWake()) return absl::StatusOr<size_t>(Woken());
+  const size_t taken = Take(out, wait.min_events);
+  return taken > 0 ? absl::StatusOr<size_t>(taken) : absl::StatusOr<size_t>(Interrupted());
+}
+
+absl::StatusOr<size_t> QueueState::WaitLooking(std::span<Event> out, const WaitArgs& wait,
+                                               Time deadline) {
+  const provider::Shard& shard = context_->shard();
+  const Time spin_end = options_.wait == WaitMode::kAdaptive
+                            ? AddSaturating(shard.Now(), ToDuration(options_.spin))
+                            : shard.Now();
+  for (;;) {
+    if (const size_t taken = Take(out, wait.min_events); taken > 0) return taken;
+    if (TakeWake()) return Woken();
+    if (closed()) return ClosedQueue();
+    if (context_->stopped()) return TakeLast(out, context_->Usable());
+    const Time now = shard.Now();
+    if (now >= deadline) return TooLate();
+    if ((options_.wait == WaitMode::kBusyPoll || now < spin_end) && MayLookAgain(now, false))
+      continue;
+    if (auto ended = SleepOrEnd(out, wait, deadline, Sleep::kOnEvents)) return *std::move(ended);
+  }
+}
+
+// Between two looks: the peer, or the progress thread, may share this processor. False: sleep.
+bool QueueState::MayLookAgain(Time now, bool fresh) {
+  if (fresh && context_->manual()) return true;
+  if (crowding_.Lasts(now)) return false;
+  std::this_thread::yield();
+  crowding_.OnBack(now, context_->shard().Now());
+  return true;
+}
+
+QueueState::Slept QueueState::SleepUntil(size_t at_least, Time deadline, Sleep sleep) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiting_ >= at_least || wakes_ > 0 || closed() || context_->stopped()) return Slept::kReady;
+    wishes_.push_back(at_least);
+  }
+  const bool interrupted = SleepOnDescriptors(deadline, sleep);
+  const std::lock_guard lock(mutex_);
+  std::swap(*std::ranges::find(wishes_, at_least), wishes_.back());
+  wishes_.pop_back();
+  // What is read may have been meant for another sleeper, who may have slept on.
+  uint64_t count = 0;
+  if (read(sleep_fd_, &count, sizeof(count)) == sizeof(count)) WakeSleeper();
+  return interrupted ? Slept::kSignal : Slept::kReady;
+}
+
+// True when a signal has ended the sleep. What one thread moves may be what another waits for: each
+// sleeps on the queue's descriptor too.
+bool QueueState::SleepOnDescriptors(Time deadline, Sleep sleep) const {
+  provider::Shard& shard = context_->shard();
+  if (sleep == Sleep::kOnWork) {
+    return !shard.WaitForWork(deadline, sleep_fd_) && shard.Now() < deadline;
+  }
+  pollfd waited{sleep_fd_, POLLIN, 0};
+  const timespec timeout = ToTimespec(deadline - shard.Now());
+  const int ready = ppoll(&waited, 1, deadline == kTimeInfinite ? nullptr : &timeout, nullptr);
+  return ready < 0 && errno == EINTR;
+}
+
+}  // namespace esdp::sockets

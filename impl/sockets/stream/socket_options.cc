@@ -1,0 +1,364 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "impl/sockets/context/context_state.h"
+#include "impl/sockets/convert.h"
+#include "impl/sockets/errors.h"
+#include "impl/sockets/stream/socket_state.h"
+
+// Options and counters.
+
+namespace esdp::sockets {
+namespace {
+
+struct Bounds {
+  const char* name;
+  uint64_t min;
+  uint64_t max;
+};
+
+constexpr Bounds kReceiveBuffersBounds{"receive_buffers", 3, 1024};
+constexpr Bounds kReceiveBufferBytesBounds{"receive_buffer_bytes", 1024, 1u << 20};
+constexpr Bounds kReceiveBufferBytesMaxBounds{"receive_buffer_bytes_max", 0, 1u << 20};
+constexpr Bounds kPeerReceiveBufferBytesBounds{"peer_receive_buffer_bytes", 1024, 1u << 20};
+constexpr Bounds kReceiveWindowMaxBounds{"receive_window_max", 0, 1u << 30};
+constexpr Bounds kSendBuffersBounds{"send_buffers", 1, 64};
+constexpr Bounds kCoalesceMaxBounds{"coalesce_max", 0, 16 * 1024};  // one send buffer
+constexpr Bounds kDeadlinePolicyBounds{"deadline_policy", 0, 1};
+constexpr Bounds kAdaptiveThresholdBounds{"adaptive_threshold", 0, 1};
+constexpr Bounds kAsDeployedBounds{"as_deployed", 0, 1};
+constexpr absl::Duration kKeepAliveIdleMax = absl::Seconds(32767);  // what TCP takes
+constexpr uint32_t kHeaderBytes = 16;  // of the message in a private buffer, beside its payload
+
+absl::Status Check(const Bounds& bounds, uint64_t value) {
+  if (value >= bounds.min && value <= bounds.max) return absl::OkStatus();
+  return MakeError(ErrorKind::kInvalidArgument,
+                   std::string(bounds.name) + " is " + std::to_string(value) + ": it must be " +
+                       std::to_string(bounds.min) + " to " + std::to_string(bounds.max));
+}
+
+absl::Status CheckPeerReceiveBufferBytes(uint64_t value) {
+  const Bounds& bounds = kPeerReceiveBufferBytesBounds;
+  if (value == 0 || (value >= bounds.min && value <= bounds.max)) return absl::OkStatus();
+  return MakeError(ErrorKind::kInvalidArgument,
+                   std::string(bounds.name) + " is " + std::to_string(value) + ": it must be " +
+                       std::to_string(bounds.min) + " to " + std::to_string(bounds.max) +
+                       ", or 0 to leave the peer's buffers as they are");
+}
+
+absl::Status CheckDuration(const char* name, absl::Duration value) {
+  if (value > absl::ZeroDuration()) return absl::OkStatus();
+  return MakeError(ErrorKind::kInvalidArgument,
+                   std::string(name) + " must be longer than 0; InfiniteDuration is for ever");
+}
+
+absl::Status CheckSendMode(uint64_t mode) {
+  if (mode <= static_cast<uint64_t>(DeliveryMode::kPipelined)) return absl::OkStatus();
+  return MakeError(ErrorKind::kInvalidArgument,
+                   "send_mode is " + std::to_string(mode) + ": it must be a DeliveryMode");
+}
+
+absl::Status CheckReceiveMode(uint64_t mode) {
+  if (mode <= static_cast<uint64_t>(DeliveryMode::kBuffered)) return absl::OkStatus();
+  return MakeError(ErrorKind::kInvalidArgument,
+                   "receive_mode must be kAutomatic or kBuffered: between the others the sender "
+                   "chooses, by its send_mode");
+}
+
+bool IsMode(OptionName name) {
+  return name == OptionName::kSendMode || name == OptionName::kReceiveMode;
+}
+
+provider::ModeWish ToProvider(std::optional<DeliveryMode> mode) {
+  return static_cast<provider::ModeWish>(mode.value_or(DeliveryMode::kAutomatic));
+}
+static_assert(static_cast<int>(provider::ModeWish::kPipelined) ==
+              static_cast<int>(DeliveryMode::kPipelined));
+
+bool IsDuration(OptionName name) {
+  return name == OptionName::kLinger || name == OptionName::kCancelGrace ||
+         name == OptionName::kKeepAliveIdle;
+}
+
+// Writes a value whose type fits the name into a set of options.
+absl::Status Apply(const Option& option, SocketOptions& options) {
+  const auto number = [&] { return std::get<uint64_t>(option.value); };
+  const auto duration = [&] { return std::get<absl::Duration>(option.value); };
+  switch (option.name) {
+    case OptionName::kZcopySendMin:
+    case OptionName::kZcopyRecvMin:
+      return absl::OkStatus();
+    case OptionName::kSendMode:
+      options.send_mode = static_cast<DeliveryMode>(number());
+      return CheckSendMode(number());
+    case OptionName::kReceiveMode:
+      options.receive_mode = static_cast<DeliveryMode>(number());
+      return CheckReceiveMode(number());
+    case OptionName::kAdaptiveThreshold:
+      return Check(kAdaptiveThresholdBounds, number());
+    case OptionName::kAsDeployed:
+      options.as_deployed = number() == 1;
+      return Check(kAsDeployedBounds, number());
+    case OptionName::kReceiveBuffers:
+      options.receive_buffers = static_cast<uint16_t>(number());
+      return Check(kReceiveBuffersBounds, number());
+    case OptionName::kReceiveBufferBytes:
+      options.receive_buffer_bytes = static_cast<uint32_t>(number());
+      return Check(kReceiveBufferBytesBounds, number());
+    case OptionName::kReceiveBufferBytesMax:
+      options.receive_buffer_bytes_max = static_cast<uint32_t>(number());
+      return Check(kReceiveBufferBytesMaxBounds, number());
+    case OptionName::kReceiveWindowMax:
+      options.receive_window_max = static_cast<uint32_t>(number());
+      return Check(kReceiveWindowMaxBounds, number());
+    case OptionName::kPeerReceiveBufferBytes:
+      options.peer_receive_buffer_bytes = static_cast<uint32_t>(number());
+      return CheckPeerReceiveBufferBytes(number());
+    case OptionName::kSendBuffers:
+      options.send_buffers = static_cast<uint16_t>(number());
+      return Check(kSendBuffersBounds, number());
+    case OptionName::kCoalesceMax:
+      options.coalesce_max = static_cast<uint32_t>(number());
+      return Check(kCoalesceMaxBounds, number());
+    case OptionName::kLinger:
+      options.linger = duration();
+      return CheckDuration("linger", duration());
+    case OptionName::kCancelGrace:
+      options.cancel_grace = duration();
+      return CheckDuration("cancel_grace", duration());
+    case OptionName::kKeepAliveIdle:
+      options.keep_alive_idle = SocketState::WholeSeconds(duration());
+      return CheckDuration("keep_alive_idle", duration());
+    case OptionName::kDeadlinePolicy:
+      options.deadline_policy = static_cast<DeadlinePolicy>(number());
+      return Check(kDeadlinePolicyBounds, number());
+  }
+  return MakeError(ErrorKind::kInvalidArgument, "no such option");
+}
+
+}  // namespace
+
+absl::Status SocketState::CheckOptions(const SocketOptions& options) {
+  for (const auto& [bounds, value] : {
+           std::pair<Bounds, uint64_t>{kReceiveBuffersBounds, options.receive_buffers},
+           {kReceiveWindowMaxBounds, options.receive_window_max},
+           {kReceiveBufferBytesBounds, options.receive_buffer_bytes},
+           {kReceiveBufferBytesMaxBounds, options.receive_buffer_bytes_max},
+           {kSendBuffersBounds, options.send_buffers},
+           {kCoalesceMaxBounds, options.coalesce_max},
+           {kDeadlinePolicyBounds, static_cast<uint64_t>(options.deadline_policy)},
+       }) {
+    if (absl::Status status = Check(bounds, value); !status.ok()) return status;
+  }
+  if (absl::Status status = CheckPeerReceiveBufferBytes(options.peer_receive_buffer_bytes);
+      !status.ok()) {
+    return status;
+  }
+  const auto send_mode = options.send_mode.value_or(DeliveryMode::kAutomatic);
+  if (absl::Status status = CheckSendMode(static_cast<uint64_t>(send_mode)); !status.ok()) {
+    return status;
+  }
+  const auto receive_mode = options.receive_mode.value_or(DeliveryMode::kAutomatic);
+  if (absl::Status status = CheckReceiveMode(static_cast<uint64_t>(receive_mode)); !status.ok()) {
+    return status;
+  }
+  if (absl::Status status = CheckDuration("linger", options.linger); !status.ok()) return status;
+  const absl::Duration grace = options.cancel_grace.value_or(absl::InfiniteDuration());
+  if (absl::Status status = CheckDuration("cancel_grace", grace); !status.ok()) return status;
+  return CheckDuration("keep_alive_idle", options.keep_alive_idle);
+}
+
+absl::Duration SocketState::WholeSeconds(absl::Duration idle) {
+  return std::min(absl::Ceil(idle, absl::Seconds(1)), kKeepAliveIdleMax);
+}
+
+absl::Status SocketState::SetMode(const Option& option) {
+  const std::lock_guard order(modes_mutex_);
+  provider::Request request{.kind = provider::Request::Kind::kModes};
+  {
+    const std::lock_guard lock(mutex_);
+    SocketOptions changed = options_;
+    if (absl::Status status = Apply(option, changed); !status.ok()) return status;
+    if (phase_ != Phase::kNew && phase_ != Phase::kConnected) {
+      return MakeError(ErrorKind::kWrongState,
+                       "a delivery mode is set before Connect or Listen, or while connected");
+    }
+    options_ = changed;
+    if (phase_ == Phase::kNew) return absl::OkStatus();
+    request.send_mode = ToProvider(options_.send_mode);
+    request.receive_mode = ToProvider(options_.receive_mode);
+  }
+  SubmitToConnection(request);
+  return absl::OkStatus();
+}
+
+absl::Status SocketState::SetOption(const Option& option) {
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
+  if (IsDuration(option.name) != std::holds_alternative<absl::Duration>(option.value)) {
+    return MakeError(ErrorKind::kInvalidArgument, IsDuration(option.name)
+                                                      ? "this option takes an absl::Duration"
+                                                      : "this option takes a uint64_t");
+  }
+  if (IsMode(option.name)) return SetMode(option);
+  if (option.name == OptionName::kZcopySendMin) zcopy_send_min_ = std::get<uint64_t>(option.value);
+  if (option.name == OptionName::kZcopyRecvMin) zcopy_recv_min_ = std::get<uint64_t>(option.value);
+  const std::lock_guard lock(mutex_);
+  SocketOptions changed = options_;
+  if (absl::Status status = Apply(option, changed); !status.ok()) return status;
+  if (option.name == OptionName::kZcopySendMin) own_threshold_ = true;
+  if (option.name == OptionName::kAdaptiveThreshold) {
+    adaptive_threshold_ = std::get<uint64_t>(option.value) == 1;
+  }
+  const bool any_time = option.name == OptionName::kZcopySendMin ||
+                        option.name == OptionName::kZcopyRecvMin ||
+                        option.name == OptionName::kAdaptiveThreshold;
+  if (!any_time && phase_ != Phase::kNew) {
+    return MakeError(ErrorKind::kWrongState, "this option is fixed by Connect and Listen");
+  }
+  coalesce_max_ = changed.coalesce_max;
+  deadline_policy_ = changed.deadline_policy;
+  options_ = changed;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Option> SocketState::GetOption(OptionName name) const {
+  const std::lock_guard lock(mutex_);
+  switch (name) {
+    case OptionName::kZcopySendMin:
+      return Option{name, zcopy_send_min_.load()};
+    case OptionName::kZcopyRecvMin:
+      return Option{name, zcopy_recv_min_.load()};
+    case OptionName::kSendMode:
+      return Option{name, static_cast<uint64_t>(*options_.send_mode)};
+    case OptionName::kReceiveMode:
+      return Option{name, static_cast<uint64_t>(*options_.receive_mode)};
+    case OptionName::kAdaptiveThreshold:
+      return Option{name, uint64_t{adaptive_threshold_.load()}};
+    case OptionName::kAsDeployed:
+      return Option{name, uint64_t{*options_.as_deployed}};
+    case OptionName::kReceiveBuffers:
+      return Option{name, uint64_t{options_.receive_buffers}};
+    case OptionName::kReceiveBufferBytes:
+      return Option{name, uint64_t{options_.receive_buffer_bytes}};
+    case OptionName::kReceiveBufferBytesMax:
+      return Option{name, uint64_t{options_.receive_buffer_bytes_max}};
+    case OptionName::kReceiveWindowMax:
+      return Option{name, uint64_t{options_.receive_window_max}};
+    case OptionName::kPeerReceiveBufferBytes:
+      return Option{name, uint64_t{options_.peer_receive_buffer_bytes}};
+    case OptionName::kSendBuffers:
+      return Option{name, uint64_t{options_.send_buffers}};
+    case OptionName::kCoalesceMax:
+      return Option{name, uint64_t{options_.coalesce_max}};
+    case OptionName::kLinger:
+      return Option{name, options_.linger};
+    case OptionName::kCancelGrace:
+      return Option{name, *options_.cancel_grace};
+    case OptionName::kKeepAliveIdle:
+      return Option{name, options_.keep_alive_idle};
+    case OptionName::kDeadlinePolicy:
+      return Option{name, static_cast<uint64_t>(options_.deadline_policy)};
+  }
+  return MakeError(ErrorKind::kInvalidArgument, "no such option");
+}
+
+SocketOptions SocketState::OptionsInForce() const {
+  const std::lock_guard lock(mutex_);
+  SocketOptions options = options_;
+  if (own_threshold_) options.zcopy_send_min = zcopy_send_min_.load();
+  options.adaptive_threshold = adaptive_threshold_.load();
+  options.zcopy_recv_min = zcopy_recv_min_.load();
+  return options;
+}
+
+provider::ConnectionOptions SocketState::ToConnectionOptions() const {
+  const std::lock_guard lock(mutex_);
+  provider::ConnectionOptions options;
+  options.receive_buffers = options_.receive_buffers;
+  options.receive_buffer_bytes = options_.receive_buffer_bytes + kHeaderBytes;
+  options.receive_buffer_bytes_max = options_.receive_buffer_bytes_max + kHeaderBytes;
+  options.receive_window_bytes = options_.receive_window_max;
+  if (options_.peer_receive_buffer_bytes > 0) {
+    options.peer_receive_buffer_bytes = options_.peer_receive_buffer_bytes + kHeaderBytes;
+  }
+  options.send_mode = ToProvider(options_.send_mode);
+  options.receive_mode = ToProvider(options_.receive_mode);
+  options.as_deployed = options_.as_deployed.value_or(false);
+  options.send_buffers = options_.send_buffers;
+  options.coalesce_max = options_.coalesce_max;
+  options.checksum = context_->options().checksum;
+  options.shows_receives = context_->options().show_receives;
+  options.peer_moves = static_cast<provider::PeerMoves>(context_->options().peer_moves);
+  options.moves_max = context_->options().moves_max;
+  options.keep_alive_idle = ToDuration(options_.keep_alive_idle);
+  options.linger = ToDuration(options_.linger);
+  options.cancel_grace = ToDuration(*options_.cancel_grace);
+  return options;
+}
+
+Transport SocketState::transport() const {
+  return phase_ == Phase::kNew ? Transport::kNone : context_->transport(fabric_);
+}
+
+SocketStats SocketState::Stats() const {
+  SocketStats stats;
+  const provider::ConnectionId connection = connection_;
+  const ContextCall call(context_.get());
+  if (connection == provider::ConnectionId::kNone || !call.ok()) {
+    const std::lock_guard lock(mutex_);
+    stats.ended_before_accept = ended_before_accept_;
+    return stats;
+  }
+  const auto found = context_->shard().Counters(connection);
+  if (!found.ok()) return stats;
+  const provider::ConnectionCounters& from = *found;
+  stats.bytes_sent_copied = from.bytes_sent_copied;
+  stats.bytes_sent_zero_copy = from.bytes_sent_zero_copy;
+  stats.bytes_received_copied = from.bytes_received_copied;
+  stats.bytes_received_zero_copy = from.bytes_received_zero_copy;
+  stats.sends_copied = from.sends_copied;
+  stats.sends_zero_copy = from.sends_zero_copy;
+  stats.receives_copied = from.receives_copied;
+  stats.receives_zero_copy = from.receives_zero_copy;
+  stats.payload_copies = from.payload_copies + bounce_share_.copies();
+  stats.payload_copy_bytes = from.payload_copy_bytes + bounce_share_.copied_bytes();
+  stats.messages_sent = from.messages_sent;
+  stats.messages_received = from.messages_received;
+  stats.source_adverts_sent = from.source_adverts_sent;
+  stats.source_adverts_received = from.source_adverts_received;
+  stats.source_adverts_lost = from.source_adverts_lost;
+  stats.sink_adverts_sent = from.sink_adverts_sent;
+  stats.sink_adverts_received = from.sink_adverts_received;
+  stats.sink_cancels_sent = from.sink_cancels_sent;
+  stats.sink_cancels_received = from.sink_cancels_received;
+  stats.stale_adverts = from.stale_adverts;
+  stats.mode_changes_sent = from.mode_changes_sent;
+  stats.mode_changes_received = from.mode_changes_received;
+  stats.send_sm_sent = from.send_sm_sent;
+  stats.send_sm_received = from.send_sm_received;
+  stats.adaptive_threshold = from.adaptive_threshold;
+  stats.credit_stalls = from.credit_stalls;
+  stats.credit_updates_sent = from.credit_updates_sent;
+  stats.receive_resizes = from.receive_resizes;
+  stats.peer_resizes = from.peer_resizes;
+  stats.urgent_sent = from.urgent_sent;
+  stats.urgent_received = from.urgent_received;
+  stats.expose_failures = from.expose_failures;
+  stats.resumptions = from.resumptions;
+  stats.returns_rejected = from.returns_rejected;
+  return stats;
+}
+
+Address SocketState::local() const {
+  const std::lock_guard lock(mutex_);
+  return local_;
+}
+
+Address SocketState::peer() const {
+  const std::lock_guard lock(mutex_);
+  return peer_;
+}
+
+}  // namespace esdp::sockets

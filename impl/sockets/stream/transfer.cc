@@ -1,0 +1,311 @@
+#include <algorithm>
+#include <string>
+
+#include "impl/base/bytes.h"
+#include "impl/sockets/context/context_state.h"
+#include "impl/sockets/errors.h"
+#include "impl/sockets/queue/event_queue_state.h"
+#include "impl/sockets/stream/socket_state.h"
+
+// Sends and receives: arguments checked, a slot reserved, the transfer handed to the shard.
+
+namespace esdp::sockets {
+
+TransferFlags TransferFlags::Of(SendFlags flags) {
+  const auto bits = static_cast<uint32_t>(flags);
+  constexpr auto kUrgent = static_cast<uint32_t>(SendFlags::kUrgent);
+  return {.is_send = true, .urgent = (bits & kUrgent) != 0, .unknown = bits & ~kUrgent};
+}
+
+TransferFlags TransferFlags::Of(RecvFlags flags) {
+  const auto bits = static_cast<uint32_t>(flags);
+  constexpr auto kAll = static_cast<uint32_t>(RecvFlags::kWaitAll);
+  return {.wait_all = (bits & kAll) != 0, .unknown = bits & ~kAll};
+}
+
+namespace {
+
+absl::Status Check(const TransferFlags& flags, const OpArgs& args) {
+  if (flags.unknown != 0) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "bits " + std::to_string(flags.unknown) + " of the flags mean nothing: use " +
+                         (flags.is_send ? "kNone or kUrgent" : "kNone or kWaitAll"));
+  }
+  if (args.path > Path::kZeroCopy) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "OpArgs::path is none of kByThreshold, kCopy and kZeroCopy");
+  }
+  if (args.complete_at > CompleteAt::kDelivered) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "OpArgs::complete_at is neither kReusable nor kDelivered");
+  }
+  return absl::OkStatus();
+}
+
+// Sends that follow each other closely share messages: of them only the first has nothing before
+// it, so after one that failed to be over at once so many do not try.
+constexpr uint8_t kUntriedSends = 15;
+
+absl::Status NoUrgentByte() {
+  return MakeError(ErrorKind::kInvalidArgument,
+                   "an urgent send has no byte: its last one would be the urgent one");
+}
+
+}  // namespace
+
+absl::Status SocketState::CanTransfer(bool is_send) const {
+  if (closing_.load(std::memory_order_relaxed)) {
+    return MakeError(ErrorKind::kShutDown, "Close was called on this socket");
+  }
+  switch (phase_.load()) {
+    case Phase::kConnected:
+      if (failed_.load(std::memory_order_relaxed)) return EndedStatus();
+      if (is_send && write_shut_.load(std::memory_order_relaxed)) {
+        return MakeError(ErrorKind::kShutDown, "Shutdown has ended the sending direction");
+      }
+      return absl::OkStatus();
+    case Phase::kEnded:
+      return EndedStatus();
+    case Phase::kListening:
+      return MakeError(ErrorKind::kWrongState, "a listener carries no data: take a connection");
+    case Phase::kNew:
+    case Phase::kConnecting:
+      break;
+  }
+  return MakeError(ErrorKind::kWrongState, "not connected yet: wait for the event of Connect");
+}
+
+// The connection has ended in order: a receive finds the end of the stream, as often as it asks.
+bool SocketState::AtEndOfStream(bool is_send) const {
+  if (is_send || closing_ || phase_ != Phase::kEnded) return false;
+  const std::lock_guard lock(mutex_);
+  return cause_.ending == provider::EndReason::kOk;
+}
+
+absl::StatusOr<Operation*> SocketState::NewTransfer(EventType type, const TransferFlags& flags,
+                                                    const OpArgs& args) {
+  if (absl::Status legal = Check(flags, args); !legal.ok()) return legal;
+  const bool is_send = flags.is_send;
+  transfers_.fetch_add(1);  // before the look at the state
+  absl::Status can = CanTransfer(is_send);
+  if (!can.ok() && AtEndOfStream(is_send)) can = absl::OkStatus();
+  absl::StatusOr<Operation*> made =
+      can.ok() ? context_->NewOperation(type, id_, args) : absl::StatusOr<Operation*>(can);
+  if (!made.ok()) {
+    OnTransferGone();
+    return made;
+  }
+  Operation& operation = **made;
+  operation.owner = shared_from_this();
+  operation.is_send = is_send;
+  operation.wait_all = flags.wait_all;
+  operation.urgent = flags.urgent;
+  operation.path = static_cast<provider::Path>(args.path);
+  operation.complete_at = static_cast<provider::CompleteAt>(args.complete_at);
+  operation.at_deadline =
+      deadline_policy_.load(std::memory_order_relaxed) == DeadlinePolicy::kAbortConnection
+          ? provider::CancelMode::kAbortConnection
+          : provider::CancelMode::kIfNotStarted;
+  operation.zcopy_min =
+      (is_send ? zcopy_send_min_ : zcopy_recv_min_).load(std::memory_order_relaxed);
+  operation.adaptive = is_send && adaptive_threshold_.load(std::memory_order_relaxed) &&
+                       !own_threshold_ && operation.zcopy_min != 0 && operation.zcopy_min != kNever;
+  operation.deadline = context_->ToShardTime(args.deadline);
+  return made;
+}
+
+static_assert(static_cast<int>(Path::kZeroCopy) == static_cast<int>(provider::Path::kZeroCopy));
+static_assert(static_cast<int>(CompleteAt::kDelivered) ==
+              static_cast<int>(provider::CompleteAt::kDelivered));
+
+absl::Status SocketState::CheckSlice(const Slice& slice, bool is_send) const {
+  const RegionState* region = SliceAccess::StateOf(slice);
+  if (region == nullptr) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     SliceAccess::IsEmpty(slice)
+                         ? "a slice is empty: take it from a Region that is open"
+                         : "the region of a slice is gone: keep a handle of it");
+  }
+  if (region->context() != context_.get()) {
+    return MakeError(ErrorKind::kInvalidArgument, "a slice belongs to another Context");
+  }
+  if (!region->open()) {
+    return MakeError(ErrorKind::kInvalidArgument, "the region of a slice has been closed");
+  }
+  if (!is_send && !region->local_write()) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "the region of a slice was registered without local_write");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SocketState::AddPiece(Operation& operation, const Slice& slice, bool is_send) const {
+  if (absl::Status legal = CheckSlice(slice, is_send); !legal.ok()) return legal;
+  RegionState* region = SliceAccess::StateOf(slice);
+  operation.memory.push_back({region->memory(), slice.offset(), slice.length()});
+  if (operation.regions.empty() || operation.regions.back().get() != region) {
+    operation.regions.push_back(region->shared_from_this());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SocketState::ClaimMemory(const Operation& operation) const {
+  if (operation.is_send) return absl::OkStatus();
+  ReceiveRanges& ranges = context_->operations().ranges();
+  const bool is_free = std::ranges::all_of(operation.memory, [&](const provider::Piece& piece) {
+    std::byte* const base = provider::Shard::Describe(*piece.region).base;
+    return ranges.Claim(operation.id, {base + piece.offset, piece.length});
+  });
+  if (is_free) return absl::OkStatus();
+  return MakeError(ErrorKind::kInvalidArgument,
+                   "a receive into these bytes is outstanding: wait for its event, or take others");
+}
+
+absl::StatusOr<OpId> SocketState::Launch(Operation& operation) {
+  if constexpr (kReceivesAreWatched) {
+    if (absl::Status claimed = ClaimMemory(operation); !claimed.ok()) return claimed;
+  }
+  const OpId op = operation.id;  // the operation may have ended before Submit returns
+  operation.pieces = operation.memory;
+  if (AtEndOfStream(operation.is_send)) {
+    FinishAtEndOfStream(operation);
+    return op;
+  }
+  SubmitToConnection({.kind = provider::Request::Kind::kTransfer, .transfer = &operation});
+  return op;
+}
+
+// What is not launched was never accepted.
+template <typename Fill>
+absl::StatusOr<OpId> SocketState::FillAndLaunch(Operation& operation, Fill fill) {
+  absl::StatusOr<OpId> launched = OrNoMemory([&]() -> absl::StatusOr<OpId> {
+    if (absl::Status filled = fill(operation); !filled.ok()) return filled;
+    return Launch(operation);
+  });
+  if (!launched.ok()) context_->Discard(operation);
+  return launched;
+}
+
+void SocketState::FinishAtEndOfStream(Operation& operation) {
+  Event event;
+  event.flags = kEof | (operation.wait_all ? kWaitAll : 0u);
+  event.stream_offset = bytes_received_;
+  context_->Finish(operation, event);
+}
+
+void SocketState::FinishTooLate(Operation& operation) {
+  if (AtEndOfStream(operation.is_send)) return FinishAtEndOfStream(operation);
+  context_->Finish(operation, EndedStatus());
+}
+
+std::span<const std::byte> SocketState::BytesOf(const Slice& slice) const {
+  if (!CheckSlice(slice, /*is_send=*/true).ok()) return {};
+  const std::byte* const base =
+      provider::Shard::Describe(*SliceAccess::StateOf(slice)->memory()).base;
+  if (base == nullptr) return {};
+  return {base + slice.offset(), slice.length()};
+}
+
+OpId SocketState::TrySendImmediate(EventType type, std::span<const std::byte> bytes,
+                                   const OpArgs& args) {
+  if (args.deadline != absl::InfiniteFuture() || args.complete_at != CompleteAt::kReusable ||
+      args.path > Path::kCopy ||
+      (args.path == Path::kByThreshold && bytes.size() >= zcopy_send_min_)) {
+    return OpId::kNone;
+  }
+  const std::shared_ptr<QueueState>& queue = QueueAccess::StateOf(args.queue);
+  if (bytes.empty() || queue == nullptr || &queue->context() != context_.get() ||
+      !CanTransfer(/*is_send=*/true).ok() || !queue->Reserve(/*counted=*/false)) {
+    return OpId::kNone;
+  }
+  ImmediateSend send;
+  send.bytes = bytes;
+  send.type = type;
+  send.socket = id_;
+  send.cookie = args.cookie;
+  send.queue = queue.get();
+  // The socket, the queue and the bytes are the caller's during the call, and the socket's last
+  // event comes under the shard lock as this send's does: nothing has to be held.
+  if (context_->shard().TrySendImmediate(connection_, send)) return send.id;
+  queue->Unreserve();
+  untried_sends_.store(kUntriedSends, std::memory_order_relaxed);
+  return OpId::kNone;
+}
+
+bool SocketState::TriesImmediate(const TransferFlags& flags, uint64_t bytes) {
+  if (!flags.is_send || flags.urgent || flags.unknown != 0) return false;
+  if (bytes > coalesce_max_.load(std::memory_order_relaxed)) return false;
+  const uint8_t untried = untried_sends_.load(std::memory_order_relaxed);
+  if (untried > 0) untried_sends_.store(untried - 1, std::memory_order_relaxed);
+  return untried == 0;
+}
+
+absl::StatusOr<OpId> SocketState::Post(EventType type, absl::Span<const Slice> slices,
+                                       const TransferFlags& flags, const OpArgs& args) {
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
+  if (slices.empty()) {
+    return MakeError(ErrorKind::kInvalidArgument, "a list of slices is empty");
+  }
+  if (slices.size() == 1 && TriesImmediate(flags, slices[0].length())) {
+    if (const OpId op = TrySendImmediate(type, BytesOf(slices[0]), args); op != OpId::kNone)
+      return op;
+  }
+  absl::StatusOr<Operation*> operation = NewTransfer(type, flags, args);
+  if (!operation.ok()) return operation.status();
+  return FillAndLaunch(**operation, [&](Operation& filled) {
+    uint64_t length = 0;
+    for (const Slice& slice : slices) {
+      if (absl::Status added = AddPiece(filled, slice, flags.is_send); !added.ok()) return added;
+      length += slice.length();
+    }
+    return flags.urgent && length == 0 ? NoUrgentByte() : absl::OkStatus();
+  });
+}
+
+absl::StatusOr<OpId> SocketState::PostSendCopy(std::span<const std::byte> bytes,
+                                               const TransferFlags& flags, const OpArgs& args) {
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
+  if (flags.urgent && bytes.empty()) return NoUrgentByte();
+  if (TriesImmediate(flags, bytes.size())) {
+    if (const OpId op = TrySendImmediate(EventType::kSend, bytes, args); op != OpId::kNone)
+      return op;
+  }
+  absl::StatusOr<Operation*> operation = NewTransfer(EventType::kSend, flags, args);
+  if (!operation.ok()) return operation.status();
+  return FillAndLaunch(**operation, [&](Operation& filled) {
+    const auto range = context_->bounce_pool().Take(*context_, bounce_share_, bytes.size());
+    if (!range.ok()) return range.status();
+    CopyBytes(range->memory, bytes);
+    filled.bounce = range->block;
+    filled.memory.push_back(range->piece);
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<OpId> SocketState::PostRecvCopy(std::span<std::byte> bytes,
+                                               const TransferFlags& flags, const OpArgs& args) {
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
+  absl::StatusOr<Operation*> operation = NewTransfer(EventType::kRecv, flags, args);
+  if (!operation.ok()) return operation.status();
+  return FillAndLaunch(**operation, [&](Operation& filled) {
+    provider::Shard::NameUnregistered(filled.unregistered, bytes);
+    filled.memory.push_back({filled.unregistered.get(), 0, bytes.size()});
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<OpId> SocketState::AwaitUrgent(const OpArgs& args) {
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
+  absl::StatusOr<Operation*> operation = NewTransfer(EventType::kUrgent, TransferFlags{}, args);
+  if (!operation.ok()) return operation.status();
+  return FillAndLaunch(**operation, [](Operation& filled) {
+    filled.awaits_urgent = true;
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace esdp::sockets

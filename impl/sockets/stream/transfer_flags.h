@@ -1,0 +1,23 @@
+#ifndef ESDP_IMPL_SOCKETS_STREAM_TRANSFER_FLAGS_H_
+#define ESDP_IMPL_SOCKETS_STREAM_TRANSFER_FLAGS_H_
+
+#include <cstdint>
+
+#include "esdp/socket.h"
+
+namespace esdp::sockets {
+
+// What the flags of a post ask for.
+struct TransferFlags {
+  bool is_send = false;
+  bool wait_all = false;
+  bool urgent = false;
+  uint32_t unknown = 0;  // bits that mean nothing
+
+  static TransferFlags Of(SendFlags flags);
+  static TransferFlags Of(RecvFlags flags);
+};
+
+}  // namespace esdp::sockets
+
+#endif  // ESDP_IMPL_SOCKETS_STREAM_TRANSFER_FLAGS_H_
