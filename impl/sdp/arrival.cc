@@ -1,3 +1,4 @@
+#include <optional>
 #include <variant>
 
 #include "impl/sdp/common/limits.h"
@@ -84,8 +85,9 @@ inline void Connection::Receive(const MessageArrived& arrived, Actions& actions)
 
   if (buffers_.window().in_turn() && !bare) {
     const bool is_data = std::holds_alternative<wire::Data>(message.body);
-    const uint32_t bytes = is_data ? arrived.payload_length : ReceiveBuffers::kWholeBuffer;
-    if (buffers_.EndsTurn(message.base.sequence, bytes, resize_in_.size(), now_)) calm_ = false;
+    std::optional<uint32_t> payload;
+    if (is_data) payload = arrived.payload_length;
+    if (buffers_.EndsTurn(message.base, payload, resize_in_.size(), now_)) calm_ = false;
   }
   bool keeps_buffer = false;
   if (std::holds_alternative<wire::Data>(message.body)) {

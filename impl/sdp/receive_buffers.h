@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "impl/base/digest.h"
 #include "impl/base/ring.h"
@@ -70,15 +71,20 @@ class ReceiveBuffers {
   // A message has left, with this header: a turn begins if it announces all buffers.
   [[gnu::noinline]] void MayBeginTurn(const wire::BaseHeader& header, const Credits& credits,
                                       Time now) {
-    if (AllPosted(credits)) window_.OnAnnounced(header.acknowledged + header.buffers, now);
+    if (!AllPosted(credits)) return;
+    window_.OnAnnounced(header.sequence, header.acknowledged + header.buffers, now);
   }
-  // In a turn: a message has arrived that cost the peer a credit. Whether a change of the window is
-  // due. `payload`: of Data; kWholeBuffer for every other message, since an advert, or the report
-  // of a transfer, stands for more bytes than the buffer that it took.
-  static constexpr uint32_t kWholeBuffer = UINT32_MAX;
-  [[gnu::noinline]] bool EndsTurn(uint32_t sequence, uint32_t payload, uint32_t bytes, Time now) {
-    const uint32_t most = bytes - uint32_t{wire::kBaseHeaderBytes};
-    window_.OnMessage(sequence, std::min(payload, most), uint64_t{window_.buffers()} * most, now);
+  // In a turn: a message has arrived that cost the peer a credit: Data with so much payload, or
+  // another. Whether a change of the window is due.
+  [[gnu::noinline]] bool EndsTurn(const wire::BaseHeader& header, std::optional<uint32_t> payload,
+                                  uint32_t bytes, Time now) {
+    const uint32_t each = bytes - uint32_t{wire::kBaseHeaderBytes};
+    const uint64_t all = uint64_t{window_.buffers()} * each;
+    if (payload) {
+      window_.OnPayload(header.sequence, *payload, all, now);
+    } else {
+      window_.OnAdvert(header.sequence, header.acknowledged, each, all, now);
+    }
     return window_.due();
   }
   // The window's answer: more buffers are there, or some are surplus from now on.

@@ -14,8 +14,8 @@ void ReceiveWindow::EndTurn(uint64_t window_bytes, Time now) {
     --rest_;
     return;
   }
-  if (shortest_ < kShortestTurn || 2 * turn > 3 * shortest_ || buffers_ == most_ || asked_ != 0)
-    return;
+  if (never_short_ || shortest_ < kShortestTurn || 2 * turn > 3 * shortest_) return;
+  if (buffers_ == most_ || asked_ != 0) return;
   wanted_ = static_cast<uint16_t>(std::min<uint32_t>(most_, 2u * buffers_));
 }
 
@@ -42,7 +42,14 @@ void ReceiveWindow::OnAnswered(bool done) {
 }
 
 void ReceiveWindow::AddTo(Digest& digest) const {
-  digest.Add(buffers_).Add(wanted_).Add(asked_).Add(rest_).Add(in_turn_).Add(turn_end_);
+  digest.Add(buffers_)
+      .Add(wanted_)
+      .Add(asked_)
+      .Add(rest_)
+      .Add(in_turn_)
+      .Add(never_short_)
+      .Add(announced_by_)
+      .Add(turn_end_);
   digest.Add(turn_bytes_).Add(static_cast<uint64_t>(turn_began_.time_since_epoch().count()));
   digest.Add(static_cast<uint64_t>(shortest_.count()));
 }

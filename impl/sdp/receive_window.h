@@ -19,6 +19,9 @@ namespace esdp::sdp {
 // peer sent all it was allowed to and then waited for us: the window is what limits it, and is
 // doubled. Where the link or the sender is the limit, a turn takes longer with twice the buffers,
 // and growth stops.
+//
+// A turn of adverts takes long on a short path, too, since each stands for many bytes. There the
+// window is the limit only if the peer had not heard from us again before it sent the last one.
 class ReceiveWindow {
  public:
   // `most` not above `first`: the number never changes.
@@ -35,18 +38,28 @@ class ReceiveWindow {
   // --- turns ---
   bool in_turn() const { return in_turn_; }
   bool awaits_announcement() const { return awaits_announcement_; }
-  // A message left that lets the peer send up to `limit`, an MSeq, with all buffers posted.
-  void OnAnnounced(uint32_t limit, Time now) {
+  // Our message `sequence` left, which lets the peer send up to `limit`, with all buffers posted.
+  void OnAnnounced(uint32_t sequence, uint32_t limit, Time now) {
     in_turn_ = true;
     awaits_announcement_ = false;
+    announced_by_ = sequence;
     turn_end_ = limit - static_cast<uint32_t>(kCreditsForPayload - 1);
     turn_began_ = now;
     turn_bytes_ = 0;
+    never_short_ = false;
   }
-  // In a turn: a message used `bytes` of a buffer. `window_bytes`: payload that all buffers take.
-  void OnMessage(uint32_t sequence, uint32_t bytes, uint64_t window_bytes, Time now) {
+  // In a turn: a message arrived that used `bytes` of a buffer. `window_bytes`: payload that all
+  // buffers take.
+  void OnPayload(uint32_t sequence, uint32_t bytes, uint64_t window_bytes, Time now) {
     turn_bytes_ += bytes;
     if (AtOrAfter(sequence, turn_end_)) EndTurn(window_bytes, now);
+  }
+  // In a turn: a message arrived that stands for more than the buffer it took. `heard`: the last of
+  // ours that its sender had received.
+  void OnAdvert(uint32_t sequence, uint32_t heard, uint32_t bytes, uint64_t window_bytes,
+                Time now) {
+    never_short_ = !AtOrAfter(announced_by_, heard);
+    OnPayload(sequence, bytes, window_bytes, now);
   }
 
   // --- changes of the number ---
@@ -90,6 +103,8 @@ class ReceiveWindow {
   uint16_t rest_ = kTurnsAtFirst;  // turns before more is asked for
   bool in_turn_ = false;
   bool awaits_announcement_;  // the next that announces all buffers begins a turn
+  bool never_short_ = false;  // of credits, for all that this turn has shown
+  uint32_t announced_by_ = 0;
   uint32_t turn_end_ = 0;
   uint64_t turn_bytes_ = 0;
   Time turn_began_{};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "impl/sdp/connection.h"
@@ -30,10 +31,15 @@ class ReceiveWindowTest : public ::testing::Test {
   void Turn(Duration length, uint32_t bytes = kPayload) {
     ASSERT_TRUE(window_.awaits_announcement());
     const uint32_t limit = sequence_ + window_.buffers();
-    window_.OnAnnounced(limit, now_);
+    window_.OnAnnounced(kAnnouncement, limit, now_);
     now_ += length;
     while (window_.in_turn()) {
-      window_.OnMessage(++sequence_, bytes, uint64_t{kPayload} * window_.buffers(), now_);
+      const uint64_t all = uint64_t{kPayload} * window_.buffers();
+      if (heard_) {
+        window_.OnAdvert(++sequence_, *heard_, bytes, all, now_);
+      } else {
+        window_.OnPayload(++sequence_, bytes, all, now_);
+      }
     }
   }
   void SetUp() override {
@@ -51,6 +57,9 @@ class ReceiveWindowTest : public ::testing::Test {
   ReceiveWindow window_{kFirst, kMost};
   Time now_{};
   uint32_t sequence_ = 100;
+  static constexpr uint32_t kAnnouncement = 7;
+  std::optional<uint32_t>
+      heard_;  // adverts come, of a peer that has heard our message of this MSeq
 };
 
 TEST_F(ReceiveWindowTest, NeverChangesWhereItMayNot) {
@@ -84,6 +93,13 @@ TEST_F(ReceiveWindowTest, StaysOnAShortPath) {
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(Grows(microseconds(350)));
 }
 
+TEST_F(ReceiveWindowTest, StaysForAdvertsOfAPeerThatIsNeverShortOfCredits) {
+  heard_ = kAnnouncement + 1;
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(Grows(milliseconds(10)));
+  heard_ = kAnnouncement;
+  EXPECT_TRUE(Grows(milliseconds(10)));
+}
+
 // As on a machine that is busy now and then.
 TEST_F(ReceiveWindowTest, OneShortTurnTellsThatThePathIsShort) {
   Turn(microseconds(100));
@@ -94,9 +110,9 @@ TEST(FreshReceiveWindowTest, DoesNotTakeTheFirstTurnsForThePath) {
   ReceiveWindow window(kFirst, kMost);
   uint32_t sequence = 0;
   for (int i = 0; i < kTurnsAtFirst; ++i) {
-    window.OnAnnounced(sequence + kFirst, Time{});
+    window.OnAnnounced(1, sequence + kFirst, Time{});
     while (window.in_turn()) {
-      window.OnMessage(++sequence, kPayload, kPayload * kFirst, Time{} + milliseconds(10));
+      window.OnPayload(++sequence, kPayload, kPayload * kFirst, Time{} + milliseconds(10));
     }
     EXPECT_FALSE(window.due());
   }
@@ -208,34 +224,6 @@ TEST_F(WindowedConnectionTest, StaysForSmallPayload) {
   EXPECT_TRUE(Solo::Of<PrepareReceives>(solo_.all()).empty());
 }
 
-// Each takes a buffer, and stands for more bytes than it.
-TEST_F(WindowedConnectionTest, GrowsForAdvertsThatBringNoPayloadOfTheirOwn) {
-  Config config = Windowed();
-  config.max_adverts = kMost;
-  config.shows_receives = false;  // a SinkAvail of ours would win over them
-  Solo solo(config);
-  Solo::Peer peer;
-  peer.max_adverts = kMost;
-  solo.Establish(peer);
-  AskReceive large = WaitAll();
-  large.placeable = true;
-  large.zcopy_min = kPayload;
-  (void)solo.Receive(1u << 30, large);
-  solo.Arrive(wire::ModeChange{false, wire::Mode::kPipelined});
-
-  size_t read = 0;
-  for (int i = 0; i < 20; ++i) {
-    solo.now += milliseconds(10);
-    for (int left = solo.peer_credits() - 2; left > 0; --left) {
-      solo.Arrive(wire::SrcAvail{64 * kPayload, 0x77, 0x4000});
-    }
-    for (; read < Solo::Of<Read>(solo.all()).size(); ++read) solo.Step(ReadFinished{});
-    solo.FinishSends();
-  }
-  EXPECT_EQ(Solo::Of<sdp::Send>(solo.all()).back().message.base.buffers, kMost);
-  EXPECT_GT(read, kMost);
-}
-
 TEST_F(WindowedConnectionTest, PostsNoBufferTwice) {
   Stream(20, milliseconds(10));
 
@@ -341,6 +329,82 @@ TEST_F(WindowedConnectionTest, LargerBuffersLeaveRoomForFewer) {
 
   EXPECT_LE(Posted(), kMost / 2 + 1);
   EXPECT_GT(Posted(), kFirst);
+}
+
+// A peer that hears our messages one after the other, half a round trip after each has left, and
+// then advertises all that it may. We read it at once.
+class AdvertisingPeerTest : public ::testing::Test {
+ protected:
+  static Config Advertised() {
+    Config config;
+    config.receive_buffers = kFirst;
+    config.receive_buffers_max = kMost;
+    config.max_adverts = kMost;
+    config.receive_window_bytes = uint64_t{kMost} * config.receive_buffer_bytes;
+    config.shows_receives = false;  // a SinkAvail of ours would win over them
+    return config;
+  }
+  void SetUp() override {
+    Solo::Peer peer;
+    peer.max_adverts = kMost;
+    solo_.Establish(peer);
+    AskReceive large;
+    large.wait_all = large.placeable = true;
+    large.zcopy_min = kPayload;
+    (void)solo_.Receive(1u << 30, large);
+    const MessageArrived mode = solo_.Next(wire::ModeChange{false, wire::Mode::kPipelined});
+    sequence_ = mode.message.base.sequence;
+    limit_ = sequence_ - 1 + kFirst;
+    solo_.Step(mode);
+  }
+  // `most`: of its adverts at a time.
+  void Advertise(int round_trips, int most) {
+    Send(most);
+    for (int i = 0; i < round_trips; ++i) {
+      solo_.now += milliseconds(10);
+      for (; read_ < Solo::Of<Read>(solo_.all()).size(); ++read_) solo_.Step(ReadFinished{});
+      solo_.FinishSends();
+      const std::vector<sdp::Send> ours = Solo::Of<sdp::Send>(solo_.all());
+      for (; heard_ < ours.size(); ++heard_) {
+        const wire::Message& message = ours[heard_].message;
+        if (std::holds_alternative<wire::RdmaRdCompl>(message.body)) --out_;
+        limit_ = message.base.acknowledged + message.base.buffers;
+        acknowledged_ = message.base.sequence;
+        Send(most);
+      }
+    }
+    ASSERT_GT(read_, size_t{kMost});
+  }
+  bool Grew() const { return !Solo::Of<PrepareReceives>(solo_.all()).empty(); }
+
+  Solo solo_{Advertised()};
+
+ private:
+  void Send(int most) {
+    for (; out_ < most && limit_ - sequence_ >= 2; ++out_) {
+      MessageArrived next = solo_.Next(wire::SrcAvail{64 * kPayload, 0x77, 0x4000});
+      sequence_ = next.message.base.sequence;
+      next.message.base.acknowledged = acknowledged_;
+      solo_.Step(next);
+    }
+  }
+
+  uint32_t sequence_ = 0, limit_ = 0, acknowledged_ = 0;
+  int out_ = 0;
+  size_t heard_ = 0, read_ = 0;
+};
+
+// Each takes a buffer, and stands for more bytes than it.
+TEST_F(AdvertisingPeerTest, GetsMoreCreditsOnALongPath) {
+  Advertise(60, kMost);
+  ASSERT_TRUE(Grew());
+  EXPECT_EQ(Solo::Of<PrepareReceives>(solo_.all()).back().buffers, kMost);
+}
+
+// It is slow, but not for want of credits.
+TEST_F(AdvertisingPeerTest, GetsNoMoreWhereItHasOnlyFewAdvertsAtATime) {
+  Advertise(100, kFirst / 4);
+  EXPECT_FALSE(Grew());
 }
 
 }  // namespace
