@@ -84,6 +84,12 @@ class ConnectionState {
       acknowledgement_due_ = false;
     }
   }
+  void OnPayloadPosted(uint32_t sequence) {
+    const uint64_t bytes = send_.OnPosted(sequence, counters_);
+    if (!resize_out_.settled()) [[unlikely]]
+      resize_out_.OnPayloadPosted(bytes);
+    writer_.OnPayloadPosted();
+  }
   // A new queue pair's receives are those that its Hello announces, until it is ready.
   bool MayPostReceives() const { return phase_ <= Phase::kSuspending; }
   void PostAgain(ReceiveBuffer buffer, Actions& actions) {

@@ -59,8 +59,7 @@ void Connection::On(const Exposed& exposed, Actions& actions) {
   Stamp(send, inline_bytes > 0 ? SendKind::kPayload : SendKind::kControl, false);
   const uint32_t sequence = send.message.base.sequence;
   if (inline_bytes > 0) {
-    send_.OnPosted(sequence, counters_);
-    writer_.OnPayloadPosted();
+    OnPayloadPosted(sequence);
   }
   source_.OnPosted(number, sequence);
   ++counters_.source_adverts_sent;

@@ -62,7 +62,7 @@ void Connection::SendResize(Actions& actions) {
     ApplySize();
   }
   if (resize_in_.pending() || teardown_.shut() || !MaySendControl()) return;
-  if (!resize_out_.Due(counters_.bytes_sent_copied)) return;
+  if (!resize_out_.Due()) return;
   if (resize_out_.lowers() && send_.holds_copies()) return;  // filled for the size there was
   Stamp(NewSend(resize_out_.Take(credits_.last_sent() + 1), actions), SendKind::kControl, false);
   ApplySize();

@@ -23,8 +23,7 @@ inline void Connection::PostPayload(SendQueue::Next next, Actions& actions) {
   }
   NoteUrgentLeft(send.message.base);
   Stamp(send, SendKind::kPayload, false);
-  send_.OnPosted(send.message.base.sequence, counters_);
-  writer_.OnPayloadPosted();
+  OnPayloadPosted(send.message.base.sequence);
 }
 
 void Connection::SendPayload(Actions& actions) {
@@ -139,7 +138,7 @@ inline void Connection::SendImmediate(const AskSend& ask, Actions& actions) {
   send.send_buffer = buffer;
   send.copied_bytes = ask.piece.length;
   Stamp(send, SendKind::kPayload, false);
-  send_.OnPosted(send.message.base.sequence, counters_);
+  (void)send_.OnPosted(send.message.base.sequence, counters_);
   writer_.OnPayloadPosted();
   send_.FinishImmediate(ask, actions, counters_);
 }

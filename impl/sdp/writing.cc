@@ -49,8 +49,7 @@ void Connection::OnSinkExposed(const Exposed& exposed, Actions& actions) {
   if (transaction) send_.TakeCopied(send);
   Stamp(send, transaction ? SendKind::kPayload : SendKind::kControl, false);
   if (transaction) {
-    send_.OnPosted(send.message.base.sequence, counters_);
-    writer_.OnPayloadPosted();
+    OnPayloadPosted(send.message.base.sequence);
     ++counters_.transactions_sent;
   }
   sink_.OnPosted();

@@ -32,14 +32,17 @@ wire::BaseHeader Header(uint32_t acknowledged, uint16_t buffers) {
 TEST(ResizeRequestTest, IsMadeOnceWhenEnoughHasBeenSentInMessages) {
   ResizeRequest request;
   request.Start(1000, 4000);
-  EXPECT_FALSE(request.Due(kResizeAfterBuffers * 1000 - 1));
-  EXPECT_TRUE(request.Due(kResizeAfterBuffers * 1000));
+  request.OnPayloadPosted(kResizeAfterBuffers * 1000 - 1);
+  EXPECT_FALSE(request.Due());
+  request.OnPayloadPosted(1);
+  EXPECT_TRUE(request.Due());
   EXPECT_EQ(request.Take(9).desired_size, 4000u);
-  EXPECT_FALSE(request.Due(1u << 30));
+  EXPECT_FALSE(request.Due());
 
   ResizeRequest content;
   content.Start(1000, 1000);
-  EXPECT_FALSE(content.Due(1u << 30));
+  content.OnPayloadPosted(1u << 30);
+  EXPECT_FALSE(content.Due());
 }
 
 // R11.4, R11.5
@@ -76,7 +79,8 @@ TEST(ResizeRequestTest, ARefusalIsFinalAlsoOneThatLeavesTheHeaderOut) {
     EXPECT_EQ(request.OnAck(answer, Header(10, 8)), nullptr);
     EXPECT_FALSE(request.Rises(1000));
     EXPECT_EQ(request.size(), 1000u);
-    EXPECT_FALSE(request.Due(1u << 30));
+    request.OnPayloadPosted(1u << 30);
+    EXPECT_FALSE(request.Due());
   }
 }
 

@@ -50,16 +50,19 @@ inline void Driver::CarryOut(Endpoint& endpoint, const sdp::Action& action) {
   std::visit([&](const auto& one) { Act(endpoint, one); }, action);
 }
 
-// Its operation has no name: what the core says of it is done here.
+// Its operation has no name, and is not in the table: what the core says of it is done here. What
+// it says of others in the same step goes the usual way.
 std::optional<uint64_t> Driver::SendImmediate(Endpoint& endpoint, const sdp::Input& ask,
                                               ConstBytes bytes) try {
   uint64_t stream_offset = 0;
   actions_.clear();
   endpoint.core.Step(ask, now_, actions_);
   for (const sdp::Action& action : actions_) {
-    if (const auto* copy = std::get_if<sdp::CopyOut>(&action)) {
+    const auto* copy = std::get_if<sdp::CopyOut>(&action);
+    const auto* finish = std::get_if<sdp::FinishOperation>(&action);
+    if (copy != nullptr && copy->source.operation == sdp::kNoOperation) {
       CopyToBuffer(endpoint, *copy, bytes);
-    } else if (const auto* finish = std::get_if<sdp::FinishOperation>(&action)) {
+    } else if (finish != nullptr && finish->operation == sdp::kNoOperation) {
       stream_offset = finish->stream_offset;
     } else {
       CarryOut(endpoint, action);

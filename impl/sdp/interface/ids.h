@@ -10,6 +10,7 @@ namespace esdp::sdp {
 
 enum class OperationId : uint32_t {
 };  // chosen by the provider; unique among the live ones of a connection
+inline constexpr OperationId kNoOperation{0};  // names none: of a send that is over within its step
 // 0 .. Config::receive_buffers - 1, and kSpareReceiveBuffers more
 enum class ReceiveBuffer : uint16_t {};
 enum class SendBuffer : uint16_t {

@@ -9,14 +9,16 @@ namespace esdp::sdp {
 // --- the peer's buffers ---
 
 void ResizeRequest::Start(uint32_t size, uint32_t wish) {
-  *this = ResizeRequest{};  // of another queue pair nothing is left
+  const uint64_t sent = sent_;
+  *this = ResizeRequest{};  // of another queue pair nothing else is left
+  sent_ = sent;
   size_ = size;
   wish_ = wish == size ? 0 : wish;
 }
 
-bool ResizeRequest::Due(uint64_t bytes_sent) const {
+bool ResizeRequest::Due() const {
   if (wish_ == 0 || outstanding_ || rises_to_ != 0) return false;
-  return bytes_sent >= uint64_t{kResizeAfterBuffers} * size_;
+  return sent_ >= uint64_t{kResizeAfterBuffers} * size_;
 }
 
 wire::ChRcvBuf ResizeRequest::Take(uint32_t sequence) {
@@ -64,7 +66,7 @@ bool ResizeRequest::Rises(uint32_t last_sent) {
 
 void ResizeRequest::AddTo(Digest& digest) const {
   digest.Add(size_).Add(wish_).Add(before_).Add(asked_).Add(outstanding_).Add(rises_to_);
-  digest.Add(rises_at_);
+  digest.Add(rises_at_).Add(settled() ? 0 : sent_);
 }
 
 // --- our own ---

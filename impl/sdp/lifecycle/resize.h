@@ -21,8 +21,10 @@ class ResizeRequest {
   bool outstanding() const { return outstanding_; }
   bool settled() const { return wish_ == 0 && rises_to_ == 0; }  // never Due, and nothing Rises
 
+  // Not settled: a message with so many user bytes was posted.
+  void OnPayloadPosted(uint64_t bytes) { sent_ += bytes; }
   // To be asked once so much has been sent in messages that their size matters.
-  bool Due(uint64_t bytes_sent) const;
+  bool Due() const;
   bool lowers() const { return wish_ < size_; }
   wire::ChRcvBuf Take(uint32_t sequence);
   // The answer, with MSeqAck and Bufs of its header. Returns what is wrong with it, or nullptr.
@@ -37,6 +39,7 @@ class ResizeRequest {
  private:
   uint32_t size_ = 0;
   uint32_t wish_ = 0;  // 0: nothing more to ask
+  uint64_t sent_ = 0;  // user bytes in messages, until it is settled
   uint32_t before_ = 0;
   uint32_t asked_ = 0;
   bool outstanding_ = false;

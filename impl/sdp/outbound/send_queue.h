@@ -74,10 +74,13 @@ class SendQueue : private SendQueueState {
   void TakeRemainder(Send& send);
   void TakeCopied(Send& send);
   void TakeGathered(Send& send);
-  void OnPosted(uint32_t sequence, Counters& counters) {  // the message of a Take, with this MSeq
+  // The message of a Take, with this MSeq. Returns the user bytes in it.
+  uint64_t OnPosted(uint32_t sequence, Counters& counters) {
+    const uint64_t bytes = emitted_ - last_taken_.begin;
     unfinished_.PushBack() = last_taken_;
     unacknowledged_.PushBack() = {sequence, last_taken_.begin};
-    counters.bytes_sent_copied += emitted_ - last_taken_.begin;
+    counters.bytes_sent_copied += bytes;
+    return bytes;
   }
 
   // The piece that kAdvert speaks of; it stays queued until TakeAdvert.
