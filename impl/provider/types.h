@@ -11,6 +11,7 @@
 #include "impl/base/bytes.h"
 #include "impl/base/time.h"
 #include "impl/fabric/types.h"
+#include "impl/sdp/interface/counters.h"
 
 // What the front end and the provider say to each other. Sizes in bytes, instants on the shard's
 // clock.
@@ -134,22 +135,9 @@ struct ConnectionOptions {
   uint32_t moves_max = 16;  // by the peer, see sdp::Config
 };
 
-struct ConnectionCounters {
-  uint64_t bytes_sent_copied = 0, bytes_sent_zero_copy = 0;
-  uint64_t bytes_received_copied = 0, bytes_received_zero_copy = 0;
-  uint64_t sends_copied = 0, sends_zero_copy = 0, receives_copied = 0, receives_zero_copy = 0;
-  uint64_t messages_sent = 0, messages_received = 0;
-  uint64_t source_adverts_sent = 0, source_adverts_received = 0, source_adverts_lost = 0;
-  uint64_t sink_adverts_sent = 0, sink_adverts_received = 0;
-  uint64_t sink_cancels_sent = 0, sink_cancels_received = 0, stale_adverts = 0;
-  uint64_t mode_changes_sent = 0, mode_changes_received = 0;
-  uint64_t send_sm_sent = 0, send_sm_received = 0;
-  uint64_t payload_copies = 0, payload_copy_bytes = 0;  // memcpy of payload by us, both directions
-  uint64_t credit_stalls = 0, credit_updates_sent = 0, expose_failures = 0;
-  uint64_t adaptive_threshold = 0;  // in force; 0: none is learned
-  uint64_t receive_resizes = 0, peer_resizes = 0;
-  uint64_t urgent_sent = 0, urgent_received = 0;
-  uint64_t resumptions = 0, returns_rejected = 0;
+// What the core counts, and what happens where it does not look.
+struct ConnectionCounters : sdp::Counters {
+  uint64_t returns_rejected = 0;
 };
 
 struct RegionDetails {

@@ -116,43 +116,10 @@ Plan MakePlan(const ConnectionOptions& options, const fabric::Limits& limits, bo
 }
 
 ConnectionCounters CountersOf(const Endpoint& endpoint) {
-  const sdp::Counters& from = endpoint.core.counters();
-  ConnectionCounters to;
-  to.bytes_sent_copied = from.bytes_sent_copied;
-  to.bytes_sent_zero_copy = from.bytes_sent_zero_copy;
-  to.bytes_received_copied = from.bytes_received_copied;
-  to.bytes_received_zero_copy = from.bytes_received_zero_copy;
-  to.sends_copied = from.sends_copied;
-  to.sends_zero_copy = from.sends_zero_copy;
-  to.receives_copied = from.receives_copied;
-  to.receives_zero_copy = from.receives_zero_copy;
-  to.messages_sent = from.messages_sent;
-  to.messages_received = from.messages_received;
-  to.source_adverts_sent = from.source_adverts_sent;
-  to.source_adverts_received = from.source_adverts_received;
-  to.source_adverts_lost = from.source_adverts_lost;
-  to.sink_adverts_sent = from.sink_adverts_sent;
-  to.sink_adverts_received = from.sink_adverts_received;
-  to.sink_cancels_sent = from.sink_cancels_sent;
-  to.sink_cancels_received = from.sink_cancels_received;
-  to.stale_adverts = from.stale_adverts;
-  to.mode_changes_sent = from.mode_changes_sent;
-  to.mode_changes_received = from.mode_changes_received;
-  to.send_sm_sent = from.send_sm_sent;
-  to.send_sm_received = from.send_sm_received;
-  to.payload_copies = from.payload_copies;
-  to.payload_copy_bytes = from.payload_copy_bytes;
-  to.adaptive_threshold = from.adaptive_threshold;
-  to.credit_stalls = from.credit_stalls;
-  to.credit_updates_sent = from.credit_updates_sent;
-  to.expose_failures = from.expose_failures;
-  to.receive_resizes = from.receive_resizes;
-  to.peer_resizes = from.peer_resizes;
-  to.urgent_sent = from.urgent_sent;
-  to.urgent_received = from.urgent_received;
-  to.resumptions = from.resumptions;
-  to.returns_rejected = endpoint.returns_rejected;
-  return to;
+  ConnectionCounters counters;
+  static_cast<sdp::Counters&>(counters) = endpoint.core.counters();
+  counters.returns_rejected = endpoint.returns_rejected;
+  return counters;
 }
 
 }  // namespace esdp::provider
