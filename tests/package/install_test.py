@@ -11,7 +11,10 @@ import tempfile
 import unittest
 
 RUNFILES = pathlib.Path(os.environ["TEST_SRCDIR"]) / os.environ["TEST_WORKSPACE"]
-TOOLS = sorted(page.stem for page in (RUNFILES / "docs/man").glob("*.1"))
+PAGES = sorted(page.name for page in (RUNFILES / "docs/man").glob("*.[1-9]"))
+TOOLS = [page.removesuffix(".1") for page in PAGES if page.endswith(".1")]
+# Of the public headers, those that a program includes: what the others define is inside.
+HEADERS = sorted(path for path in (RUNFILES / "api/esdp").glob("*.h") if not path.stem.startswith("coroutine_"))
 CLASSES = r"esdp::(Address|Context|DiagnosticsReport|Event|EventQueue|Region|Slice|Socket)::"
 OPTIMISED = sys.argv[1:] == ["optimised"]  # as ./install builds it
 LIBRARIES = ("libesdp.so", "libesdp_debug.so")
@@ -146,13 +149,54 @@ class InstallTest(unittest.TestCase):
         for library in LIBRARIES:
             self.assertNotIn("undefined symbol", run("ldd", "-r", self.prefix / "lib" / library).stdout)
 
-    def test_every_tool_is_there_with_a_man_page_without_faults(self):
+    def page(self, name):
+        return self.prefix / f"share/man/man{name[-1]}" / name
+
+    def test_every_man_page_is_there_without_faults(self):
+        self.assertIn("esdp.7", PAGES)
+        installed = (self.prefix / "share/man").glob("*/*")
+        self.assertEqual([self.page(name) for name in PAGES], sorted(installed, key=lambda path: path.name))
+        for name in PAGES:
+            with self.subTest(name):
+                told = run(
+                    "man", "--warnings", "-E", "UTF-8", "-l", self.page(name), env=dict(os.environ, LC_ALL="C.UTF-8")
+                )
+                self.assertEqual("", told.stderr)
+                self.assertIn(f"{name[:-2].upper()}({name[-1]})", told.stdout)
+
+    def test_every_tool_is_there_with_a_man_page(self):
         self.assertEqual(TOOLS, sorted(path.name for path in (self.prefix / "bin").iterdir()))
-        for tool in TOOLS:
-            page = self.prefix / f"share/man/man1/{tool}.1"
-            told = run("man", "--warnings", "-E", "UTF-8", "-l", page, env=dict(os.environ, LC_ALL="C.UTF-8"))
-            self.assertEqual("", told.stderr)
-            self.assertIn(tool.upper(), told.stdout)
+
+    def test_man_pages_name_each_other(self):
+        for name in PAGES:
+            see_also = self.page(name).read_text().split(".SH SEE ALSO")[1]
+            named = {f"{page}.{section}" for page, section in re.findall(r"^\.BR (\S+) \((\d)\)", see_also, re.M)}
+            self.assertEqual(set(PAGES) - {name}, named & set(PAGES), name)
+
+    def test_the_page_about_the_library_names_every_public_type(self):
+        page = self.page("esdp.7").read_text()
+        named = set(re.findall(r"\w+", page))
+        declared = set()
+        for header in HEADERS:
+            kinds = re.findall(
+                r"^(?:class|struct|enum|enum class) (?:\[\[\w+\]\] )?(\w+)(?: : \w+)? \{", header.read_text(), re.M
+            )
+            declared |= set(kinds)
+        self.assertLessEqual({"Context", "Region", "Slice", "Socket", "EventQueue", "Event", "Task"}, declared)
+        self.assertEqual(set(), declared - named)
+
+    def test_the_page_about_the_library_names_every_fabric_and_every_kind_of_error(self):
+        page = self.page("esdp.7").read_text()
+        transports = re.search(r"enum class Transport : \w+ \{(.*?)\}", (RUNFILES / "api/esdp/socket.h").read_text())
+        fabrics = {name.lower() for name in re.findall(r"\bk(\w+)", transports.group(1))} - {"none"} | {"auto"}
+        described = page[page.index(".SH FABRICS") : page.index(".SH MEMORY")]
+        for fabric in fabrics:
+            self.assertRegex(described, rf"(?m)^\.BR? {fabric}\b")
+        errors = page[page.index(".SH ERRORS") : page.index(".SH FILES")]
+        kinds = re.search(r"enum class ErrorKind.*?\n\};", (RUNFILES / "api/esdp/status.h").read_text(), re.S)
+        declared = re.findall(r"^  (k\w+)", kinds.group(0), re.M)
+        self.assertGreater(len(declared), 20)
+        self.assertEqual(set(), set(declared) - set(re.findall(r"\bk\w+", errors)))
 
     def test_a_man_page_has_every_option_that_its_tool_has(self):
         for tool in TOOLS:
