@@ -6,8 +6,8 @@
 
 #include "esdp/context.h"
 #include "impl/assembly/fabric_name.h"
+#include "impl/assembly/fabric_table.h"
 #include "impl/base/status.h"
-#include "impl/fabric/verbs/verbs_fabric.h"
 
 namespace esdp {
 namespace {
@@ -18,14 +18,16 @@ std::string LimitText(uint64_t bytes) {
   return bytes == ~uint64_t{0} ? "unlimited" : std::to_string(bytes) + " bytes";
 }
 
-FabricReport DiagnoseVerbs() {
-  const auto fabric = fabric::verbs::MakeVerbsFabric();
-  if (!fabric.ok()) return {"verbs", false, std::string(FromAbsl(fabric.status().message()))};
-  const bool windows = (*fabric)->limits().windows;
-  return {"verbs", true,
-          windows ? "an RDMA device with memory windows"
-                  : "an RDMA device without memory windows to rely on: what a peer is shown is "
-                    "registered for each operation"};
+// What "auto" opens first of what there is.
+const assembly::FabricRow* FirstOfAuto(const std::vector<FabricReport>& reports) {
+  for (const assembly::FabricRow& row : assembly::FabricTable()) {
+    if (row.in_auto == assembly::InAuto::kNever) continue;
+    const bool available = std::any_of(reports.begin(), reports.end(), [&](const auto& report) {
+      return report.name == row.name && report.available;
+    });
+    if (available) return &row;
+  }
+  return nullptr;
 }
 
 void Choose(const ContextOptions& options, DiagnosticsReport& report) {
@@ -39,13 +41,23 @@ void Choose(const ContextOptions& options, DiagnosticsReport& report) {
     report.reason = "the options name it: nothing else is tried";
     return;
   }
-  const bool device =
-      std::any_of(report.fabrics.begin(), report.fabrics.end(),
-                  [](const auto& each) { return each.name == "verbs" && each.available; });
-  report.chosen = device ? "verbs" : "qpip";
-  report.reason = device ? "each socket takes the device where it leads to the peer, else qpip; "
-                           "Socket::transport() tells which"
-                         : "there is no device, and queue pairs over TCP reach every address";
+  const assembly::FabricRow* const first = FirstOfAuto(report.fabrics);
+  report.chosen = first == nullptr ? "" : first->name;
+  report.reason = first == nullptr ? "there is no fabric" : first->why_auto;
+}
+
+// "a, b and c": the fabrics whose memory the limit on locked memory does not bound.
+std::string NamesOfUnlocked() {
+  std::vector<std::string> names;
+  for (const assembly::FabricRow& row : assembly::FabricTable()) {
+    if (row.open != nullptr && !row.locks_memory) names.emplace_back(row.name);
+  }
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i != 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += names[i];
+  }
+  return text;
 }
 
 std::vector<LimitReport> LimitsOf(const ContextOptions& options) {
@@ -72,12 +84,9 @@ std::vector<LimitReport> LimitsOf(const ContextOptions& options) {
 
 DiagnosticsReport Context::Diagnose(const ContextOptions& options) {
   DiagnosticsReport report;
-  report.fabrics = {
-      {"qpip", true, "queue pairs over TCP, IPv4 and IPv6; needs no device and no privilege"},
-      {"sim", true, "any number of contexts in one process, in virtual time from one seed"},
-      DiagnoseVerbs(),
-      {"local", false, "not in this build: use qpip"},
-  };
+  for (const assembly::FabricRow& row : assembly::FabricTable()) {
+    report.fabrics.push_back(row.diagnose());
+  }
   report.limits = LimitsOf(options);
   Choose(options, report);
   rlimit limit{};
@@ -99,7 +108,7 @@ std::string DiagnosticsReport::ToString() const {
     text += "limit " + limit.name + ": " + std::to_string(limit.value) + " (" + limit.text + ")\n";
   }
   text += "locked memory: " + LimitText(memlock_soft) + " now, at most " + LimitText(memlock_hard) +
-          "; qpip and sim lock none\n";
+          "; " + NamesOfUnlocked() + " lock none\n";
   return text;
 }
 

@@ -2,9 +2,9 @@
 
 #include <charconv>
 #include <string_view>
-#include <utility>
 
 #include "absl/strings/escaping.h"
+#include "impl/assembly/fabric_table.h"
 #include "impl/sockets/errors.h"
 
 namespace esdp::assembly {
@@ -12,26 +12,30 @@ namespace {
 
 using fabric::verbs::Profile;
 
-constexpr char kKnown[] =
-    "\"auto\", \"auto:DEVICE\", \"qpip\", \"verbs\", \"verbs:DEVICE\", "
-    "\"verbs:DEVICE:ib\", \"verbs:DEVICE:native\", \"sim\" and \"sim:SEED\"";
+std::string Printable(std::string_view text) { return absl::CHexEscape(std::string(text)); }
 
-std::string Printable(const std::string& text) { return absl::CHexEscape(text); }
+absl::Status Unknown(std::string_view text) {
+  std::string known = "\"auto\", \"auto:DEVICE\"";
+  for (const FabricRow& row : FabricTable()) {
+    if (row.open != nullptr) known += std::string(", ") + row.known;
+  }
+  return sockets::MakeError(ErrorKind::kInvalidArgument,
+                            "there is no fabric \"" + Printable(text) + "\": known are " + known);
+}
 
-absl::StatusOr<FabricName> ParseSim(const std::string& text) {
-  FabricName name{Transport::kSim};
-  if (text == "sim") return name;
-  const char* const begin = text.data() + 4;
+absl::StatusOr<FabricName> ParseSeed(const FabricRow& row, std::string_view text) {
+  FabricName name{row.transport};
   const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(begin, end, name.seed);
+  const auto [stop, error] = std::from_chars(text.data(), end, name.seed);
   if (error == std::errc() && stop == end) return name;
-  return sockets::MakeError(ErrorKind::kInvalidArgument, "the seed in \"" + Printable(text) +
-                                                             "\" is no number: write \"sim:42\"");
+  return sockets::MakeError(ErrorKind::kInvalidArgument,
+                            std::string("the seed in \"") + row.name + ":" + Printable(text) +
+                                "\" is no number: write \"" + row.name + ":42\"");
 }
 
 // The device, and how its peers are met.
-FabricName ParseVerbs(std::string device) {
-  FabricName name{.transport = Transport::kVerbs, .device = std::move(device)};
+FabricName ParseDevice(const FabricRow& row, std::string_view device) {
+  FabricName name{.transport = row.transport, .device = std::string(device)};
   const auto take = [&name](std::string_view ending, Profile profile) {
     if (!name.device.ends_with(ending)) return;
     name.device.resize(name.device.size() - ending.size());
@@ -49,18 +53,18 @@ absl::StatusOr<FabricName> ParseFabricName(const std::string& text) {
   if (text.starts_with("auto:") && text.size() > 5) {
     return FabricName{.transport = Transport::kNone, .device = text.substr(5)};
   }
-  if (text == "qpip") return FabricName{Transport::kQpip};
-  if (text == "sim" || text.starts_with("sim:")) return ParseSim(text);
-  if (text == "verbs") return FabricName{Transport::kVerbs};
-  if (text.starts_with("verbs:") && text.size() > 6) {
-    return ParseVerbs(text.substr(6));
-  }
-  if (text == "local") {
+  const size_t colon = text.find(':');
+  const FabricRow* const row = FindFabric(std::string_view(text).substr(0, colon));
+  if (row == nullptr) return Unknown(text);
+  if (colon == std::string::npos) {
+    if (row->open != nullptr) return FabricName{row->transport};
     return sockets::MakeError(ErrorKind::kUnsupported, "this build has no fabric \"" + text +
                                                            "\": use \"qpip\" or \"auto\"");
   }
-  return sockets::MakeError(ErrorKind::kInvalidArgument,
-                            "there is no fabric \"" + Printable(text) + "\": known are " + kKnown);
+  const std::string_view rest = std::string_view(text).substr(colon + 1);
+  if (row->suffix == Suffix::kSeed) return ParseSeed(*row, rest);
+  if (row->suffix == Suffix::kDevice && !rest.empty()) return ParseDevice(*row, rest);
+  return Unknown(text);
 }
 
 }  // namespace esdp::assembly

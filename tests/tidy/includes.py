@@ -14,6 +14,7 @@ IMPURE_STANDARD = set(
 PURE_BASE = "impl/base/(bytes|check|digest|handle_table|random|ring|ring_slots|time|trace)[.]h"
 BASE = "impl/base/.*"
 PORT = "impl/fabric/[^/]*"
+SOFT = "impl/fabric/soft/.*"
 ABSEIL = "absl/.*"
 API_ABSEIL = "absl/(status|time|types)/.*"
 POSIX = r"(sys|net|netinet|arpa|linux)/.*[.]h|[a-z_0-9]+[.]h"
@@ -43,8 +44,9 @@ ROOMS = [
         ["isa-l[.]h", "isa-l/.*", "crc[.]h"],
         pure=True,
     ),
-    Room("impl/fabric/qpip/.*", [BASE, PORT, "impl/fabric/qpip/.*"], [ABSEIL, POSIX]),
-    Room("impl/fabric/local/.*", [BASE, PORT, "impl/fabric/local/.*"], [ABSEIL, POSIX]),
+    Room(SOFT, [BASE, PORT, SOFT], [ABSEIL]),
+    Room("impl/fabric/qpip/.*", [BASE, PORT, SOFT, "impl/fabric/qpip/.*"], [ABSEIL, POSIX]),
+    Room("impl/fabric/local/.*", [BASE, PORT, SOFT, "impl/fabric/local/.*"], [ABSEIL, POSIX]),
     Room(
         "impl/fabric/verbs/.*",
         [BASE, PORT, "impl/fabric/verbs/.*"],
@@ -53,10 +55,10 @@ ROOMS = [
     # The simulator's completion queues have a real waiting descriptor, as the port promises.
     Room(
         "impl/fabric/sim/outbox[.]cc",
-        [BASE, PORT, "impl/fabric/sim/.*"],
+        [BASE, PORT, SOFT, "impl/fabric/sim/.*"],
         [ABSEIL, "sys/eventfd[.]h", "unistd[.]h"],
     ),
-    Room("impl/fabric/sim/.*", [BASE, PORT, "impl/fabric/sim/.*"], [ABSEIL]),
+    Room("impl/fabric/sim/.*", [BASE, PORT, SOFT, "impl/fabric/sim/.*"], [ABSEIL]),
     # Addresses as text: functions of their arguments.
     Room("impl/fabric/types[.]cc", [BASE, PORT], [ABSEIL, "arpa/inet[.]h", "netinet/in[.]h"]),
     # Addresses as the system's calls take them.

@@ -9,8 +9,8 @@
 #include "impl/fabric/qpip/options.h"
 #include "impl/fabric/qpip/poller.h"
 #include "impl/fabric/qpip/receiver.h"
-#include "impl/fabric/qpip/region_table.h"
 #include "impl/fabric/qpip/transmitter.h"
+#include "impl/fabric/soft/region_table.h"
 #include "impl/fabric/types.h"
 
 namespace esdp::fabric::qpip {
@@ -31,7 +31,7 @@ struct FabricShared {
   const QpipOptions options;
   const SystemClock system_clock;
   const Clock* const clock;
-  RegionTable regions;
+  soft::RegionTable regions;
   Outbox outbox;
   Poller poller;
   Lingering lingering{poller};

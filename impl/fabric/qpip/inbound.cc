@@ -5,6 +5,10 @@
 namespace esdp::fabric::qpip {
 namespace {
 
+using soft::TagAccess;
+using soft::TagError;
+using soft::TagRight;
+
 // RFC 5041 section 7.1 has no code for missing rights: RFC 5040's is taken.
 TerminateReason TaggedReason(TagError error) {
   switch (error) {

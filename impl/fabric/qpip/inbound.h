@@ -10,8 +10,8 @@
 #include "impl/fabric/qpip/ddp.h"
 #include "impl/fabric/qpip/rdmap.h"
 #include "impl/fabric/qpip/receiver.h"
-#include "impl/fabric/qpip/region_table.h"
 #include "impl/fabric/qpip/work_queue.h"
+#include "impl/fabric/soft/region_table.h"
 #include "impl/fabric/types.h"
 
 namespace esdp::fabric::qpip {
@@ -54,7 +54,7 @@ class Inbound final : public SegmentHandler {
   // writes and reads of nothing.
   static constexpr uint32_t kEmptyFramesMax = 1024;
 
-  Inbound(QueuePairId queue_pair, RegionTable& regions, WorkQueue<ReceiveSlot>& receives,
+  Inbound(QueuePairId queue_pair, soft::RegionTable& regions, WorkQueue<ReceiveSlot>& receives,
           WorkQueue<SendSlot>& sends, GrowingRing<ReadInFlight>& reads, InboundEvents& events)
       : queue_pair_(queue_pair),
         regions_(regions),
@@ -93,7 +93,7 @@ class Inbound final : public SegmentHandler {
   Refusal CountFrame(bool empty);
 
   const QueuePairId queue_pair_;
-  RegionTable& regions_;
+  soft::RegionTable& regions_;
   WorkQueue<ReceiveSlot>& receives_;
   WorkQueue<SendSlot>& sends_;
   GrowingRing<ReadInFlight>& reads_;

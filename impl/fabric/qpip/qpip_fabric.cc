@@ -12,6 +12,7 @@
 #include "impl/fabric/qpip/queue_pair.h"
 #include "impl/fabric/qpip/rendezvous.h"
 #include "impl/fabric/qpip/tcp_stream.h"
+#include "impl/fabric/soft/region_table.h"
 
 namespace esdp::fabric::qpip {
 namespace {
@@ -26,7 +27,7 @@ constexpr uint32_t kFullPollsPerLook = 8;
 constexpr uint64_t kFramesPerLook = 4096;
 
 constexpr Limits kLimits{
-    .region_bytes_max = RegionTable::kRegionBytesMax,
+    .region_bytes_max = soft::RegionTable::kRegionBytesMax,
     .message_bytes_max = kMessageBytesMax,
     .send_work_max = kWorkMax,
     .receive_work_max = kWorkMax,
@@ -163,7 +164,7 @@ absl::Status QpipFabric::Unbind(QueuePairId id, uint32_t key) {
   if (queue_pair->IsConnected()) {
     return absl::FailedPreconditionError("the queue pair is connected: post kInvalidate instead");
   }
-  if (commons_.regions.Invalidate(id, key) == TagError::kNone) return absl::OkStatus();
+  if (commons_.regions.Invalidate(id, key) == soft::TagError::kNone) return absl::OkStatus();
   return absl::NotFoundError("the key is no live window of this queue pair");
 }
 

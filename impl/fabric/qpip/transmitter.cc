@@ -7,6 +7,10 @@
 namespace esdp::fabric::qpip {
 namespace {
 
+using soft::TagAccess;
+using soft::TagError;
+using soft::TagRight;
+
 // How much one system call is offered: each ends with a short packet, so much is better. With
 // checksums little, since what the socket does not take is summed again.
 constexpr size_t kOfferedBytes = size_t{1} << 20;

@@ -13,9 +13,9 @@
 #include "impl/fabric/qpip/lender.h"
 #include "impl/fabric/qpip/mpa.h"
 #include "impl/fabric/qpip/rdmap.h"
-#include "impl/fabric/qpip/region_table.h"
 #include "impl/fabric/qpip/tcp_stream.h"
 #include "impl/fabric/qpip/work_queue.h"
+#include "impl/fabric/soft/region_table.h"
 
 namespace esdp::fabric::qpip {
 
@@ -86,7 +86,7 @@ class Transmitter {
     kRefused,  // a tag was withdrawn under the response to the peer's read: see refusal()
   };
 
-  Transmitter(QueuePairId queue_pair, const RegionTable& regions, const EntryList& entries)
+  Transmitter(QueuePairId queue_pair, const soft::RegionTable& regions, const EntryList& entries)
       : queue_pair_(queue_pair), regions_(regions), entries_(entries) {}
 
   void set_checksum(bool checksum) { checksum_ = checksum; }
@@ -118,12 +118,12 @@ class Transmitter {
   int error() const { return error_; }
   TerminateReason refusal() const { return refusal_; }
 
-  static TerminateReason ReadReason(TagError error);
+  static TerminateReason ReadReason(soft::TagError error);
 
  private:
   // Where a message's payload begins; null if its source gathers from entries or has none.
   struct Base {
-    TagError error = TagError::kNone;
+    soft::TagError error = soft::TagError::kNone;
     const std::byte* data = nullptr;
   };
 
@@ -135,7 +135,7 @@ class Transmitter {
   void Count(size_t bytes, const TransmitScratch& scratch);
 
   const QueuePairId queue_pair_;
-  const RegionTable& regions_;
+  const soft::RegionTable& regions_;
   const EntryList& entries_;
   GrowingRing<OutMessage> messages_;
   bool checksum_ = false;

@@ -7,13 +7,15 @@
 
 #include "impl/base/bytes.h"
 #include "impl/base/ring.h"
-#include "impl/fabric/qpip/region_table.h"
+#include "impl/fabric/soft/region_table.h"
 #include "impl/fabric/types.h"
 
 // What is posted on a queue pair. Work and entries are counted from the queue pair's first: a
 // number names the same thing for as long as it lives, whatever was taken out before it.
 
 namespace esdp::fabric::qpip {
+
+using soft::RegionTable;
 
 // A position in a list of entries.
 struct Place {

@@ -1,14 +1,16 @@
 #include "impl/fabric/sim/sim_fabric.h"
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "impl/fabric/sim/outbox.h"
-#include "impl/fabric/sim/region_table.h"
 #include "impl/fabric/sim/rendezvous.h"
 #include "impl/fabric/sim/sim_queue_pair.h"
+#include "impl/fabric/sim/world_keys.h"
+#include "impl/fabric/soft/region_table.h"
 
 namespace esdp::fabric::sim {
 namespace {
@@ -82,7 +84,7 @@ class SimFabric : public Fabric, public Inhabitant {
   Limits limits_;
   uint64_t number_;
   Outbox outbox_;
-  RegionTable regions_;
+  soft::RegionTable regions_;
   Surroundings around_;
   std::shared_ptr<Rendezvous> rendezvous_;
   uint64_t last_queue_pair_ = 0;
@@ -96,7 +98,7 @@ SimFabric::SimFabric(std::shared_ptr<World> world, const Limits& limits)
     : world_(std::move(world)),
       limits_(limits),
       number_(world_->NextNumber()),
-      regions_(world_->random()),
+      regions_(std::make_unique<WorldKeys>(world_->random())),
       around_{*world_, regions_, outbox_, limits_},
       rendezvous_(std::make_shared<Rendezvous>(around_)) {
   limits_.virtual_time = true;
@@ -141,7 +143,7 @@ absl::Status SimFabric::Unbind(QueuePairId queue_pair, uint32_t key) {
   if (!found->ended()) {
     return absl::FailedPreconditionError("the queue pair is connected: post a kInvalidate");
   }
-  if (!regions_.Withdraw(queue_pair, key)) {
+  if (regions_.Invalidate(queue_pair, key) != soft::TagError::kNone) {
     return absl::NotFoundError("the key is no live window of this queue pair");
   }
   return absl::OkStatus();

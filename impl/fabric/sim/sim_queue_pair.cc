@@ -223,7 +223,7 @@ void SimQueuePair::Destroy() {
   state_ = State::kEnded;
   sends_.Flush();
   receives_.Flush();
-  around_.regions.WithdrawAll(id_);
+  around_.regions.InvalidateAll(id_);
   around_.outbox.ForgetQueuePair(id_);
 }
 

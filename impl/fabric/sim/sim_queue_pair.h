@@ -13,7 +13,6 @@
 #include "impl/fabric/sim/frame.h"
 #include "impl/fabric/sim/handshake.h"
 #include "impl/fabric/sim/outbox.h"
-#include "impl/fabric/sim/region_table.h"
 #include "impl/fabric/sim/work_queues.h"
 #include "impl/fabric/sim/world.h"
 #include "impl/fabric/types.h"
@@ -23,7 +22,7 @@ namespace esdp::fabric::sim {
 // What a queue pair needs of its fabric; all of it lives longer than the queue pair.
 struct Surroundings {
   World& world;
-  RegionTable& regions;
+  soft::RegionTable& regions;
   Outbox& outbox;
   const Limits& limits;
 };
@@ -103,6 +102,8 @@ class SimQueuePair : public std::enable_shared_from_this<SimQueuePair> {
   void OnFinish();
   void Acknowledge(uint64_t number);
   void ShowTouch(const std::byte* address, uint64_t length, Touch touch) const;
+  // Where the peer may read or write `length` bytes as the frame asks; null where it may not.
+  std::byte* Reach(const Frame& frame, uint64_t length, soft::TagRight right) const;
   void Refuse(const Frame& frame, WorkStatus status, Cause cause, const char* detail);
 
   // Life: sim_queue_pair.cc.

@@ -88,7 +88,7 @@ void SimQueuePair::OnSend(const Frame& frame) {
   }
   const uint64_t written =
       frame.has_key ? around_.regions.Written(id_, frame.key) : kWrittenUnknown;
-  if (frame.has_key && !around_.regions.Withdraw(id_, frame.key)) {
+  if (frame.has_key && around_.regions.Invalidate(id_, frame.key) != soft::TagError::kNone) {
     Refuse(frame, WorkStatus::kRemoteAccess, Cause::kLocalAccess,
            "a message invalidates a key that is no live window");
     return;
@@ -99,9 +99,12 @@ void SimQueuePair::OnSend(const Frame& frame) {
   Acknowledge(frame.number);
 }
 
+std::byte* SimQueuePair::Reach(const Frame& frame, uint64_t length, soft::TagRight right) const {
+  return around_.regions.Resolve(id_, frame.remote.key, frame.remote.address, length, right).data;
+}
+
 void SimQueuePair::OnWrite(const Frame& frame) {
-  std::byte* target =
-      around_.regions.Resolve(id_, frame.remote, frame.payload.size(), Right::kRemoteWrite);
+  std::byte* target = Reach(frame, frame.payload.size(), soft::TagRight::kWrite);
   if (target == nullptr) {
     Refuse(frame, WorkStatus::kRemoteAccess, Cause::kLocalAccess,
            "the peer wrote where it was not shown memory");
@@ -109,13 +112,12 @@ void SimQueuePair::OnWrite(const Frame& frame) {
   }
   ShowTouch(target, frame.payload.size(), Touch::kRemoteWrite);
   CopyBytes(Bytes(target, frame.payload.size()), frame.payload);
-  around_.regions.NoteWritten(frame.remote, frame.payload.size());
+  around_.regions.NoteWritten(frame.remote.key, frame.remote.address, frame.payload.size());
   Acknowledge(frame.number);
 }
 
 void SimQueuePair::OnReadRequest(const Frame& frame) {
-  const std::byte* source =
-      around_.regions.Resolve(id_, frame.remote, frame.length, Right::kRemoteRead);
+  const std::byte* source = Reach(frame, frame.length, soft::TagRight::kRead);
   if (source == nullptr) {
     Refuse(frame, WorkStatus::kRemoteAccess, Cause::kLocalAccess,
            "the peer read where it was not shown memory");

@@ -79,7 +79,7 @@ absl::Status SimQueuePair::CheckSend(const SendWork& work) const {
       return absl::InvalidArgumentError("a receive is posted with PostReceive");
     case Opcode::kInvalidate:
       if (!limits.windows) return absl::UnimplementedError("this fabric has no windows");
-      if (!around_.regions.IsWindowOf(id_, work.invalidate_key)) {
+      if (!around_.regions.IsWindow(id_, work.invalidate_key)) {
         return absl::NotFoundError("the key is no live window of this queue pair");
       }
       return absl::OkStatus();
@@ -149,7 +149,7 @@ void SimQueuePair::TransmitElement(const SendElement& element) {
   sends_.OnTransmitted();
   if (opcode == Opcode::kInvalidate) {
     // The peer may have been faster: the key is dead either way.
-    static_cast<void>(around_.regions.Withdraw(id_, element.key));
+    static_cast<void>(around_.regions.Invalidate(id_, element.key));
     sends_.Finish(number, WorkStatus::kSuccess);
     return;
   }

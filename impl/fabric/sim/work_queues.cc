@@ -3,6 +3,17 @@
 #include <algorithm>
 
 namespace esdp::fabric::sim {
+namespace {
+
+void Hold(soft::RegionTable& regions, const std::vector<ScatterEntry>& entries) {
+  for (const ScatterEntry& entry : entries) regions.Hold(entry.region);
+}
+
+void Release(soft::RegionTable& regions, const std::vector<ScatterEntry>& entries) {
+  for (const ScatterEntry& entry : entries) regions.Release(entry.region);
+}
+
+}  // namespace
 
 uint64_t LengthOf(const ScatterEntry* entries, uint32_t count) {
   uint64_t length = 0;
@@ -37,7 +48,7 @@ void SendQueue::Push(const SendWork& work) {
   element.remote = work.remote;
   element.key = work.invalidate_key;
   element.has_key = work.has_invalidate;
-  regions_.Hold(element.entries);
+  Hold(regions_, element.entries);
 }
 
 const SendElement* SendQueue::Next() const { return Find(next_); }
@@ -75,7 +86,7 @@ void SendQueue::Flush() {
 void SendQueue::CompleteFinished() {
   while (!elements_.empty() && elements_.front().done) {
     const SendElement& element = elements_.front();
-    regions_.Release(element.entries);
+    Release(regions_, element.entries);
     outbox_.Complete({.queue_pair = queue_pair_,
                       .work_id = element.work_id,
                       .opcode = element.opcode,
@@ -89,7 +100,7 @@ void ReceiveQueue::Push(const ReceiveWork& work) {
   Element& element = elements_.emplace_back();
   element.work_id = work.work_id;
   element.entries.assign(work.entries, work.entries + work.entry_count);
-  regions_.Hold(element.entries);
+  Hold(regions_, element.entries);
 }
 
 uint64_t ReceiveQueue::FrontLength() const {
@@ -114,7 +125,7 @@ void ReceiveQueue::CompleteFront(Completion completion) {
   completion.queue_pair = queue_pair_;
   completion.work_id = elements_.front().work_id;
   completion.opcode = Opcode::kReceive;
-  regions_.Release(elements_.front().entries);
+  Release(regions_, elements_.front().entries);
   elements_.pop_front();
   outbox_.Complete(completion);
 }

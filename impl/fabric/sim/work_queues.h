@@ -7,7 +7,7 @@
 
 #include "impl/base/bytes.h"
 #include "impl/fabric/sim/outbox.h"
-#include "impl/fabric/sim/region_table.h"
+#include "impl/fabric/soft/region_table.h"
 #include "impl/fabric/types.h"
 
 // The two work queues of a queue pair: what is posted, how far it is, and completions in posting
@@ -35,7 +35,7 @@ struct SendElement {
 
 class SendQueue {
  public:
-  SendQueue(RegionTable& regions, Outbox& outbox, QueuePairId queue_pair, uint32_t slots)
+  SendQueue(soft::RegionTable& regions, Outbox& outbox, QueuePairId queue_pair, uint32_t slots)
       : regions_(regions), outbox_(outbox), queue_pair_(queue_pair), slots_(slots) {}
 
   uint32_t free_slots() const { return slots_ - taken_; }
@@ -57,7 +57,7 @@ class SendQueue {
  private:
   void CompleteFinished();
 
-  RegionTable& regions_;
+  soft::RegionTable& regions_;
   Outbox& outbox_;
   QueuePairId queue_pair_;
   uint32_t slots_;
@@ -69,7 +69,7 @@ class SendQueue {
 
 class ReceiveQueue {
  public:
-  ReceiveQueue(RegionTable& regions, Outbox& outbox, QueuePairId queue_pair, uint32_t slots)
+  ReceiveQueue(soft::RegionTable& regions, Outbox& outbox, QueuePairId queue_pair, uint32_t slots)
       : regions_(regions), outbox_(outbox), queue_pair_(queue_pair), slots_(slots) {}
 
   uint32_t free_slots() const { return slots_ - taken_; }
@@ -91,7 +91,7 @@ class ReceiveQueue {
 
   void CompleteFront(Completion completion);
 
-  RegionTable& regions_;
+  soft::RegionTable& regions_;
   Outbox& outbox_;
   QueuePairId queue_pair_;
   uint32_t slots_;

@@ -1,11 +1,11 @@
-#include "impl/fabric/qpip/region_table.h"
+#include "impl/fabric/soft/region_table.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "impl/base/status.h"
 
-namespace esdp::fabric::qpip {
+namespace esdp::fabric::soft {
 
 absl::StatusOr<RegionId> RegionTable::Register(std::byte* base, uint64_t length, Access access) {
   ESDP_RETURN_IF_ERROR(CheckRange(base, length, kRegionBytesMax));
@@ -15,14 +15,18 @@ absl::StatusOr<RegionId> RegionTable::Register(std::byte* base, uint64_t length,
     if (!key.ok()) return key.status();
     region.key = *key;
   }
+  const uint64_t first_address = region.key != 0 ? keys_->FirstAddress() : 0;
+  tags_.Reserve(tags_.size() + 1);  // so that nothing fails behind the Insert
   const RegionId id{regions_.Insert(region)};
   if (id == RegionId::kNone) return absl::ResourceExhaustedError("no more regions");
+  registered_bytes_ += length;
   if (region.key != 0) {
     tags_.Set(region.key, Tag{.region = id,
                               .base = base,
                               .length = length,
-                              .readable = access.remote_read,
-                              .writable = access.remote_write});
+                              .first_address = first_address,
+                              .rights = RightsOf(access)});
+    ++region_keys_;
   }
   return id;
 }
@@ -30,7 +34,11 @@ absl::StatusOr<RegionId> RegionTable::Register(std::byte* base, uint64_t length,
 absl::Status RegionTable::Deregister(RegionId id) {
   const Region* region = Find(id);
   ESDP_RETURN_IF_ERROR(CheckUnused(region));
-  if (region->key != 0) Withdraw(region->key);
+  if (region->key != 0) {
+    Withdraw(region->key);
+    --region_keys_;
+  }
+  registered_bytes_ -= region->length;
   regions_.Erase(static_cast<uint64_t>(id));
   return absl::OkStatus();
 }
@@ -38,7 +46,7 @@ absl::Status RegionTable::Deregister(RegionId id) {
 absl::StatusOr<RemoteRange> RegionTable::RegionKey(RegionId id) const {
   const Region* region = Find(id);
   ESDP_RETURN_IF_ERROR(CheckRegionKey(region));
-  return RemoteRange{.key = region->key, .address = 0};
+  return RemoteRange{.key = region->key, .address = tags_.find(region->key)->second.first_address};
 }
 
 absl::Status RegionTable::CheckLocal(const ScatterEntry& entry, bool writes) const {
@@ -63,8 +71,7 @@ absl::StatusOr<RemoteRange> RegionTable::Bind(QueuePairId queue_pair, RegionId i
                       .region = id,
                       .base = address,
                       .length = length,
-                      .readable = access.remote_read,
-                      .writable = access.remote_write});
+                      .rights = RightsOf(access)});
   ++region->windows;
   return RemoteRange{.key = *key, .address = 0};
 }
@@ -80,19 +87,27 @@ TagError RegionTable::Invalidate(QueuePairId queue_pair, uint32_t key) {
   return TagError::kNone;
 }
 
-bool RegionTable::IsWindow(QueuePairId queue_pair, uint32_t key) const {
+const RegionTable::Tag* RegionTable::FindWindow(QueuePairId queue_pair, uint32_t key) const {
   const auto found = tags_.find(key);
-  return found != tags_.end() && found->second.queue_pair == queue_pair;
+  if (found == tags_.end() || found->second.queue_pair != queue_pair) return nullptr;
+  return &found->second;
+}
+
+bool RegionTable::IsWindow(QueuePairId queue_pair, uint32_t key) const {
+  return FindWindow(queue_pair, key) != nullptr;
 }
 
 uint64_t RegionTable::Written(QueuePairId queue_pair, uint32_t key) const {
-  return IsWindow(queue_pair, key) ? tags_.find(key)->second.written : kWrittenUnknown;
+  const Tag* const window = FindWindow(queue_pair, key);
+  return window == nullptr ? kWrittenUnknown : window->written;
 }
 
-void RegionTable::NoteWritten(uint32_t key, uint64_t offset, uint64_t length) {
+void RegionTable::NoteWritten(uint32_t key, uint64_t address, uint64_t length) {
   const auto found = tags_.find(key);
-  if (found == tags_.end() || offset > found->second.written) return;
-  found->second.written = std::max(found->second.written, offset + length);
+  if (found == tags_.end()) return;
+  Tag& tag = found->second;
+  const uint64_t offset = address - tag.first_address;
+  if (offset <= tag.written) tag.written = std::max(tag.written, offset + length);
 }
 
 void RegionTable::InvalidateAll(QueuePairId queue_pair) {
@@ -103,27 +118,19 @@ void RegionTable::InvalidateAll(QueuePairId queue_pair) {
   for (const uint32_t key : keys) Invalidate(queue_pair, key);
 }
 
-TagAccess RegionTable::Resolve(QueuePairId queue_pair, uint32_t key, uint64_t offset,
-                               uint64_t length, TagRight right) const {
-  const auto found = tags_.find(key);
-  if (found == tags_.end()) return {TagError::kInvalid, nullptr};
-  const Tag& tag = found->second;
-  if (tag.queue_pair != QueuePairId::kNone && tag.queue_pair != queue_pair) {
-    return {TagError::kOtherStream, nullptr};
-  }
-  if (!(right == TagRight::kRead ? tag.readable : tag.writable))
-    return {TagError::kRights, nullptr};
-  if (offset + length < offset) return {TagError::kWraps, nullptr};
-  if (offset + length > tag.length) return {TagError::kBounds, nullptr};
-  return {TagError::kNone, tag.base + offset};
-}
-
 absl::StatusOr<uint32_t> RegionTable::DrawTag() {
   while (true) {
-    const std::optional<uint32_t> tag = random_.Next32();
-    if (!tag) return absl::UnavailableError("the system has no random numbers for steering tags");
+    const std::optional<uint32_t> tag = keys_->Draw();
+    if (!tag) return absl::UnavailableError("the system has no random numbers for keys");
     if (*tag != 0 && !tags_.contains(*tag) && !WasWithdrawn(*tag)) return *tag;
   }
+}
+
+uint8_t RegionTable::RightsOf(Access access) {
+  unsigned rights = 0;
+  if (access.remote_read) rights |= static_cast<unsigned>(TagRight::kRead);
+  if (access.remote_write) rights |= static_cast<unsigned>(TagRight::kWrite);
+  return static_cast<uint8_t>(rights);
 }
 
 bool RegionTable::WasWithdrawn(uint32_t key) const {
@@ -136,4 +143,4 @@ void RegionTable::Withdraw(uint32_t key) {
   next_withdrawn_ = (next_withdrawn_ + 1) % kWithdrawnKept;
 }
 
-}  // namespace esdp::fabric::qpip
+}  // namespace esdp::fabric::soft

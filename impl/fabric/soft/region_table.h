@@ -1,23 +1,23 @@
-#ifndef ESDP_IMPL_FABRIC_QPIP_REGION_TABLE_H_
-#define ESDP_IMPL_FABRIC_QPIP_REGION_TABLE_H_
+#ifndef ESDP_IMPL_FABRIC_SOFT_REGION_TABLE_H_
+#define ESDP_IMPL_FABRIC_SOFT_REGION_TABLE_H_
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "impl/base/bytes.h"
 #include "impl/base/handle_table.h"
 #include "impl/base/pooled_map.h"
-#include "impl/base/secure_random.h"
 #include "impl/fabric/registration.h"
+#include "impl/fabric/soft/key_source.h"
 #include "impl/fabric/types.h"
 
-namespace esdp::fabric::qpip {
+namespace esdp::fabric::soft {
 
-// Why a peer's access was refused. Each has a Terminate code of its own, which depends on the layer
-// that looks.
+// Why a peer's access was refused. Protocols that tell the peer have a code for each.
 enum class TagError : uint8_t { kNone, kInvalid, kOtherStream, kBounds, kWraps, kRights };
 
 // What a peer's access comes to: memory, or why not.
@@ -26,22 +26,26 @@ struct TagAccess {
   std::byte* data = nullptr;
 };
 
-enum class TagRight : uint8_t { kRead, kWrite };
+enum class TagRight : uint8_t { kRead = 1, kWrite = 2 };
 
-// The registrations of one fabric and the steering tags over them. A tag's address space begins at
-// 0 with the first byte that it shows, so that no pointer of ours is ever sent.
+// The registrations of one fabric in software and the tags over them: what each key shows, and to
+// whom. The addresses under a key are not those of the memory, so that no pointer of ours is ever
+// sent: a window's begin at 0, a region's where the source of keys says.
 //
-//   Owns:     its entries; never the memory.
+//   Owns:     its entries and the source of its keys; never the memory.
 //   Threads:  not thread-safe.
 //   Blocks:   never; Bind and Invalidate do not allocate once as many tags were alive before.
 //   Units:    bytes.
-//   Errors:   NotFound for unknown regions and tags, OutOfRange for bad ranges, FailedPrecondition
-//             for missing rights and for regions in use.
+//   Errors:   those of CONTRACT.md, M and W; Unavailable where no key can be drawn. A call that
+//             fails changes nothing.
 class RegionTable {
  public:
   static constexpr uint64_t kRegionBytesMax = uint64_t{1} << 46;
 
-  RegionTable() { tags_.Reserve(kTagsFirst); }
+  explicit RegionTable(std::unique_ptr<KeySource> keys = std::make_unique<SecureKeys>())
+      : keys_(std::move(keys)) {
+    tags_.Reserve(kTagsFirst);
+  }
 
   // --- this side's regions ---
   absl::StatusOr<RegionId> Register(std::byte* base, uint64_t length, Access access);
@@ -62,18 +66,34 @@ class RegionTable {
   bool IsWindow(QueuePairId queue_pair, uint32_t key) const;
   // As Fabric::Written; and what adds to it, of a write that Resolve has allowed.
   uint64_t Written(QueuePairId queue_pair, uint32_t key) const;
-  void NoteWritten(uint32_t key, uint64_t offset, uint64_t length);
+  void NoteWritten(uint32_t key, uint64_t address, uint64_t length);
   void InvalidateAll(QueuePairId queue_pair);
 
   // --- what a peer asks for ---
   // The tag is looked up for each access: it may have been withdrawn since the last one.
-  TagAccess Resolve(QueuePairId queue_pair, uint32_t key, uint64_t offset, uint64_t length,
-                    TagRight right) const;
+  TagAccess Resolve(QueuePairId queue_pair, uint32_t key, uint64_t address, uint64_t length,
+                    TagRight right) const {
+    const auto found = tags_.find(key);
+    if (found == tags_.end()) return {TagError::kInvalid, nullptr};
+    const Tag& tag = found->second;
+    if (tag.queue_pair != QueuePairId::kNone && tag.queue_pair != queue_pair) {
+      return {TagError::kOtherStream, nullptr};
+    }
+    if ((tag.rights & static_cast<uint8_t>(right)) == 0) return {TagError::kRights, nullptr};
+    const uint64_t offset = address - tag.first_address;
+    if (offset <= tag.length && length <= tag.length - offset) {
+      return {TagError::kNone, tag.base + offset};
+    }
+    return {address + length < address ? TagError::kWraps : TagError::kBounds, nullptr};
+  }
 
-  // A number nobody can guess that is no live tag and was none of the last few hundred.
+  // A key of the source that is no live tag and was none of the last few hundred.
   absl::StatusOr<uint32_t> DrawTag();
 
   size_t tags() const { return tags_.size(); }
+  size_t regions() const { return regions_.size(); }
+  size_t windows() const { return tags_.size() - region_keys_; }
+  uint64_t registered_bytes() const { return registered_bytes_; }
 
  private:
   struct Region : Registration {
@@ -85,9 +105,9 @@ class RegionTable {
     RegionId region = RegionId::kNone;
     std::byte* base = nullptr;
     uint64_t length = 0;
-    bool readable = false;
-    bool writable = false;
-    uint64_t written = 0;  // without a gap
+    uint64_t first_address = 0;  // of base, in the key's space
+    uint8_t rights = 0;          // of TagRight
+    uint64_t written = 0;        // without a gap
   };
 
   static constexpr size_t kTagsFirst = 64;
@@ -95,16 +115,21 @@ class RegionTable {
 
   const Region* Find(RegionId id) const { return regions_.Find(static_cast<uint64_t>(id)); }
   Region* Find(RegionId id) { return regions_.Find(static_cast<uint64_t>(id)); }
+  static uint8_t RightsOf(Access access);
+  // Null for a key that is no live window of this queue pair.
+  const Tag* FindWindow(QueuePairId queue_pair, uint32_t key) const;
   bool WasWithdrawn(uint32_t key) const;
   void Withdraw(uint32_t key);
 
   HandleTable<Region> regions_;
   PooledMap<uint32_t, Tag> tags_;
-  SecureRandom random_;
+  std::unique_ptr<KeySource> keys_;
+  size_t region_keys_ = 0;  // of tags_, those of whole regions
+  uint64_t registered_bytes_ = 0;
   std::array<uint32_t, kWithdrawnKept> withdrawn_{};  // the latest, overwritten in a circle
   size_t next_withdrawn_ = 0;
 };
 
-}  // namespace esdp::fabric::qpip
+}  // namespace esdp::fabric::soft
 
-#endif  // ESDP_IMPL_FABRIC_QPIP_REGION_TABLE_H_
+#endif  // ESDP_IMPL_FABRIC_SOFT_REGION_TABLE_H_

@@ -1,11 +1,11 @@
-#include "impl/fabric/qpip/region_table.h"
+#include "impl/fabric/soft/region_table.h"
 
 #include <array>
 #include <set>
 
 #include "gtest/gtest.h"
 
-namespace esdp::fabric::qpip {
+namespace esdp::fabric::soft {
 namespace {
 
 constexpr QueuePairId kOne{1};
@@ -125,4 +125,4 @@ TEST_F(RegionTableTest, ARegionIsHeldUntilEveryHoldIsReleased) {
 }
 
 }  // namespace
-}  // namespace esdp::fabric::qpip
+}  // namespace esdp::fabric::soft
