@@ -188,7 +188,7 @@ void ContextState::OnFailed(provider::ConnectionId connection, const provider::F
 void ContextState::OnTransferFinished(provider::ConnectionId, provider::Transfer& transfer,
                                       const provider::TransferResult& result) {
   const InObserverCall in_call;
-  auto& operation = static_cast<Operation&>(transfer);
+  Operation& operation = OperationTransfer::OperationOf(transfer);
   if (result.ending == provider::EndReason::kTooLate)
     return operation.owner->FinishTooLate(operation);
   Event event;

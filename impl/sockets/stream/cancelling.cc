@@ -24,11 +24,11 @@ absl::Status SocketState::Cancel(OpId op, CancelMode mode) {
   const ContextCall call(context_.get());
   if (!call.ok()) return call.status();
   EventType type = EventType::kNone;
-  Operation* operation = nullptr;
+  provider::Transfer* transfer = nullptr;
   context_->operations().With(op, [&](Operation& found) {
     if (found.socket != id_) return;
     type = found.type;
-    operation = &found;
+    transfer = &found.transfer;
   });
   switch (type) {
     case EventType::kNone:
@@ -56,7 +56,7 @@ absl::Status SocketState::Cancel(OpId op, CancelMode mode) {
       return absl::OkStatus();
     default:
       SubmitToConnection({.kind = Kind::kCancel,
-                          .transfer = operation,
+                          .transfer = transfer,
                           .cancel_mode = ToProvider(mode),
                           .tag = static_cast<uint64_t>(op)});
       return absl::OkStatus();

@@ -21,7 +21,7 @@ Operation* OperationTable::Take(EventType type, SocketId socket,
   ++live_;
   const uint64_t id = (uint64_t{slot.generation} << 32) | (slot.index + 1);
   slot.operation.id = OpId{id};
-  slot.operation.tag.store(id, std::memory_order_relaxed);
+  slot.operation.transfer.tag.store(id, std::memory_order_relaxed);
   slot.operation.type = type;
   slot.operation.socket = socket;
   slot.operation.queue = queue;
@@ -32,6 +32,7 @@ void OperationTable::GrowTo(uint32_t capacity) {
   auto block = std::make_unique<Slot[]>(kBlock);
   // Which slot a post gets is a matter of chance: none is to be the first to allocate later.
   for (uint32_t i = 0; i < kBlock; ++i) {
+    block[i].operation.transfer.operation = &block[i].operation;
     block[i].operation.memory.reserve(1);
     block[i].operation.regions.reserve(1);
   }
@@ -53,12 +54,11 @@ std::shared_ptr<QueueState> OperationTable::Free(Operation& operation) {
   // and List do not look at what goes here before the lock.
   operation.regions.clear();
   operation.memory.clear();
-  const std::shared_ptr<SocketState> owner = std::move(operation.owner);
   const std::lock_guard lock(mutex_);
   At(index).used = false;
   operation.bounce.reset();
-  operation.awaits_urgent = false;
-  operation.urgent = false;
+  operation.transfer.awaits_urgent = false;
+  operation.transfer.urgent = false;
   operation.has_alarm = false;
   operation.type = EventType::kNone;
   operation.id = OpId::kNone;

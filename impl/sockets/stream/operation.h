@@ -21,16 +21,26 @@ class QueueState;
 class RegionState;
 class SocketState;
 
-// One accepted operation, from its post to its terminal event. For sends and receives it is the
-// provider's Transfer.
-struct Operation : provider::Transfer {
+struct Operation;
+
+// What the provider carries for an operation, and the way back from it.
+struct OperationTransfer : provider::Transfer {
+  static Operation& OperationOf(provider::Transfer& transfer) {
+    return *static_cast<OperationTransfer&>(transfer).operation;
+  }
+  Operation* operation = nullptr;  // the one it belongs to, for good
+};
+
+// One accepted operation, from its post to its terminal event.
+struct Operation {
   EventType type = EventType::kNone;
   OpId id = OpId::kNone;
   SocketId socket = SocketId::kNone;
   uint64_t cookie = 0;
   std::shared_ptr<QueueState> queue;  // holds a reserved slot there
 
-  // Sends and receives: the socket they keep from ending.
+  // Sends and receives: what the provider is asked to do, and the socket they keep from ending.
+  OperationTransfer transfer;
   std::shared_ptr<SocketState> owner;
   // The vectors keep their room from one operation to the next.
   std::vector<provider::Piece> memory;
@@ -82,7 +92,8 @@ class OperationTable {
   }
   // What the receives among them are filling, until Free.
   ReceiveRanges& ranges() { return ranges_; }
-  // Neither With nor List finds the operation after that. Returns its queue.
+  // Neither With nor List finds the operation after that. Returns its queue. Its owner has been
+  // taken before: the last holder of a socket has work to do.
   std::shared_ptr<QueueState> Free(Operation& operation);
   // Calls `use` with the operation if it still lives, under the table's lock: it must be short and
   // call nobody.

@@ -43,7 +43,7 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   void set_id(SocketId id) { id_ = id; }
   ContextState& context() { return *context_; }
 
-  // socket.cc: the calls of the public class.
+  // The calls of the public class.
   absl::Status Bind(const Address& address);
   absl::Status Listen(int backlog);
   absl::StatusOr<OpId> Connect(const Address& address, const OpArgs& args);
@@ -57,7 +57,6 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   // Nobody will hear how it ends: what a graceful Close waits for is not waited for.
   void DropAlsoClosing();
 
-  // transfer.cc
   absl::StatusOr<OpId> Post(EventType type, absl::Span<const Slice> slices,
                             const TransferFlags& flags, const OpArgs& args);
   absl::StatusOr<OpId> PostSendCopy(std::span<const std::byte> bytes, const TransferFlags& flags,
@@ -66,16 +65,14 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
                                     const OpArgs& args);
   absl::StatusOr<OpId> AwaitUrgent(const OpArgs& args);
 
-  // suspension.cc
   absl::StatusOr<OpId> Suspend(const OpArgs& args);
+  SocketStats Stats() const;
 
-  // socket_options.cc
   absl::Status SetOption(const Option& option);
   absl::StatusOr<Option> GetOption(OptionName name) const;
   // What an accepted connection takes over from its listener.
   SocketOptions OptionsInForce() const;
   Transport transport() const;
-  SocketStats Stats() const;
   Address local() const;
   Address peer() const;
 

@@ -97,20 +97,21 @@ absl::StatusOr<Operation*> SocketState::NewTransfer(EventType type, const Transf
   }
   Operation& operation = **made;
   operation.owner = shared_from_this();
-  operation.is_send = is_send;
-  operation.wait_all = flags.wait_all;
-  operation.urgent = flags.urgent;
-  operation.path = static_cast<provider::Path>(args.path);
-  operation.complete_at = static_cast<provider::CompleteAt>(args.complete_at);
-  operation.at_deadline =
+  OperationTransfer& transfer = operation.transfer;
+  transfer.is_send = is_send;
+  transfer.wait_all = flags.wait_all;
+  transfer.urgent = flags.urgent;
+  transfer.path = static_cast<provider::Path>(args.path);
+  transfer.complete_at = static_cast<provider::CompleteAt>(args.complete_at);
+  transfer.at_deadline =
       deadline_policy_.load(std::memory_order_relaxed) == DeadlinePolicy::kAbortConnection
           ? provider::CancelMode::kAbortConnection
           : provider::CancelMode::kIfNotStarted;
-  operation.zcopy_min =
+  transfer.zcopy_min =
       (is_send ? zcopy_send_min_ : zcopy_recv_min_).load(std::memory_order_relaxed);
-  operation.adaptive = is_send && adaptive_threshold_.load(std::memory_order_relaxed) &&
-                       !own_threshold_ && operation.zcopy_min != 0 && operation.zcopy_min != kNever;
-  operation.deadline = context_->ToShardTime(args.deadline);
+  transfer.adaptive = is_send && adaptive_threshold_.load(std::memory_order_relaxed) &&
+                      !own_threshold_ && transfer.zcopy_min != 0 && transfer.zcopy_min != kNever;
+  transfer.deadline = context_->ToShardTime(args.deadline);
   return made;
 }
 
@@ -150,7 +151,7 @@ absl::Status SocketState::AddPiece(Operation& operation, const Slice& slice, boo
 }
 
 absl::Status SocketState::ClaimMemory(const Operation& operation) const {
-  if (operation.is_send) return absl::OkStatus();
+  if (operation.transfer.is_send) return absl::OkStatus();
   ReceiveRanges& ranges = context_->operations().ranges();
   const bool is_free = std::ranges::all_of(operation.memory, [&](const provider::Piece& piece) {
     std::byte* const base = provider::Shard::Describe(*piece.region).base;
@@ -166,12 +167,12 @@ absl::StatusOr<OpId> SocketState::Launch(Operation& operation) {
     if (absl::Status claimed = ClaimMemory(operation); !claimed.ok()) return claimed;
   }
   const OpId op = operation.id;  // the operation may have ended before Submit returns
-  operation.pieces = operation.memory;
-  if (AtEndOfStream(operation.is_send)) {
+  operation.transfer.pieces = operation.memory;
+  if (AtEndOfStream(operation.transfer.is_send)) {
     FinishAtEndOfStream(operation);
     return op;
   }
-  SubmitToConnection({.kind = provider::Request::Kind::kTransfer, .transfer = &operation});
+  SubmitToConnection({.kind = provider::Request::Kind::kTransfer, .transfer = &operation.transfer});
   return op;
 }
 
@@ -188,13 +189,13 @@ absl::StatusOr<OpId> SocketState::FillAndLaunch(Operation& operation, Fill fill)
 
 void SocketState::FinishAtEndOfStream(Operation& operation) {
   Event event;
-  event.flags = kEof | (operation.wait_all ? kWaitAll : 0u);
+  event.flags = kEof | (operation.transfer.wait_all ? kWaitAll : 0u);
   event.stream_offset = bytes_received_;
   context_->Finish(operation, event);
 }
 
 void SocketState::FinishTooLate(Operation& operation) {
-  if (AtEndOfStream(operation.is_send)) return FinishAtEndOfStream(operation);
+  if (AtEndOfStream(operation.transfer.is_send)) return FinishAtEndOfStream(operation);
   context_->Finish(operation, EndedStatus());
 }
 
@@ -303,7 +304,7 @@ absl::StatusOr<OpId> SocketState::AwaitUrgent(const OpArgs& args) {
   absl::StatusOr<Operation*> operation = NewTransfer(EventType::kUrgent, TransferFlags{}, args);
   if (!operation.ok()) return operation.status();
   return FillAndLaunch(**operation, [](Operation& filled) {
-    filled.awaits_urgent = true;
+    filled.transfer.awaits_urgent = true;
     return absl::OkStatus();
   });
 }
