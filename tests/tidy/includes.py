@@ -52,15 +52,11 @@ ROOMS = [
         [BASE, PORT, "impl/fabric/verbs/.*"],
         [ABSEIL, POSIX, "infiniband/.*", "rdma/.*"],
     ),
-    # The simulator's completion queues have a real waiting descriptor, as the port promises.
-    Room(
-        "impl/fabric/sim/outbox[.]cc",
-        [BASE, PORT, SOFT, "impl/fabric/sim/.*"],
-        [ABSEIL, "sys/eventfd[.]h", "unistd[.]h"],
-    ),
     Room("impl/fabric/sim/.*", [BASE, PORT, SOFT, "impl/fabric/sim/.*"], [ABSEIL]),
     # Addresses as text: functions of their arguments.
     Room("impl/fabric/types[.]cc", [BASE, PORT], [ABSEIL, "arpa/inet[.]h", "netinet/in[.]h"]),
+    # What every fabric lets its caller wait on.
+    Room("impl/fabric/ready_descriptor[.]cc", [PORT], ["sys/eventfd[.]h", "unistd[.]h"]),
     # Addresses as the system's calls take them.
     Room("impl/fabric/socket_address.*", [BASE, PORT], ["netinet/in[.]h", "sys/socket[.]h"]),
     Room("impl/fabric/.*", [BASE, PORT], [ABSEIL]),

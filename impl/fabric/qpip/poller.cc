@@ -1,7 +1,6 @@
 #include "impl/fabric/qpip/poller.h"
 
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,17 +30,15 @@ absl::Status OutOf(const char* what) {
 }  // namespace
 
 Poller::~Poller() {
-  if (event_ >= 0) close(event_);
   if (epoll_ >= 0) close(epoll_);
 }
 
 absl::Status Poller::Open() {
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   if (epoll_ < 0) return OutOf("an epoll descriptor");
-  event_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (event_ < 0) return OutOf("an event descriptor");
+  if (!event_.Open()) return OutOf("an event descriptor");
   epoll_event event = Wanted(true, false, kNoHandle);
-  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, event_, &event) != 0) return OutOf("an epoll entry");
+  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, event_.fd(), &event) != 0) return OutOf("an epoll entry");
   return absl::OkStatus();
 }
 
@@ -110,15 +107,6 @@ bool Poller::NextDue(Time now, Readiness& due) {
   const Entry* entry = watches_.Find(timer->key);
   due = entry == nullptr ? Readiness{} : Readiness{.kind = entry->kind, .owner = entry->owner};
   return true;
-}
-
-void Poller::Signal(bool on) {
-  if (on == signalled_) return;
-  signalled_ = on;
-  uint64_t count = 1;
-  const ssize_t moved =
-      on ? write(event_, &count, sizeof(count)) : read(event_, &count, sizeof(count));
-  static_cast<void>(moved);  // a counter of 0 or 1 neither blocks nor overflows
 }
 
 }  // namespace esdp::fabric::qpip

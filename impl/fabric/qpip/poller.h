@@ -9,6 +9,7 @@
 #include "impl/base/handle_table.h"
 #include "impl/base/time.h"
 #include "impl/base/timer_queue.h"
+#include "impl/fabric/ready_descriptor.h"
 
 namespace esdp::fabric::qpip {
 
@@ -59,7 +60,7 @@ class Poller {
   bool NextDue(Time now, Readiness& due);
 
   // Makes descriptor() readable, or not, whatever the sockets do.
-  void Signal(bool on);
+  void Signal(bool on) { event_.Set(on); }
 
  private:
   struct Entry {
@@ -73,8 +74,7 @@ class Poller {
   Entry* Find(WatchId watch) { return watches_.Find(static_cast<uint64_t>(watch)); }
 
   int epoll_ = -1;
-  int event_ = -1;
-  bool signalled_ = false;
+  ReadyDescriptor event_;
   HandleTable<Entry> watches_;
   TimerQueue deadlines_;
 };

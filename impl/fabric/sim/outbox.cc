@@ -1,17 +1,8 @@
 #include "impl/fabric/sim/outbox.h"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
 
 namespace esdp::fabric::sim {
-
-Outbox::Outbox() : fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
-
-Outbox::~Outbox() {
-  if (fd_ >= 0) close(fd_);
-}
 
 void Outbox::Complete(const Completion& completion) {
   Account& account = accounts_[completion.queue_pair];
@@ -99,19 +90,6 @@ void Outbox::MaybeCloseAccount(QueuePairId queue_pair) {
   if (account.last.has_value()) events_.push_back(*std::move(account.last));
   account.last.reset();
   if (account.forgotten) accounts_.erase(queue_pair);
-}
-
-void Outbox::ShowReadable() {
-  if (HasSomething() == readable_) return;
-  readable_ = !readable_;
-  uint64_t count = 1;
-  // A counter of 0 or 1 neither overflows nor blocks, so the answers cannot be anything but
-  // success.
-  if (readable_) {
-    static_cast<void>(eventfd_write(fd_, count));
-  } else {
-    static_cast<void>(eventfd_read(fd_, &count));
-  }
 }
 
 }  // namespace esdp::fabric::sim

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "impl/fabric/ready_descriptor.h"
 #include "impl/fabric/types.h"
 
 namespace esdp::fabric::sim {
@@ -23,13 +24,10 @@ namespace esdp::fabric::sim {
 //   Errors:   ok() is false when no descriptor could be had.
 class Outbox {
  public:
-  Outbox();
-  ~Outbox();
-  Outbox(const Outbox&) = delete;
-  Outbox& operator=(const Outbox&) = delete;
+  Outbox() : ok_(ready_.Open()) {}
 
-  bool ok() const { return fd_ >= 0; }
-  int fd() const { return fd_; }
+  bool ok() const { return ok_; }
+  int fd() const { return ready_.fd(); }
 
   void Complete(const Completion& completion);
   // kConnectRequest and kConnectFailed are told at once. Behind kEstablished, the queue pair's
@@ -61,10 +59,10 @@ class Outbox {
   template <typename Predicate>
   void EraseEvents(Predicate predicate);
   // Makes the descriptor say whether there is something.
-  void ShowReadable();
+  void ShowReadable() { ready_.Set(HasSomething()); }
 
-  int fd_ = -1;
-  bool readable_ = false;
+  ReadyDescriptor ready_;
+  bool ok_;
   std::deque<Completion> completions_;
   std::deque<RendezvousEvent> events_;
   std::map<QueuePairId, Account> accounts_;

@@ -1,7 +1,6 @@
 #include "impl/fabric/verbs/arrivals.h"
 
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,12 +13,11 @@ namespace esdp::fabric::verbs {
 
 absl::Status Arrivals::Open(const std::array<int, kSources>& sources) {
   all_fd_ = epoll_create1(EPOLL_CLOEXEC);
-  signal_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   const auto watch = [this](int fd, uint32_t source) {
     epoll_event event{.events = EPOLLIN, .data = {.u32 = source}};
     return epoll_ctl(all_fd_, EPOLL_CTL_ADD, fd, &event) == 0;
   };
-  bool watched = watch(signal_fd_, kSources);
+  bool watched = signal_.Open() && watch(signal_.fd(), kSources);
   for (uint32_t i = 0; i < kSources; ++i) watched = watched && watch(sources[i], i);
   if (watched) return absl::OkStatus();
   return MakeStatus(absl::StatusCode::kResourceExhausted,
@@ -27,7 +25,6 @@ absl::Status Arrivals::Open(const std::array<int, kSources>& sources) {
 }
 
 Arrivals::~Arrivals() {
-  if (signal_fd_ >= 0) close(signal_fd_);
   if (all_fd_ >= 0) close(all_fd_);
 }
 
@@ -37,12 +34,6 @@ Arrivals::Ready Arrivals::Look() const {
   Ready ready;
   for (int i = 0; i < count; ++i) ready.mask_ |= 1u << found[static_cast<size_t>(i)].data.u32;
   return ready;
-}
-
-void Arrivals::Tell(bool waits) {
-  signalled_ = waits;
-  uint64_t count = 1;
-  (void)!(waits ? write(signal_fd_, &count, sizeof count) : read(signal_fd_, &count, sizeof count));
 }
 
 }  // namespace esdp::fabric::verbs

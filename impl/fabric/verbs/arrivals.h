@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "impl/fabric/ready_descriptor.h"
 
 namespace esdp::fabric::verbs {
 
@@ -42,16 +43,11 @@ class Arrivals {
   Ready Look() const;
 
   // Whether something waits to be polled.
-  void Signal(bool waits) {
-    if (waits != signalled_) Tell(waits);
-  }
+  void Signal(bool waits) { signal_.Set(waits); }
 
  private:
-  void Tell(bool waits);
-
-  int all_fd_ = -1;     // an epoll descriptor over the sources' and ours
-  int signal_fd_ = -1;  // readable while something waits
-  bool signalled_ = false;
+  int all_fd_ = -1;  // an epoll descriptor over the sources' and ours
+  ReadyDescriptor signal_;
 };
 
 }  // namespace esdp::fabric::verbs
