@@ -12,18 +12,18 @@
 #include "impl/provider/observer.h"
 #include "impl/provider/types.h"
 
-// A Shard runs SDP connections over one fabric, or over the first of several that leads to the
-// peer: it is what stands behind one Context. Everything
-// below it (cores, queue pairs, buffers) is touched only by whoever has the shard lock.
-
 namespace esdp::provider {
 
+// A Shard runs SDP connections over one fabric, or over the first of several that leads to the
+// peer: it is what stands behind one Context. Everything below it (cores, queue pairs, buffers) is
+// touched only by whoever has the shard lock.
+//
 //   Threads:  every call from any thread. Submit never waits; the others wait for the shard lock,
-//   which is never held across a
-//             wait. With kManual nothing moves but inside Submit, Progress and Advance.
+//             which is never held across a wait. With kManual nothing moves but inside Submit,
+//             Progress and Advance.
 //   Blocks:   only WaitForWork.
 //   Ends:     the destructor aborts what is open, bounded by a second, and joins the thread. No
-//   observer call comes after.
+//             observer call comes after.
 class Shard {
  public:
   static absl::StatusOr<std::unique_ptr<Shard>> Create(std::unique_ptr<fabric::Fabric> fabric,

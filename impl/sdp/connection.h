@@ -62,8 +62,6 @@ class Connection : private ConnectionState {
   Outcome OutcomeAfterEnd() const;
 
   // --- application_requests.cc: what the application asks, answers, timers ---
-  void On(const AskSend& ask, Actions& actions);
-  void On(const AskReceive& ask, Actions& actions);
   void On(const AskCancel& ask, Actions& actions);
   void EndOrAbort(Actions& actions);
   void OnCancelTimer(Actions& actions);
@@ -162,6 +160,8 @@ class Connection : private ConnectionState {
   void UseInlineBytes();
 
   // --- step.cc: what each message costs ---
+  void On(const AskSend& ask, Actions& actions);
+  void On(const AskReceive& ask, Actions& actions);
   void Take(const Input& input, Actions& actions);
   void TakeRare(const Input& input, Actions& actions);
   void Advance(Actions& actions);
@@ -192,7 +192,7 @@ class Connection : private ConnectionState {
     if (send_.has_urgent()) NoticeUrgent(send.message.base);
     return send;
   }
-  [[gnu::noinline]] void SendBare(Actions& actions);  // rare: its frame is no other's burden
+  [[gnu::noinline]] void SendBare(Actions& actions);  // rare: not inlined where it is called
 };
 
 }  // namespace esdp::sdp

@@ -74,8 +74,7 @@ class Credits {
   Update EscapeDue() const;
   void OnEscape() { escaped_ = true; }
 
-  // [R7.4.4] InvariantsHold the acknowledgement at `sequence` until released, whatever else
-  // arrives.
+  // [R7.4.4] The acknowledgement stays at `sequence` until released, whatever else arrives.
   void HoldAcknowledgement(uint32_t sequence) {
     held_at_ = sequence;
     settled_ = false;

@@ -129,7 +129,12 @@ absl::StatusOr<OpId> SocketState::Connect(const Address& address, const OpArgs& 
   });
   if (connection.ok()) {
     // Close and Cancel may have come before there was a name to tell the shard.
-    if (closing_ || connect_cancelled_) SubmitToConnection({.kind = Kind::kAbort});
+    bool over = false;
+    {
+      const std::lock_guard lock(mutex_);
+      over = closing_ || connect_cancelled_;
+    }
+    if (over) SubmitToConnection({.kind = Kind::kAbort});
     return op;
   }
   {
