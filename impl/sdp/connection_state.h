@@ -86,7 +86,7 @@ class ConnectionState {
   }
   void OnPayloadPosted(uint32_t sequence) {
     const uint64_t bytes = send_.OnPosted(sequence, counters_);
-    if (!resize_out_.settled()) [[unlikely]]
+    if (resize_out_.counts()) [[unlikely]]
       resize_out_.OnPayloadPosted(bytes);
     writer_.OnPayloadPosted();
   }

@@ -66,7 +66,7 @@ bool ResizeRequest::Rises(uint32_t last_sent) {
 
 void ResizeRequest::AddTo(Digest& digest) const {
   digest.Add(size_).Add(wish_).Add(before_).Add(asked_).Add(outstanding_).Add(rises_to_);
-  digest.Add(rises_at_).Add(settled() ? 0 : sent_);
+  digest.Add(rises_at_).Add(counts() ? sent_ : 0);
 }
 
 // --- our own ---

@@ -21,7 +21,8 @@ class ResizeRequest {
   bool outstanding() const { return outstanding_; }
   bool settled() const { return wish_ == 0 && rises_to_ == 0; }  // never Due, and nothing Rises
 
-  // Not settled: a message with so many user bytes was posted.
+  // Counts: a message with so many user bytes was posted.
+  bool counts() const { return wish_ != 0; }
   void OnPayloadPosted(uint64_t bytes) { sent_ += bytes; }
   // To be asked once so much has been sent in messages that their size matters.
   bool Due() const;
@@ -39,7 +40,7 @@ class ResizeRequest {
  private:
   uint32_t size_ = 0;
   uint32_t wish_ = 0;  // 0: nothing more to ask
-  uint64_t sent_ = 0;  // user bytes in messages, until it is settled
+  uint64_t sent_ = 0;  // user bytes in messages, while it counts
   uint32_t before_ = 0;
   uint32_t asked_ = 0;
   bool outstanding_ = false;
