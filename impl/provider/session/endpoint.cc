@@ -37,7 +37,9 @@ void PlanWindow(const ConnectionOptions& options, const fabric::Limits& limits, 
   const uint64_t fit = options.receive_window_bytes / core.receive_buffer_bytes;
   core.receive_buffers_max = static_cast<uint16_t>(
       std::min<uint64_t>({fit, most, limits.receive_work_max - sdp::kSpareReceiveBuffers}));
-  // Each advert takes a buffer when it arrives, so the window bounds them, too.
+  // Each advert takes a buffer when it arrives, so the window bounds them, too. Devices are on short
+  // paths, and there each that is shown takes a place of the work queue.
+  if (limits.pins_memory) return;
   core.max_adverts = static_cast<uint8_t>(
       std::clamp<uint16_t>(core.receive_buffers_max, sdp::Config{}.max_adverts, UINT8_MAX));
 }
