@@ -89,7 +89,7 @@ class Credits {
   uint32_t last_received() const { return last_received_; }
   uint32_t acknowledged_by_peer() const { return peer_acknowledged_; }
 
-  bool InvariantsHold() const {  // the invariants
+  bool InvariantsHold() const {
     return PeerWouldKnow() <= int32_t{posted_} && AtOrAfter(last_sent_, peer_acknowledged_) &&
            AtOrAfter(last_received_, acknowledged_told_);
   }

@@ -69,8 +69,7 @@ void ProgressLoop::Stop() {
   thread_.join();
 }
 
-// --- with the shard lock
-// -------------------------------------------------------------------------------
+// --- with the shard lock -------------------------------------------------------------------------
 
 void ProgressLoop::Submit(const Request& request) {
   if (lock_.TryTake()) {

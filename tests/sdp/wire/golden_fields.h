@@ -7,8 +7,8 @@
 #include "impl/sdp/wire/messages.h"
 #include "tests/golden/vectors.h"
 
-// InvariantsHold a decoded message against the fields of a golden vector. Written out by hand, name
-// by name, so that it shares nothing with the field lists it is to test.
+// Compares a decoded message with the fields of a golden vector. Written out by hand, name by name,
+// so that it shares nothing with the field lists it is to test.
 
 namespace esdp::sdp::wire {
 
