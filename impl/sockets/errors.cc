@@ -110,6 +110,10 @@ absl::Status NoMemory() {
   return *status;
 }
 
+absl::Status ClosedHandle() {
+  return MakeError(ErrorKind::kShutDown, "Close was called on this socket");
+}
+
 std::string CauseOf(const absl::Status& status) {
   std::string text(FromAbsl(status.message()));
   const std::string advice = std::string(": ") + RowOf(DetailOf(status).kind).advice;

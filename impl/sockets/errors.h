@@ -28,6 +28,8 @@ auto OrNoMemory(Make make) -> decltype(make()) {
     return NoMemory();
   }
 }
+// That a call came to a socket after its Close.
+absl::Status ClosedHandle();
 // What happened, of a status of MakeError: the text without what to do.
 std::string CauseOf(const absl::Status& status);
 absl::StatusCode CodeOf(ErrorKind kind);

@@ -11,7 +11,7 @@
 #include "impl/sockets/memory/owned_memory.h"
 #include "impl/sockets/memory/region_state.h"
 #include "impl/sockets/queue/event_queue_state.h"
-#include "impl/sockets/stream/socket_state.h"
+#include "impl/sockets/socket/socket_state.h"
 
 namespace esdp::sockets {
 
@@ -153,7 +153,8 @@ absl::StatusOr<Socket> Context::CreateSocket(Family family, SocketType,
     if (absl::Status status = sockets::SocketState::CheckOptions(options); !status.ok()) {
       return status;
     }
-    auto socket = std::make_shared<sockets::SocketState>(state_, family, options);
+    auto socket =
+        std::make_shared<sockets::SocketState>(state_, state_->NewSocketId(), family, options);
     state_->Add(socket);
     return sockets::SocketAccess::Make(std::move(socket));
   });
@@ -170,7 +171,7 @@ absl::StatusOr<Socket> Context::TakeAccepted(SocketId accepted) {
           "no accepted connection of this name waits: it was taken or aborted, or it is "
           "another Context's");
     }
-    socket->AnnounceTaken();
+    socket->stream().AnnounceTaken();
     return sockets::SocketAccess::Make(std::move(socket));
   });
 }

@@ -5,14 +5,13 @@
 
 #include "absl/time/time.h"
 #include "impl/base/bytes.h"
-#include "impl/base/undo.h"
 #include "impl/sockets/context/context_state.h"
 #include "impl/sockets/convert.h"
 #include "impl/sockets/errors.h"
 #include "impl/sockets/in_observer_call.h"
 #include "impl/sockets/queue/event_queue_state.h"
 #include "impl/sockets/queue/event_text.h"
-#include "impl/sockets/stream/socket_state.h"
+#include "impl/sockets/socket/socket_state.h"
 
 // Sockets by name, and what the shard says about them.
 
@@ -23,20 +22,17 @@ namespace {
 constexpr uint64_t kUntakenAlarm = uint64_t{1} << 63;
 constexpr uint64_t kLogAlarm = kUntakenAlarm + 1;
 
-template <typename Map, typename Key>
-std::shared_ptr<SocketState> Look(const Map& map, Key key) {
+template <typename Map>
+typename Map::mapped_type Look(const Map& map, typename Map::key_type key) {
   const auto found = map.find(key);
   return found == map.end() ? nullptr : found->second;
 }
 
 }  // namespace
 
-SocketId ContextState::Add(const std::shared_ptr<SocketState>& socket) {
+void ContextState::Add(const std::shared_ptr<SocketState>& socket) {
   const std::lock_guard lock(mutex_);
-  const SocketId id{++last_socket_};
-  socket->set_id(id);
-  sockets_.emplace(id, socket);
-  return id;
+  sockets_.emplace(socket->id(), socket);
 }
 
 void ContextState::Remove(SocketId socket) {
@@ -53,20 +49,20 @@ std::shared_ptr<SocketState> ContextState::Find(SocketId socket) const {
   return Look(sockets_, socket);
 }
 
-std::shared_ptr<SocketState> ContextState::FindConnection(provider::ConnectionId connection) const {
+std::shared_ptr<StreamState> ContextState::FindConnection(provider::ConnectionId connection) const {
   const std::lock_guard lock(mutex_);
   return Look(connections_, connection);
 }
 
 void ContextState::Bind(provider::ConnectionId connection,
-                        const std::shared_ptr<SocketState>& socket) {
+                        const std::shared_ptr<StreamState>& stream) {
   const std::lock_guard lock(mutex_);
-  connections_[connection] = socket;
+  connections_[connection] = stream;
 }
 
-void ContextState::Bind(provider::ListenerId listener, const std::shared_ptr<SocketState>& socket) {
+void ContextState::Bind(provider::ListenerId name, const std::shared_ptr<ListenerState>& listener) {
   const std::lock_guard lock(mutex_);
-  listeners_[listener] = socket;
+  listeners_[name] = listener;
 }
 
 void ContextState::Unbind(provider::ListenerId listener) {
@@ -119,12 +115,12 @@ void ContextState::GiveUpUntaken() {
 }
 
 void ContextState::MatchAllListeners() {
-  std::vector<std::shared_ptr<SocketState>> listeners;
+  std::vector<std::shared_ptr<ListenerState>> listeners;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& [name, socket] : listeners_) listeners.push_back(socket);
+    for (const auto& [name, listener] : listeners_) listeners.push_back(listener);
   }
-  for (const auto& socket : listeners) socket->Match();
+  for (const auto& listener : listeners) listener->Match();
 }
 
 void ContextState::Add(QueueState* queue) {
@@ -151,7 +147,7 @@ void ContextState::OnIncoming(provider::ListenerId listener, provider::Connectio
                               const provider::Address& local, const provider::Address& peer,
                               uint8_t fabric) {
   const InObserverCall in_call;
-  std::shared_ptr<SocketState> listening;
+  std::shared_ptr<ListenerState> listening;
   {
     const std::lock_guard lock(mutex_);
     listening = Look(listeners_, listener);
@@ -162,27 +158,20 @@ void ContextState::OnIncoming(provider::ListenerId listener, provider::Connectio
     abort.connection = connection;
     return shard_->Submit(abort);
   }
-  const auto accepted = std::make_shared<SocketState>(
-      shared_from_this(), FromProvider(peer).family(), listening->OptionsInForce());
-  Add(accepted);
-  Undo undo([&] { Remove(accepted->id()); });
-  Bind(connection, accepted);
-  undo.Cancel();
-  accepted->BecomeAccepted(connection, FromProvider(local), FromProvider(peer), fabric);
-  listening->OnIncoming(accepted);
+  listening->OnIncoming(connection, FromProvider(local), FromProvider(peer), fabric);
 }
 
 void ContextState::OnConnected(provider::ConnectionId connection, const provider::Address& local,
                                const provider::Address& peer, uint8_t fabric) {
   const InObserverCall in_call;
-  if (const auto socket = FindConnection(connection)) {
-    socket->OnConnected(FromProvider(local), FromProvider(peer), fabric);
+  if (const auto stream = FindConnection(connection)) {
+    stream->OnConnected(FromProvider(local), FromProvider(peer), fabric);
   }
 }
 
 void ContextState::OnFailed(provider::ConnectionId connection, const provider::Failure& cause) {
   const InObserverCall in_call;
-  if (const auto socket = FindConnection(connection)) socket->OnFailed(cause);
+  if (const auto stream = FindConnection(connection)) stream->OnFailed(cause);
 }
 
 void ContextState::OnTransferFinished(provider::ConnectionId, provider::Transfer& transfer,
@@ -230,26 +219,26 @@ void ContextState::OnImmediateSent(provider::ImmediateSend& sent) {
 
 void ContextState::OnShutDown(provider::ConnectionId connection, const provider::Failure& failure) {
   const InObserverCall in_call;
-  if (const auto socket = FindConnection(connection)) socket->OnShutDown(failure);
+  if (const auto stream = FindConnection(connection)) stream->OnShutDown(failure);
 }
 
 void ContextState::OnResumed(provider::ConnectionId connection, const provider::Failure& failure) {
   const InObserverCall in_call;
-  if (const auto socket = FindConnection(connection)) socket->OnResumed(failure);
+  if (const auto stream = FindConnection(connection)) stream->OnResumed(failure);
 }
 
 void ContextState::OnClosed(provider::ConnectionId connection, const provider::Failure& cause,
                             uint64_t bytes_received) {
   const InObserverCall in_call;
-  std::shared_ptr<SocketState> socket;
+  std::shared_ptr<StreamState> stream;
   {
     const std::lock_guard lock(mutex_);
     const auto found = connections_.find(connection);
     if (found == connections_.end()) return;
-    socket = std::move(found->second);
+    stream = std::move(found->second);
     connections_.erase(found);
   }
-  socket->OnClosed(cause, bytes_received);
+  stream->OnClosed(cause, bytes_received);
 }
 
 void ContextState::OnAlarm(uint64_t key) {

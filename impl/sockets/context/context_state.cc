@@ -12,7 +12,7 @@
 #include "impl/sockets/in_observer_call.h"
 #include "impl/sockets/queue/event_queue_state.h"
 #include "impl/sockets/queue/event_text.h"
-#include "impl/sockets/stream/socket_state.h"
+#include "impl/sockets/socket/socket_state.h"
 
 namespace esdp::sockets {
 namespace {
@@ -71,10 +71,10 @@ absl::StatusOr<std::shared_ptr<ContextState>> ContextState::Open(const ContextOp
 ContextState::ContextState(const ContextOptions& options)
     : options_(options),
       fork_epoch_(WatchForks()),
+      last_socket_(SocketsBegin()),
       operations_(options.operations_max),
       untaken_(ToDuration(options.take_accepted_within)),
-      bounce_pool_(options.bounce_pool_bytes),
-      last_socket_(SocketsBegin()) {}
+      bounce_pool_(options.bounce_pool_bytes) {}
 
 ContextState::~ContextState() = default;
 
@@ -168,7 +168,7 @@ void ContextState::Discard(Operation& operation) {
   if (operation.bounce.has_value()) {
     bounce_pool_.Give(*operation.bounce, operation.owner->bounce_share());
   }
-  const std::shared_ptr<SocketState> owner = std::move(operation.owner);
+  const std::shared_ptr<StreamState> owner = std::move(operation.owner);
   operations_.Free(operation);
   if (owner != nullptr) owner->OnTransferGone();
 }
@@ -189,7 +189,7 @@ void ContextState::Finish(Operation& operation, Event& event) {
   if (operation.bounce.has_value()) {
     bounce_pool_.Give(*operation.bounce, operation.owner->bounce_share());
   }
-  const std::shared_ptr<SocketState> owner = std::move(operation.owner);
+  const std::shared_ptr<StreamState> owner = std::move(operation.owner);
   // Before the event: what it used is the application's with it.
   const std::shared_ptr<QueueState> queue = operations_.Free(operation);
   queue->Deliver(event);

@@ -27,15 +27,16 @@
 
 namespace esdp::sockets {
 
+class ListenerState;
 class QueueState;
 class SocketState;
+class StreamState;
 
 // What stands behind a Context: its shard, its operations, and its sockets by name.
 //
 //   Owns:     the shard; sockets until they have closed.
-//   Threads:  any. Observer calls come under the shard lock: they take locks of this room, but no
-//   lock of this room is
-//             held while the shard is called.
+//   Threads:  any. Observer calls come under the shard lock: they take locks of this room,
+//             but no lock of this room is held while the shard is called.
 //   Blocks:   Stop, at most a second; Pause.
 //   Units:    –
 //   Errors:   Usable tells whether calls are still possible.
@@ -78,15 +79,15 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   void Finish(Operation& operation, const absl::Status& status);
   void SetAlarm(OpId op, absl::Time deadline);
 
-  // Sockets. A connection's socket is found by the shard's name for it, too.
-  SocketId Add(const std::shared_ptr<SocketState>& socket);
+  // Sockets. Streams and listeners are found by the shard's names for them, too.
+  SocketId NewSocketId() { return SocketId{last_socket_.fetch_add(1) + 1}; }
+  void Add(const std::shared_ptr<SocketState>& socket);
   void Remove(SocketId socket);
   std::shared_ptr<SocketState> Find(SocketId socket) const;
-  void Bind(provider::ConnectionId connection, const std::shared_ptr<SocketState>& socket);
-  void Bind(provider::ListenerId listener, const std::shared_ptr<SocketState>& socket);
+  void Bind(provider::ConnectionId connection, const std::shared_ptr<StreamState>& stream);
+  void Bind(provider::ListenerId name, const std::shared_ptr<ListenerState>& listener);
   void Unbind(provider::ListenerId listener);
-  // Accepted connections that wait to be taken.
-  UntakenSockets& untaken() { return untaken_; }
+  UntakenSockets& untaken() { return untaken_; }  // accepted ones that wait to be taken
   void CountEndedBeforeAccept() { ended_before_accept_.fetch_add(1, std::memory_order_relaxed); }
   // The application has these events from now on, or will never have them.
   void OnAcceptsSeen(std::span<const Event> events);
@@ -108,8 +109,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   void Remove(QueueState* queue);
   ContextStats Stats() const;
 
-  // Every socket, to close them.
-  std::vector<std::shared_ptr<SocketState>> Sockets() const;
+  std::vector<std::shared_ptr<SocketState>> Sockets() const;  // all of them, to close them
   // Aborts what is open, waits for other threads' calls, ends the shard: it is not usable any more.
   void Stop();
 
@@ -137,7 +137,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   void StartLog();
   // Of the failure of an operation of this socket.
   void SetCause(SocketId socket, const absl::Status& status, Event& event) const;
-  std::shared_ptr<SocketState> FindConnection(provider::ConnectionId connection) const;
+  std::shared_ptr<StreamState> FindConnection(provider::ConnectionId connection) const;
   void GiveUpUntaken();
   void FinishLeftovers();
   void AwaitCalls();
@@ -155,6 +155,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   std::atomic<uint32_t> calls_{0};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> stopped_{false};
+  std::atomic<uint64_t> last_socket_;
 
   OperationTable operations_;
   UntakenSockets untaken_;
@@ -164,10 +165,9 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   BouncePool bounce_pool_;
 
   mutable std::mutex mutex_;
-  uint64_t last_socket_;
   std::unordered_map<SocketId, std::shared_ptr<SocketState>> sockets_;
-  std::unordered_map<provider::ConnectionId, std::shared_ptr<SocketState>> connections_;
-  std::unordered_map<provider::ListenerId, std::shared_ptr<SocketState>> listeners_;
+  std::unordered_map<provider::ConnectionId, std::shared_ptr<StreamState>> connections_;
+  std::unordered_map<provider::ListenerId, std::shared_ptr<ListenerState>> listeners_;
   std::unordered_set<QueueState*> queues_;
 
   std::mutex pause_mutex_;

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "impl/sockets/stream/socket_state.h"
+#include "impl/sockets/socket/socket_state.h"
 
 namespace esdp::sockets {
 

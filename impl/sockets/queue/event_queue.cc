@@ -7,7 +7,7 @@
 #include "impl/sockets/context/context_state.h"
 #include "impl/sockets/errors.h"
 #include "impl/sockets/queue/event_queue_state.h"
-#include "impl/sockets/stream/socket_state.h"
+#include "impl/sockets/socket/socket_state.h"
 
 namespace esdp {
 namespace {

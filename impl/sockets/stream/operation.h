@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <span>
 #include <vector>
@@ -19,7 +20,7 @@ namespace esdp::sockets {
 
 class QueueState;
 class RegionState;
-class SocketState;
+class StreamState;
 
 struct Operation;
 
@@ -39,9 +40,9 @@ struct Operation {
   uint64_t cookie = 0;
   std::shared_ptr<QueueState> queue;  // holds a reserved slot there
 
-  // Sends and receives: what the provider is asked to do, and the socket they keep from ending.
+  // Sends and receives: what the provider is asked to do, and the stream they keep from ending.
   OperationTransfer transfer;
-  std::shared_ptr<SocketState> owner;
+  std::shared_ptr<StreamState> owner;
   // The vectors keep their room from one operation to the next.
   std::vector<provider::Piece> memory;
   std::vector<std::shared_ptr<RegionState>> regions;
@@ -54,6 +55,17 @@ struct Operation {
 
   bool has_alarm = false;
 };
+
+// False: there was no memory for it.
+template <typename List>
+bool Append(List& list, Operation* operation) {
+  try {
+    list.push_back(operation);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
 
 // A send that is over within its call: it takes no place in the table.
 struct ImmediateSend : provider::ImmediateSend {
@@ -93,7 +105,7 @@ class OperationTable {
   // What the receives among them are filling, until Free.
   ReceiveRanges& ranges() { return ranges_; }
   // Neither With nor List finds the operation after that. Returns its queue. Its owner has been
-  // taken before: the last holder of a socket has work to do.
+  // taken before: the last holder of a stream has work to do.
   std::shared_ptr<QueueState> Free(Operation& operation);
   // Calls `use` with the operation if it still lives, under the table's lock: it must be short and
   // call nobody.

@@ -1,20 +1,16 @@
 #include "impl/sockets/context/context_state.h"
-#include "impl/sockets/stream/socket_state.h"
+#include "impl/sockets/stream/stream_state.h"
 
-// What a socket has counted.
+// What the connection has counted.
 
 namespace esdp::sockets {
 
-SocketStats SocketState::Stats() const {
+SocketStats StreamState::Stats() const {
   SocketStats stats;
   const provider::ConnectionId connection = connection_;
-  const ContextCall call(context_.get());
-  if (connection == provider::ConnectionId::kNone || !call.ok()) {
-    const std::lock_guard lock(mutex_);
-    stats.ended_before_accept = ended_before_accept_;
-    return stats;
-  }
-  const auto found = context_->shard().Counters(connection);
+  const ContextCall call(&context_);
+  if (connection == provider::ConnectionId::kNone || !call.ok()) return stats;
+  const auto found = context_.shard().Counters(connection);
   if (!found.ok()) return stats;
   const provider::ConnectionCounters& from = *found;
   stats.bytes_sent_copied = from.bytes_sent_copied;

@@ -2,7 +2,7 @@
 
 #include "impl/sockets/context/context_state.h"
 #include "impl/sockets/errors.h"
-#include "impl/sockets/stream/socket_state.h"
+#include "impl/sockets/socket/socket_state.h"
 
 // Moving a connection to a new queue pair.
 
@@ -15,8 +15,8 @@ constexpr absl::Duration kSuspendWait = absl::Seconds(30);
 
 }  // namespace
 
-absl::Status SocketState::CanSuspend() const {
-  if (closing_) return MakeError(ErrorKind::kShutDown, "Close was called on this socket");
+absl::Status StreamState::CanSuspend() const {
+  if (socket_.closing()) return ClosedHandle();
   if (failed_ || phase_ == Phase::kEnded) return EndedStatus();
   if (phase_ != Phase::kConnected) {
     return MakeError(ErrorKind::kWrongState, "only a connected socket can be moved");
@@ -24,11 +24,11 @@ absl::Status SocketState::CanSuspend() const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<OpId> SocketState::Suspend(const OpArgs& args) {
-  const ContextCall call(context_.get());
+absl::StatusOr<OpId> StreamState::Suspend(const OpArgs& args) {
+  const ContextCall call(&context_);
   if (!call.ok()) return call.status();
   if (absl::Status can = CanSuspend(); !can.ok()) return can;
-  absl::StatusOr<Operation*> operation = context_->NewOperation(EventType::kSuspend, id_, args);
+  absl::StatusOr<Operation*> operation = context_.NewOperation(EventType::kSuspend, id_, args);
   if (!operation.ok()) return operation.status();
   const OpId op = (*operation)->id;
   {
@@ -36,29 +36,27 @@ absl::StatusOr<OpId> SocketState::Suspend(const OpArgs& args) {
     const bool under_way = suspend_ != nullptr;
     if (under_way || closing_ || phase_ != Phase::kConnected) {
       lock.unlock();
-      context_->Discard(**operation);
+      context_.Discard(**operation);
       if (!under_way) return CanSuspend();
       return MakeError(ErrorKind::kBusy, "the connection is being moved already");
     }
     suspend_ = *operation;
   }
   const absl::Time deadline =
-      args.deadline == absl::InfiniteFuture() ? context_->Now() + kSuspendWait : args.deadline;
-  SubmitToConnection({.kind = Kind::kSuspend,
-                      .tag = static_cast<uint64_t>(op),
-                      .at = context_->ToShardTime(deadline)});
+      args.deadline == absl::InfiniteFuture() ? context_.Now() + kSuspendWait : args.deadline;
+  Submit({.kind = Kind::kSuspend,
+          .tag = static_cast<uint64_t>(op),
+          .at = context_.ToShardTime(deadline)});
   return op;
 }
 
-void SocketState::OnResumed(const provider::Failure& failure) { FinishSuspend(StatusOf(failure)); }
-
-void SocketState::FinishSuspend(const absl::Status& status) {
+void StreamState::FinishSuspend(const absl::Status& status) {
   Operation* operation = nullptr;
   {
     const std::lock_guard lock(mutex_);
     operation = std::exchange(suspend_, nullptr);
   }
-  if (operation != nullptr) context_->Finish(*operation, status);
+  if (operation != nullptr) context_.Finish(*operation, status);
 }
 
 }  // namespace esdp::sockets

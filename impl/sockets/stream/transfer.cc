@@ -5,7 +5,8 @@
 #include "impl/sockets/context/context_state.h"
 #include "impl/sockets/errors.h"
 #include "impl/sockets/queue/event_queue_state.h"
-#include "impl/sockets/stream/socket_state.h"
+#include "impl/sockets/socket/socket_state.h"
+#include "impl/sockets/stream/stream_state.h"
 
 // Sends and receives: arguments checked, a slot reserved, the transfer handed to the shard.
 
@@ -53,9 +54,9 @@ absl::Status NoUrgentByte() {
 
 }  // namespace
 
-absl::Status SocketState::CanTransfer(bool is_send) const {
+absl::Status StreamState::CanTransfer(bool is_send) const {
   if (closing_.load(std::memory_order_relaxed)) {
-    return MakeError(ErrorKind::kShutDown, "Close was called on this socket");
+    return ClosedHandle();
   }
   switch (phase_.load()) {
     case Phase::kConnected:
@@ -66,23 +67,21 @@ absl::Status SocketState::CanTransfer(bool is_send) const {
       return absl::OkStatus();
     case Phase::kEnded:
       return EndedStatus();
-    case Phase::kListening:
-      return MakeError(ErrorKind::kWrongState, "a listener carries no data: take a connection");
-    case Phase::kNew:
+    case Phase::kIdle:
     case Phase::kConnecting:
       break;
   }
-  return MakeError(ErrorKind::kWrongState, "not connected yet: wait for the event of Connect");
+  return socket_.WhyNotConnected();
 }
 
 // The connection has ended in order: a receive finds the end of the stream, as often as it asks.
-bool SocketState::AtEndOfStream(bool is_send) const {
-  if (is_send || closing_ || phase_ != Phase::kEnded) return false;
+bool StreamState::AtEndOfStream(bool is_send) const {
+  if (phase_ != Phase::kEnded || is_send || closing_) return false;
   const std::lock_guard lock(mutex_);
   return cause_.ending == provider::EndReason::kOk;
 }
 
-absl::StatusOr<Operation*> SocketState::NewTransfer(EventType type, const TransferFlags& flags,
+absl::StatusOr<Operation*> StreamState::NewTransfer(EventType type, const TransferFlags& flags,
                                                     const OpArgs& args) {
   if (absl::Status legal = Check(flags, args); !legal.ok()) return legal;
   const bool is_send = flags.is_send;
@@ -90,13 +89,13 @@ absl::StatusOr<Operation*> SocketState::NewTransfer(EventType type, const Transf
   absl::Status can = CanTransfer(is_send);
   if (!can.ok() && AtEndOfStream(is_send)) can = absl::OkStatus();
   absl::StatusOr<Operation*> made =
-      can.ok() ? context_->NewOperation(type, id_, args) : absl::StatusOr<Operation*>(can);
+      can.ok() ? context_.NewOperation(type, id_, args) : absl::StatusOr<Operation*>(can);
   if (!made.ok()) {
     OnTransferGone();
     return made;
   }
   Operation& operation = **made;
-  operation.owner = shared_from_this();
+  operation.owner = Self();
   OperationTransfer& transfer = operation.transfer;
   transfer.is_send = is_send;
   transfer.wait_all = flags.wait_all;
@@ -109,9 +108,9 @@ absl::StatusOr<Operation*> SocketState::NewTransfer(EventType type, const Transf
           : provider::CancelMode::kIfNotStarted;
   transfer.zcopy_min =
       (is_send ? zcopy_send_min_ : zcopy_recv_min_).load(std::memory_order_relaxed);
-  transfer.adaptive = is_send && adaptive_threshold_.load(std::memory_order_relaxed) &&
-                      !own_threshold_ && transfer.zcopy_min != 0 && transfer.zcopy_min != kNever;
-  transfer.deadline = context_->ToShardTime(args.deadline);
+  transfer.adaptive = is_send && learns_threshold_.load(std::memory_order_relaxed) &&
+                      transfer.zcopy_min != 0 && transfer.zcopy_min != kNever;
+  transfer.deadline = context_.ToShardTime(args.deadline);
   return made;
 }
 
@@ -119,7 +118,7 @@ static_assert(static_cast<int>(Path::kZeroCopy) == static_cast<int>(provider::Pa
 static_assert(static_cast<int>(CompleteAt::kDelivered) ==
               static_cast<int>(provider::CompleteAt::kDelivered));
 
-absl::Status SocketState::CheckSlice(const Slice& slice, bool is_send) const {
+absl::Status StreamState::CheckSlice(const Slice& slice, bool is_send) const {
   const RegionState* region = SliceAccess::StateOf(slice);
   if (region == nullptr) {
     return MakeError(ErrorKind::kInvalidArgument,
@@ -127,7 +126,7 @@ absl::Status SocketState::CheckSlice(const Slice& slice, bool is_send) const {
                          ? "a slice is empty: take it from a Region that is open"
                          : "the region of a slice is gone: keep a handle of it");
   }
-  if (region->context() != context_.get()) {
+  if (region->context() != &context_) {
     return MakeError(ErrorKind::kInvalidArgument, "a slice belongs to another Context");
   }
   if (!region->open()) {
@@ -140,7 +139,7 @@ absl::Status SocketState::CheckSlice(const Slice& slice, bool is_send) const {
   return absl::OkStatus();
 }
 
-absl::Status SocketState::AddPiece(Operation& operation, const Slice& slice, bool is_send) const {
+absl::Status StreamState::AddPiece(Operation& operation, const Slice& slice, bool is_send) const {
   if (absl::Status legal = CheckSlice(slice, is_send); !legal.ok()) return legal;
   RegionState* region = SliceAccess::StateOf(slice);
   operation.memory.push_back({region->memory(), slice.offset(), slice.length()});
@@ -150,9 +149,9 @@ absl::Status SocketState::AddPiece(Operation& operation, const Slice& slice, boo
   return absl::OkStatus();
 }
 
-absl::Status SocketState::ClaimMemory(const Operation& operation) const {
+absl::Status StreamState::ClaimMemory(const Operation& operation) const {
   if (operation.transfer.is_send) return absl::OkStatus();
-  ReceiveRanges& ranges = context_->operations().ranges();
+  ReceiveRanges& ranges = context_.operations().ranges();
   const bool is_free = std::ranges::all_of(operation.memory, [&](const provider::Piece& piece) {
     std::byte* const base = provider::Shard::Describe(*piece.region).base;
     return ranges.Claim(operation.id, {base + piece.offset, piece.length});
@@ -162,7 +161,7 @@ absl::Status SocketState::ClaimMemory(const Operation& operation) const {
                    "a receive into these bytes is outstanding: wait for its event, or take others");
 }
 
-absl::StatusOr<OpId> SocketState::Launch(Operation& operation) {
+absl::StatusOr<OpId> StreamState::Launch(Operation& operation) {
   if constexpr (kReceivesAreWatched) {
     if (absl::Status claimed = ClaimMemory(operation); !claimed.ok()) return claimed;
   }
@@ -172,34 +171,36 @@ absl::StatusOr<OpId> SocketState::Launch(Operation& operation) {
     FinishAtEndOfStream(operation);
     return op;
   }
-  SubmitToConnection({.kind = provider::Request::Kind::kTransfer, .transfer = &operation.transfer});
+  context_.shard().Submit({.kind = provider::Request::Kind::kTransfer,
+                           .connection = connection_,
+                           .transfer = &operation.transfer});
   return op;
 }
 
 // What is not launched was never accepted.
 template <typename Fill>
-absl::StatusOr<OpId> SocketState::FillAndLaunch(Operation& operation, Fill fill) {
+absl::StatusOr<OpId> StreamState::FillAndLaunch(Operation& operation, Fill fill) {
   absl::StatusOr<OpId> launched = OrNoMemory([&]() -> absl::StatusOr<OpId> {
     if (absl::Status filled = fill(operation); !filled.ok()) return filled;
     return Launch(operation);
   });
-  if (!launched.ok()) context_->Discard(operation);
+  if (!launched.ok()) context_.Discard(operation);
   return launched;
 }
 
-void SocketState::FinishAtEndOfStream(Operation& operation) {
+void StreamState::FinishAtEndOfStream(Operation& operation) {
   Event event;
   event.flags = kEof | (operation.transfer.wait_all ? kWaitAll : 0u);
   event.stream_offset = bytes_received_;
-  context_->Finish(operation, event);
+  context_.Finish(operation, event);
 }
 
-void SocketState::FinishTooLate(Operation& operation) {
+void StreamState::FinishTooLate(Operation& operation) {
   if (AtEndOfStream(operation.transfer.is_send)) return FinishAtEndOfStream(operation);
-  context_->Finish(operation, EndedStatus());
+  context_.Finish(operation, EndedStatus());
 }
 
-std::span<const std::byte> SocketState::BytesOf(const Slice& slice) const {
+std::span<const std::byte> StreamState::BytesOf(const Slice& slice) const {
   if (!CheckSlice(slice, /*is_send=*/true).ok()) return {};
   const std::byte* const base =
       provider::Shard::Describe(*SliceAccess::StateOf(slice)->memory()).base;
@@ -207,7 +208,7 @@ std::span<const std::byte> SocketState::BytesOf(const Slice& slice) const {
   return {base + slice.offset(), slice.length()};
 }
 
-OpId SocketState::TrySendImmediate(EventType type, std::span<const std::byte> bytes,
+OpId StreamState::TrySendImmediate(EventType type, std::span<const std::byte> bytes,
                                    const OpArgs& args) {
   if (args.deadline != absl::InfiniteFuture() || args.complete_at != CompleteAt::kReusable ||
       args.path > Path::kCopy ||
@@ -215,7 +216,7 @@ OpId SocketState::TrySendImmediate(EventType type, std::span<const std::byte> by
     return OpId::kNone;
   }
   const std::shared_ptr<QueueState>& queue = QueueAccess::StateOf(args.queue);
-  if (bytes.empty() || queue == nullptr || &queue->context() != context_.get() ||
+  if (bytes.empty() || queue == nullptr || &queue->context() != &context_ ||
       !CanTransfer(/*is_send=*/true).ok() || !queue->Reserve(/*counted=*/false)) {
     return OpId::kNone;
   }
@@ -227,13 +228,13 @@ OpId SocketState::TrySendImmediate(EventType type, std::span<const std::byte> by
   send.queue = queue.get();
   // The socket, the queue and the bytes are the caller's during the call, and the socket's last
   // event comes under the shard lock as this send's does: nothing has to be held.
-  if (context_->shard().TrySendImmediate(connection_, send)) return send.id;
+  if (context_.shard().TrySendImmediate(connection_, send)) return send.id;
   queue->Unreserve();
   untried_sends_.store(kUntriedSends, std::memory_order_relaxed);
   return OpId::kNone;
 }
 
-bool SocketState::TriesImmediate(const TransferFlags& flags, uint64_t bytes) {
+bool StreamState::TriesImmediate(const TransferFlags& flags, uint64_t bytes) {
   if (!flags.is_send || flags.urgent || flags.unknown != 0) return false;
   if (bytes > coalesce_max_.load(std::memory_order_relaxed)) return false;
   const uint8_t untried = untried_sends_.load(std::memory_order_relaxed);
@@ -241,9 +242,9 @@ bool SocketState::TriesImmediate(const TransferFlags& flags, uint64_t bytes) {
   return untried == 0;
 }
 
-absl::StatusOr<OpId> SocketState::Post(EventType type, absl::Span<const Slice> slices,
+absl::StatusOr<OpId> StreamState::Post(EventType type, absl::Span<const Slice> slices,
                                        const TransferFlags& flags, const OpArgs& args) {
-  const ContextCall call(context_.get());
+  const ContextCall call(&context_);
   if (!call.ok()) return call.status();
   if (slices.empty()) {
     return MakeError(ErrorKind::kInvalidArgument, "a list of slices is empty");
@@ -264,9 +265,9 @@ absl::StatusOr<OpId> SocketState::Post(EventType type, absl::Span<const Slice> s
   });
 }
 
-absl::StatusOr<OpId> SocketState::PostSendCopy(std::span<const std::byte> bytes,
+absl::StatusOr<OpId> StreamState::PostSendCopy(std::span<const std::byte> bytes,
                                                const TransferFlags& flags, const OpArgs& args) {
-  const ContextCall call(context_.get());
+  const ContextCall call(&context_);
   if (!call.ok()) return call.status();
   if (flags.urgent && bytes.empty()) return NoUrgentByte();
   if (TriesImmediate(flags, bytes.size())) {
@@ -276,7 +277,7 @@ absl::StatusOr<OpId> SocketState::PostSendCopy(std::span<const std::byte> bytes,
   absl::StatusOr<Operation*> operation = NewTransfer(EventType::kSend, flags, args);
   if (!operation.ok()) return operation.status();
   return FillAndLaunch(**operation, [&](Operation& filled) {
-    const auto range = context_->bounce_pool().Take(*context_, bounce_share_, bytes.size());
+    const auto range = context_.bounce_pool().Take(context_, bounce_share_, bytes.size());
     if (!range.ok()) return range.status();
     CopyBytes(range->memory, bytes);
     filled.bounce = range->block;
@@ -285,9 +286,9 @@ absl::StatusOr<OpId> SocketState::PostSendCopy(std::span<const std::byte> bytes,
   });
 }
 
-absl::StatusOr<OpId> SocketState::PostRecvCopy(std::span<std::byte> bytes,
+absl::StatusOr<OpId> StreamState::PostRecvCopy(std::span<std::byte> bytes,
                                                const TransferFlags& flags, const OpArgs& args) {
-  const ContextCall call(context_.get());
+  const ContextCall call(&context_);
   if (!call.ok()) return call.status();
   absl::StatusOr<Operation*> operation = NewTransfer(EventType::kRecv, flags, args);
   if (!operation.ok()) return operation.status();
@@ -298,8 +299,8 @@ absl::StatusOr<OpId> SocketState::PostRecvCopy(std::span<std::byte> bytes,
   });
 }
 
-absl::StatusOr<OpId> SocketState::AwaitUrgent(const OpArgs& args) {
-  const ContextCall call(context_.get());
+absl::StatusOr<OpId> StreamState::AwaitUrgent(const OpArgs& args) {
+  const ContextCall call(&context_);
   if (!call.ok()) return call.status();
   absl::StatusOr<Operation*> operation = NewTransfer(EventType::kUrgent, TransferFlags{}, args);
   if (!operation.ok()) return operation.status();

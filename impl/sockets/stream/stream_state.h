@@ -1,10 +1,8 @@
-#ifndef ESDP_IMPL_SOCKETS_STREAM_SOCKET_STATE_H_
-#define ESDP_IMPL_SOCKETS_STREAM_SOCKET_STATE_H_
+#ifndef ESDP_IMPL_SOCKETS_STREAM_STREAM_STATE_H_
+#define ESDP_IMPL_SOCKETS_STREAM_STREAM_STATE_H_
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -16,6 +14,7 @@
 #include "esdp/socket.h"
 #include "impl/provider/observer.h"
 #include "impl/provider/types.h"
+#include "impl/sockets/errors.h"
 #include "impl/sockets/memory/bounce_pool.h"
 #include "impl/sockets/stream/operation.h"
 #include "impl/sockets/stream/transfer_flags.h"
@@ -23,40 +22,31 @@
 namespace esdp::sockets {
 
 class ContextState;
+class SocketState;
 
-// What stands behind a Socket: a connection, or a listener with the connections that nobody has
-// taken yet.
+// A connection of a socket, from Connect or from its arrival to its end: what it carries, and how
+// it ends.
 //
 //   Owns:     nothing but its own lists; operations belong to the Context.
 //   Threads:  any. Its lock is never held while the shard is called.
 //   Blocks:   never.
 //   Units:    bytes.
 //   Errors:   those of socket.h.
-class SocketState : public std::enable_shared_from_this<SocketState> {
+class StreamState {
  public:
-  SocketState(std::shared_ptr<ContextState> context, Family family, const SocketOptions& options);
-  static absl::Status CheckOptions(const SocketOptions& options);
-  // A keep-alive time as it can be had: rounded up, and at most nine hours.
-  static absl::Duration WholeSeconds(absl::Duration idle);
+  // Part of `socket`, which outlives it.
+  StreamState(SocketState& socket, ContextState& context, SocketId id, Family family);
+  // Keeps the socket.
+  std::shared_ptr<StreamState> Self();
 
-  SocketId id() const { return id_; }
-  void set_id(SocketId id) { id_ = id; }
-  ContextState& context() { return *context_; }
+  // Takes over what transfers to come have to obey; by one thread at a time.
+  void SetOptions(const SocketOptions& options);
+  // Tells the shard which delivery modes are wished from now on.
+  void SubmitModes(provider::ModeWish send, provider::ModeWish receive);
 
-  // The calls of the public class.
-  absl::Status Bind(const Address& address);
-  absl::Status Listen(int backlog);
-  absl::StatusOr<OpId> Connect(const Address& address, const OpArgs& args);
-  absl::StatusOr<OpId> Accept(int count, const OpArgs& args);
-  absl::StatusOr<OpId> Shutdown(const OpArgs& args);
-  absl::StatusOr<OpId> Close(CloseMode mode, const OpArgs& args);
-  absl::Status Cancel(OpId op, CancelMode mode);
-  int CancelAll(Direction direction);
-  // The handle is gone.
-  void Drop();
-  // Nobody will hear how it ends: what a graceful Close waits for is not waited for.
-  void DropAlsoClosing();
-
+  // The operation is its own: where it fails, nobody hears of it. It can be called again then.
+  absl::Status Connect(Operation& operation, const Address& local, const Address& peer,
+                       const provider::ConnectionOptions& options, absl::Time deadline);
   absl::StatusOr<OpId> Post(EventType type, absl::Span<const Slice> slices,
                             const TransferFlags& flags, const OpArgs& args);
   absl::StatusOr<OpId> PostSendCopy(std::span<const std::byte> bytes, const TransferFlags& flags,
@@ -64,49 +54,48 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   absl::StatusOr<OpId> PostRecvCopy(std::span<std::byte> bytes, const TransferFlags& flags,
                                     const OpArgs& args);
   absl::StatusOr<OpId> AwaitUrgent(const OpArgs& args);
-
   absl::StatusOr<OpId> Suspend(const OpArgs& args);
-  SocketStats Stats() const;
+  absl::StatusOr<OpId> Shutdown(const OpArgs& args);
+  void Cancel(OpId op, EventType type, provider::Transfer* transfer, CancelMode mode);
 
-  absl::Status SetOption(const Option& option);
-  absl::StatusOr<Option> GetOption(OptionName name) const;
-  // What an accepted connection takes over from its listener.
-  SocketOptions OptionsInForce() const;
-  Transport transport() const;
+  // The end, in two steps: what it will be is settled under the lock of the socket, and the shard
+  // is told without it.
+  enum class Ending : uint8_t { kOver, kInOrder, kAborted };
+  // Null: nobody waits for an event.
+  Ending BeginClose(CloseMode mode, Operation* operation);
+  void GoOnClosing(Ending ending);
+  // A later Close, which makes an abort of one that waits. False: there is none to make one of.
+  bool Escalate(Operation& operation);
+  // Does nothing where there is no connection.
+  void Abort();
+  // The application has taken this accepted connection.
+  void AnnounceTaken();
+
+  SocketStats Stats() const;
+  bool connected() const { return phase_ == Phase::kConnected; }
+  uint8_t fabric() const { return fabric_; }
   Address local() const;
   Address peer() const;
+  BouncePool::Share& bounce_share() { return bounce_share_; }
 
   // From the shard, under its lock.
   void BecomeAccepted(provider::ConnectionId connection, const Address& local, const Address& peer,
-                      uint8_t fabric);
-  void OnIncoming(const std::shared_ptr<SocketState>& accepted);
-  // The connection of that socket has ended: where no Accept has seen it, none will.
-  void OnIncomingEnded(SocketId accepted);
+                      uint8_t fabric, SocketId listener);
   void OnConnected(const Address& local, const Address& peer, uint8_t fabric);
   void OnFailed(const provider::Failure& cause);
   void OnShutDown(const provider::Failure& failure);
-  void OnResumed(const provider::Failure& failure);
+  void OnResumed(const provider::Failure& failure) { FinishSuspend(StatusOf(failure)); }
   void OnClosed(const provider::Failure& cause, uint64_t bytes_received);
-  void OnDeadline(OpId op, EventType type);
+  void OnShutdownLate(OpId op);
+  void OnCloseLate();
   // The connection had ended before this transfer came to it.
   void FinishTooLate(Operation& operation);
   // A transfer has had its event, or was never accepted. The socket may end with it.
   void OnTransferGone();
-  BouncePool::Share& bounce_share() { return bounce_share_; }
-  // Pairs waiting Accepts with waiting connections, as far as event slots are free.
-  void Match();
-  void Abort();
-  // Closes in order, without an event.
-  void CloseQuietly();
-  // The application has taken this accepted connection.
-  void AnnounceTaken();
 
  private:
-  enum class Phase : uint8_t { kNew, kListening, kConnecting, kConnected, kEnded };
+  enum class Phase : uint8_t { kIdle, kConnecting, kConnected, kEnded };
 
-  void MatchAll();  // may throw std::bad_alloc
-  absl::Status SetMode(const Option& option);
-  provider::ConnectionOptions ToConnectionOptions() const;
   absl::Status CanTransfer(bool is_send) const;
   absl::Status CanSuspend() const;
   void FinishSuspend(const absl::Status& status);
@@ -128,22 +117,19 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   absl::Status AddPiece(Operation& operation, const Slice& slice, bool is_send) const;
   // Of debug builds: refuses a receive into bytes that another one is filling.
   absl::Status ClaimMemory(const Operation& operation) const;
-  void SubmitToConnection(provider::Request request);
-  void StopListening();
-  bool FinishAccept(OpId op, const absl::Status& status);
-  void OnShutdownLate(OpId op);
+  void Submit(provider::Request&& request);
   // The event of Close, once the connection and every transfer has ended.
   void MaybeFinishClose();
-  absl::Status CloseStatus(const provider::Failure& cause) const;
   // Under the lock.
+  absl::Status CloseStatus(const provider::Failure& cause) const;
   void KeepCause(const provider::Failure& cause);
 
-  const std::shared_ptr<ContextState> context_;
-  const Family family_;
-  SocketId id_ = SocketId::kNone;
+  SocketState& socket_;
+  ContextState& context_;
+  const SocketId id_;
   SocketId listener_id_ = SocketId::kNone;  // where it came in
 
-  std::atomic<Phase> phase_{Phase::kNew};
+  std::atomic<Phase> phase_{Phase::kIdle};
   std::atomic<uint8_t> fabric_{0};  // its place among the shard's
   std::atomic<bool> write_shut_{false};
   std::atomic<bool> failed_{false};  // posts are refused with the cause, also before kEnded
@@ -151,26 +137,20 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   // Sends and receives from before they are allowed until they are gone: what is being posted while
   // the connection ends must have its event before the socket's last one.
   std::atomic<uint32_t> transfers_{0};
-  std::atomic<uint64_t> zcopy_send_min_;
-  std::atomic<uint64_t> zcopy_recv_min_;
-  std::atomic<bool> own_threshold_;  // zcopy_send_min was told for this socket
-  std::atomic<bool> adaptive_threshold_;
-  std::atomic<uint32_t> coalesce_max_;
-  std::atomic<DeadlinePolicy> deadline_policy_;
+  // The socket's options that transfers look at.
+  std::atomic<uint64_t> zcopy_send_min_{0};
+  std::atomic<uint64_t> zcopy_recv_min_{0};
+  std::atomic<bool> learns_threshold_{false};
+  std::atomic<uint32_t> coalesce_max_{0};
+  std::atomic<DeadlinePolicy> deadline_policy_{};
   // Of the sends to come, those that need not try to be over at once: one has just failed to.
   std::atomic<uint8_t> untried_sends_{0};
   BouncePool::Share bounce_share_;
   std::atomic<provider::ConnectionId> connection_{provider::ConnectionId::kNone};
 
-  // From the change of a delivery mode until the shard has been told, so that it hears the last one
-  // last. Taken before mutex_.
-  std::mutex modes_mutex_;
   mutable std::mutex mutex_;
-  SocketOptions options_;
-  provider::ListenerId listener_ = provider::ListenerId::kNone;
   Address local_;
   Address peer_;
-  bool bound_ = false;
   provider::Failure cause_;                  // of the end
   std::atomic<uint64_t> bytes_received_{0};  // in all, once it has ended
   bool connect_cancelled_ = false;
@@ -182,12 +162,8 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   Operation* suspend_ = nullptr;
   absl::Status close_status_;
   std::vector<Operation*> shutdowns_;
-  std::deque<Operation*> accepts_;
-  // No Accept has seen them. In the order in which they came, which is that of their names.
-  std::map<SocketId, std::shared_ptr<SocketState>> arrived_;
-  uint64_t ended_before_accept_ = 0;
 };
 
 }  // namespace esdp::sockets
 
-#endif  // ESDP_IMPL_SOCKETS_STREAM_SOCKET_STATE_H_
+#endif  // ESDP_IMPL_SOCKETS_STREAM_STREAM_STATE_H_

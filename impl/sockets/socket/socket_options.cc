@@ -5,9 +5,9 @@
 #include "impl/sockets/context/context_state.h"
 #include "impl/sockets/convert.h"
 #include "impl/sockets/errors.h"
-#include "impl/sockets/stream/socket_state.h"
+#include "impl/sockets/socket/socket_state.h"
 
-// Options, and what a socket is called.
+// Options: what they may be, and what they are.
 
 namespace esdp::sockets {
 namespace {
@@ -87,7 +87,10 @@ absl::Status Apply(const Option& option, SocketOptions& options) {
   const auto duration = [&] { return std::get<absl::Duration>(option.value); };
   switch (option.name) {
     case OptionName::kZcopySendMin:
+      options.zcopy_send_min = number();
+      return absl::OkStatus();
     case OptionName::kZcopyRecvMin:
+      options.zcopy_recv_min = number();
       return absl::OkStatus();
     case OptionName::kSendMode:
       options.send_mode = static_cast<DeliveryMode>(number());
@@ -96,6 +99,7 @@ absl::Status Apply(const Option& option, SocketOptions& options) {
       options.receive_mode = static_cast<DeliveryMode>(number());
       return CheckReceiveMode(number());
     case OptionName::kAdaptiveThreshold:
+      options.adaptive_threshold = number() == 1;
       return Check(kAdaptiveThresholdBounds, number());
     case OptionName::kAsDeployed:
       options.as_deployed = number() == 1;
@@ -175,21 +179,19 @@ absl::Duration SocketState::WholeSeconds(absl::Duration idle) {
 
 absl::Status SocketState::SetMode(const Option& option) {
   const std::lock_guard order(modes_mutex_);
-  provider::Request request{.kind = provider::Request::Kind::kModes};
+  SocketOptions changed;
   {
     const std::lock_guard lock(mutex_);
-    SocketOptions changed = options_;
+    changed = options_;
     if (absl::Status status = Apply(option, changed); !status.ok()) return status;
-    if (phase_ != Phase::kNew && phase_ != Phase::kConnected) {
+    if (role_ != Role::kNone && !stream_.connected()) {
       return MakeError(ErrorKind::kWrongState,
                        "a delivery mode is set before Connect or Listen, or while connected");
     }
     options_ = changed;
-    if (phase_ == Phase::kNew) return absl::OkStatus();
-    request.send_mode = ToProvider(options_.send_mode);
-    request.receive_mode = ToProvider(options_.receive_mode);
+    if (role_ == Role::kNone) return absl::OkStatus();
   }
-  SubmitToConnection(request);
+  stream_.SubmitModes(ToProvider(changed.send_mode), ToProvider(changed.receive_mode));
   return absl::OkStatus();
 }
 
@@ -202,24 +204,17 @@ absl::Status SocketState::SetOption(const Option& option) {
                                                       : "this option takes a uint64_t");
   }
   if (IsMode(option.name)) return SetMode(option);
-  if (option.name == OptionName::kZcopySendMin) zcopy_send_min_ = std::get<uint64_t>(option.value);
-  if (option.name == OptionName::kZcopyRecvMin) zcopy_recv_min_ = std::get<uint64_t>(option.value);
   const std::lock_guard lock(mutex_);
   SocketOptions changed = options_;
   if (absl::Status status = Apply(option, changed); !status.ok()) return status;
-  if (option.name == OptionName::kZcopySendMin) own_threshold_ = true;
-  if (option.name == OptionName::kAdaptiveThreshold) {
-    adaptive_threshold_ = std::get<uint64_t>(option.value) == 1;
-  }
   const bool any_time = option.name == OptionName::kZcopySendMin ||
                         option.name == OptionName::kZcopyRecvMin ||
                         option.name == OptionName::kAdaptiveThreshold;
-  if (!any_time && phase_ != Phase::kNew) {
+  if (!any_time && role_ != Role::kNone) {
     return MakeError(ErrorKind::kWrongState, "this option is fixed by Connect and Listen");
   }
-  coalesce_max_ = changed.coalesce_max;
-  deadline_policy_ = changed.deadline_policy;
   options_ = changed;
+  stream_.SetOptions(options_);
   return absl::OkStatus();
 }
 
@@ -227,15 +222,15 @@ absl::StatusOr<Option> SocketState::GetOption(OptionName name) const {
   const std::lock_guard lock(mutex_);
   switch (name) {
     case OptionName::kZcopySendMin:
-      return Option{name, zcopy_send_min_.load()};
+      return Option{name, options_.zcopy_send_min.value_or(context_->options().zcopy_send_min)};
     case OptionName::kZcopyRecvMin:
-      return Option{name, zcopy_recv_min_.load()};
+      return Option{name, *options_.zcopy_recv_min};
     case OptionName::kSendMode:
       return Option{name, static_cast<uint64_t>(*options_.send_mode)};
     case OptionName::kReceiveMode:
       return Option{name, static_cast<uint64_t>(*options_.receive_mode)};
     case OptionName::kAdaptiveThreshold:
-      return Option{name, uint64_t{adaptive_threshold_.load()}};
+      return Option{name, uint64_t{*options_.adaptive_threshold}};
     case OptionName::kAsDeployed:
       return Option{name, uint64_t{*options_.as_deployed}};
     case OptionName::kReceiveBuffers:
@@ -266,11 +261,7 @@ absl::StatusOr<Option> SocketState::GetOption(OptionName name) const {
 
 SocketOptions SocketState::OptionsInForce() const {
   const std::lock_guard lock(mutex_);
-  SocketOptions options = options_;
-  if (own_threshold_) options.zcopy_send_min = zcopy_send_min_.load();
-  options.adaptive_threshold = adaptive_threshold_.load();
-  options.zcopy_recv_min = zcopy_recv_min_.load();
-  return options;
+  return options_;
 }
 
 provider::ConnectionOptions SocketState::ToConnectionOptions() const {
@@ -296,20 +287,6 @@ provider::ConnectionOptions SocketState::ToConnectionOptions() const {
   options.linger = ToDuration(options_.linger);
   options.cancel_grace = ToDuration(*options_.cancel_grace);
   return options;
-}
-
-Transport SocketState::transport() const {
-  return phase_ == Phase::kNew ? Transport::kNone : context_->transport(fabric_);
-}
-
-Address SocketState::local() const {
-  const std::lock_guard lock(mutex_);
-  return local_;
-}
-
-Address SocketState::peer() const {
-  const std::lock_guard lock(mutex_);
-  return peer_;
 }
 
 }  // namespace esdp::sockets

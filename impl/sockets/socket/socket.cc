@@ -4,7 +4,7 @@
 
 #include "impl/sockets/context/context_state.h"
 #include "impl/sockets/errors.h"
-#include "impl/sockets/stream/socket_state.h"
+#include "impl/sockets/socket/socket_state.h"
 
 namespace esdp {
 namespace {
@@ -73,59 +73,61 @@ absl::StatusOr<OpId> Socket::Accept(int count, const OpArgs& args) {
 [[gnu::noinline]] absl::StatusOr<OpId> Socket::Send(const Slice& slice, SendFlags flags,
                                                     const OpArgs& args) {
   return Use(state_, [&] {
-    return state_->Post(EventType::kSend, absl::MakeConstSpan(&slice, 1),
-                        sockets::TransferFlags::Of(flags), args);
+    return state_->stream().Post(EventType::kSend, absl::MakeConstSpan(&slice, 1),
+                                 sockets::TransferFlags::Of(flags), args);
   });
 }
 
 absl::StatusOr<OpId> Socket::SendV(absl::Span<const Slice> slices, SendFlags flags,
                                    const OpArgs& args) {
   return Use(state_, [&] {
-    return state_->Post(EventType::kSendV, slices, sockets::TransferFlags::Of(flags), args);
+    return state_->stream().Post(EventType::kSendV, slices, sockets::TransferFlags::Of(flags),
+                                 args);
   });
 }
 
 absl::StatusOr<OpId> Socket::SendCopy(absl::Span<const std::byte> bytes, SendFlags flags,
                                       const OpArgs& args) {
   return Use(state_, [&] {
-    return state_->PostSendCopy({bytes.data(), bytes.size()}, sockets::TransferFlags::Of(flags),
-                                args);
+    return state_->stream().PostSendCopy({bytes.data(), bytes.size()},
+                                         sockets::TransferFlags::Of(flags), args);
   });
 }
 
 [[gnu::noinline]] absl::StatusOr<OpId> Socket::Recv(const Slice& slice, RecvFlags flags,
                                                     const OpArgs& args) {
   return Use(state_, [&] {
-    return state_->Post(EventType::kRecv, absl::MakeConstSpan(&slice, 1),
-                        sockets::TransferFlags::Of(flags), args);
+    return state_->stream().Post(EventType::kRecv, absl::MakeConstSpan(&slice, 1),
+                                 sockets::TransferFlags::Of(flags), args);
   });
 }
 
 absl::StatusOr<OpId> Socket::RecvV(absl::Span<const Slice> slices, RecvFlags flags,
                                    const OpArgs& args) {
   return Use(state_, [&] {
-    return state_->Post(EventType::kRecvV, slices, sockets::TransferFlags::Of(flags), args);
+    return state_->stream().Post(EventType::kRecvV, slices, sockets::TransferFlags::Of(flags),
+                                 args);
   });
 }
 
 absl::StatusOr<OpId> Socket::RecvCopy(absl::Span<std::byte> bytes, RecvFlags flags,
                                       const OpArgs& args) {
   return Use(state_, [&] {
-    return state_->PostRecvCopy({bytes.data(), bytes.size()}, sockets::TransferFlags::Of(flags),
-                                args);
+    return state_->stream().PostRecvCopy({bytes.data(), bytes.size()},
+                                         sockets::TransferFlags::Of(flags), args);
   });
 }
 
 absl::StatusOr<OpId> Socket::AwaitUrgent(const OpArgs& args) {
-  return Use(state_, [&] { return state_->AwaitUrgent(args); });
+  return Use(state_, [&] { return state_->stream().AwaitUrgent(args); });
 }
 
 absl::StatusOr<OpId> Socket::Suspend(const OpArgs& args) {
-  return Use(state_, [&] { return state_->Suspend(args); });
+  return Use(state_, [&] { return state_->stream().Suspend(args); });
 }
 
 absl::StatusOr<OpId> Socket::Shutdown(const OpArgs& args) {
-  return Use(state_, [&] { return state_->Shutdown(args); });
+  return Use(state_, [&] { return state_->stream().Shutdown(args); });
 }
 
 absl::StatusOr<OpId> Socket::Close(CloseMode mode, const OpArgs& args) {

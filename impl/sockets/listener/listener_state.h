@@ -1,0 +1,81 @@
+#ifndef ESDP_IMPL_SOCKETS_LISTENER_LISTENER_STATE_H_
+#define ESDP_IMPL_SOCKETS_LISTENER_LISTENER_STATE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "esdp/socket.h"
+#include "impl/provider/types.h"
+#include "impl/sockets/stream/operation.h"
+
+namespace esdp::sockets {
+
+class ContextState;
+class SocketState;
+
+// A socket that listens: the Accepts that wait for connections, and the connections that wait for
+// an Accept.
+//
+//   Owns:     the connections that no Accept has seen; operations belong to the Context.
+//   Threads:  any. Its lock is never held while the shard is called.
+//   Blocks:   never.
+//   Units:    –
+//   Errors:   those of Listen and Accept in socket.h.
+class ListenerState {
+ public:
+  // Part of `socket`, which outlives it.
+  ListenerState(SocketState& socket, ContextState& context);
+
+  SocketId id() const;
+  // Once more only after a failure.
+  absl::Status Listen(const Address& address, int backlog,
+                      const provider::ConnectionOptions& accepted);
+  absl::StatusOr<OpId> Accept(int count, const OpArgs& args);
+  // Ends one Accept, unless it has ended.
+  void FinishAccept(OpId op, const absl::Status& status);
+  // Ends every Accept, and drops the connections that nobody has taken. Allocates nothing: the
+  // destructor of a handle may be what calls.
+  void Close();
+
+  Address local() const;
+  uint8_t fabric() const { return fabric_; }
+  uint64_t ended_before_accept() const;
+
+  // From the shard, under its lock.
+  void OnIncoming(provider::ConnectionId connection, const Address& local, const Address& peer,
+                  uint8_t fabric);
+  // The connection of that socket has ended: where no Accept has seen it, none will.
+  void OnIncomingEnded(SocketId accepted);
+  // Pairs waiting Accepts with waiting connections, as far as event slots are free.
+  void Match();
+
+ private:
+  void MatchAll();  // may throw std::bad_alloc
+  // Takes the slot for the event of the first connection; `*last` is the Accept that ends with it.
+  // False: the queue of that Accept is full, and will match again.
+  bool ReserveForFirst(Operation** last);
+  Operation* TakeAccept();
+
+  SocketState& socket_;
+  ContextState& context_;
+  std::atomic<uint8_t> fabric_{0};  // its place among the shard's
+  std::atomic<bool> closed_{false};
+
+  mutable std::mutex mutex_;
+  provider::ListenerId name_ = provider::ListenerId::kNone;
+  Address local_;
+  std::deque<Operation*> accepts_;
+  // No Accept has seen them. In the order in which they came, which is that of their names.
+  std::map<SocketId, std::shared_ptr<SocketState>> arrived_;
+  uint64_t ended_before_accept_ = 0;
+};
+
+}  // namespace esdp::sockets
+
+#endif  // ESDP_IMPL_SOCKETS_LISTENER_LISTENER_STATE_H_
