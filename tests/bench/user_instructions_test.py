@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -18,7 +19,13 @@ import instructions
 ROOT = pathlib.Path(os.environ["TEST_SRCDIR"]) / os.environ["TEST_WORKSPACE"]
 PERF = ROOT / "samples/esdp_perf/esdp_perf"
 FEW, MANY = 8 << 20, 40 << 20  # bytes; what the programs do besides is subtracted
+ROUNDS = 3  # how much is found at once, and so what it costs, hangs on who runs when
 KINDS = {"BCopy 64 KiB": ("copy", "64K"), "ZCopy 1 MiB": ("zcopy", "1M")}
+
+
+def on_one_processor():
+    """Both ends take turns, however busy the other processors are."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
 def counted(folder, name, arguments):
@@ -26,7 +33,9 @@ def counted(folder, name, arguments):
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=%s/%s" % (folder, name), str(PERF), *arguments]
     # A copy by `rep movsb` would be counted as one instruction for each byte: it is made with vectors.
     environment = dict(os.environ, GLIBC_TUNABLES="glibc.cpu.x86_rep_movsb_threshold=1073741824")
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment, preexec_fn=on_one_processor
+    )
 
 
 def of_transfer(path, size, length):
@@ -47,16 +56,22 @@ def of_transfer(path, size, length):
         return found
 
 
+def for_each_kib(path, size):
+    """{end: instructions}"""
+    few, many = of_transfer(path, size, FEW), of_transfer(path, size, MANY)
+    return {end: (many[end] - few[end]) * 1024 / (MANY - FEW) for end in few}
+
+
 @unittest.skipUnless(shutil.which("valgrind"), "valgrind is not installed")
 @unittest.skipUnless(instructions.is_optimised(ROOT / "tests/bench/core_instructions"), "only an optimised build is counted")
 class UserInstructionsTest(unittest.TestCase):
     def test_zero_copy_takes_a_tenth_of_what_copying_takes(self):
         both = {}
         for kind, (path, size) in KINDS.items():
-            few, many = of_transfer(path, size, FEW), of_transfer(path, size, MANY)
-            each = {end: (many[end] - few[end]) * 1024 / (MANY - FEW) for end in few}
-            both[kind] = sum(each.values())
-            print("%-13s sender %6.1f  receiver %6.1f instructions for each KiB" % (kind, each["sender"], each["receiver"]))
+            rounds = [for_each_kib(path, size) for _ in range(ROUNDS)]
+            for each in rounds:
+                print("%-13s sender %6.1f  receiver %6.1f instructions for each KiB" % (kind, each["sender"], each["receiver"]))
+            both[kind] = statistics.median(sum(each.values()) for each in rounds)
         self.assertGreater(both["ZCopy 1 MiB"], 0)
         self.assertLessEqual(both["ZCopy 1 MiB"], both["BCopy 64 KiB"] / 10)
 
