@@ -30,6 +30,8 @@ class Shard::Impl {
   ~Impl() {
     progress.Stop();
     progress.WithLock([&] { return WindDown(); });
+    // Who moves the virtual world on from another Context is not to find us half gone.
+    engine.fabric().SetDoorbell(nullptr);
   }
 
   Engine engine;

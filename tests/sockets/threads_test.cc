@@ -56,8 +56,76 @@ class ThreadsTest : public PairTest {
       std::this_thread::yield();
     }
   }
+  void EchoBesideAThread();
+  void ShareContexts();
 };
 ESDP_ON_REAL_WORLDS(ThreadsTest);
+
+void ThreadsTest::EchoBesideAThread() {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  constexpr size_t kRounds = 200;
+  Memory& out = Make(client_, 70'000);
+  Memory& back = Make(client_, 70'000);
+  Memory& mirror = Make(server_, 70'000);
+  out.Fill(NewSeed());
+  std::thread echo([&] {
+    for (size_t i = 0; i < kRounds; ++i) {
+      const uint64_t size = i % 2 == 0 ? 64 : 70'000;
+      ASSERT_TRUE(
+          server_.socket.Recv(mirror.At(0, size), RecvFlags::kWaitAll, server_.Args()).ok());
+      ASSERT_TRUE(Take(server_, 1, [](const Event&) {}));
+      ASSERT_TRUE(server_.socket.Send(mirror.At(0, size), SendFlags::kNone, server_.Args()).ok());
+      ASSERT_TRUE(Take(server_, 1, [](const Event&) {}));
+    }
+  });
+  for (size_t i = 0; i < kRounds; ++i) {
+    const uint64_t size = i % 2 == 0 ? 64 : 70'000;
+    ASSERT_TRUE(client_.socket.Recv(back.At(0, size), RecvFlags::kWaitAll, client_.Args()).ok());
+    ASSERT_TRUE(client_.socket.Send(out.At(0, size), SendFlags::kNone, client_.Args()).ok());
+    ASSERT_TRUE(Take(client_, 2, [](const Event&) {})) << i;
+  }
+  echo.join();
+  EXPECT_TRUE(SameBytes(out.bytes, back.bytes));
+}
+
+void ThreadsTest::ShareContexts() {
+  constexpr size_t kThreads = 4;
+  std::vector<Socket> mine;
+  std::vector<Socket> theirs;
+  for (size_t i = 0; i < kThreads; ++i) {
+    ASSERT_NO_FATAL_FAILURE(Connect());
+    mine.push_back(std::move(client_.socket));
+    theirs.push_back(std::move(server_.socket));
+  }
+  std::vector<Memory*> from;
+  std::vector<Memory*> to;
+  for (size_t i = 0; i < kThreads; ++i) {
+    from.push_back(&Make(client_, 50'000));
+    to.push_back(&Make(server_, 50'000));
+    from.back()->Fill(i);
+  }
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      for (uint64_t at = 0; at < 50'000; at += 500) {
+        PostInTurn(
+            [&] { return mine[i].Send(from[i]->At(at, 500), SendFlags::kNone, client_.Args()); });
+        PostInTurn([&] {
+          return theirs[i].Recv(to[i]->At(at, 500), RecvFlags::kWaitAll, server_.Args());
+        });
+      }
+    });
+  }
+  std::atomic<bool> received{false};
+  threads.emplace_back([&] {
+    EXPECT_TRUE(Take(server_, kThreads * 100, [](const Event&) {}));
+    received = true;
+  });
+  EXPECT_TRUE(Take(client_, kThreads * 100, [](const Event&) {}));
+  Serve(client_, [&] { return received.load(); });
+  for (std::thread& thread : threads) thread.join();
+  for (size_t i = 0; i < kThreads; ++i) EXPECT_TRUE(SameBytes(from[i]->bytes, to[i]->bytes)) << i;
+}
 
 TEST_P(ThreadsTest, SendsOfTwoThreadsOnOneSocketStayWhole) {
   ASSERT_NO_FATAL_FAILURE(Connect());
@@ -163,32 +231,7 @@ TEST_P(ThreadsTest, EachEventGoesToOneOfSeveralConsumers) {
   EXPECT_TRUE(std::all_of(seen.begin(), seen.end(), [](const auto& n) { return n == 1; }));
 }
 
-TEST_P(ThreadsTest, BothSidesWorkInThreadsOfTheirOwn) {
-  ASSERT_NO_FATAL_FAILURE(Connect());
-  constexpr size_t kRounds = 200;
-  Memory& out = Make(client_, 70'000);
-  Memory& back = Make(client_, 70'000);
-  Memory& mirror = Make(server_, 70'000);
-  out.Fill(NewSeed());
-  std::thread echo([&] {
-    for (size_t i = 0; i < kRounds; ++i) {
-      const uint64_t size = i % 2 == 0 ? 64 : 70'000;
-      ASSERT_TRUE(
-          server_.socket.Recv(mirror.At(0, size), RecvFlags::kWaitAll, server_.Args()).ok());
-      ASSERT_TRUE(Take(server_, 1, [](const Event&) {}));
-      ASSERT_TRUE(server_.socket.Send(mirror.At(0, size), SendFlags::kNone, server_.Args()).ok());
-      ASSERT_TRUE(Take(server_, 1, [](const Event&) {}));
-    }
-  });
-  for (size_t i = 0; i < kRounds; ++i) {
-    const uint64_t size = i % 2 == 0 ? 64 : 70'000;
-    ASSERT_TRUE(client_.socket.Recv(back.At(0, size), RecvFlags::kWaitAll, client_.Args()).ok());
-    ASSERT_TRUE(client_.socket.Send(out.At(0, size), SendFlags::kNone, client_.Args()).ok());
-    ASSERT_TRUE(Take(client_, 2, [](const Event&) {})) << i;
-  }
-  echo.join();
-  EXPECT_TRUE(SameBytes(out.bytes, back.bytes));
-}
+TEST_P(ThreadsTest, BothSidesWorkInThreadsOfTheirOwn) { EchoBesideAThread(); }
 
 TEST_P(ThreadsTest, AWakeOfAnotherThreadEndsAWait) {
   ASSERT_NO_FATAL_FAILURE(Connect());
@@ -281,43 +324,34 @@ TEST_P(ThreadsTest, AHandleMayBeDestroyedWhileThePeerSends) {
   }
 }
 
-TEST_P(ThreadsTest, ConnectionsOfManyThreadsShareTheirContexts) {
-  constexpr size_t kThreads = 4;
-  std::vector<Socket> mine;
-  std::vector<Socket> theirs;
-  for (size_t i = 0; i < kThreads; ++i) {
-    ASSERT_NO_FATAL_FAILURE(Connect());
-    mine.push_back(std::move(client_.socket));
-    theirs.push_back(std::move(server_.socket));
-  }
-  std::vector<Memory*> from;
-  std::vector<Memory*> to;
-  for (size_t i = 0; i < kThreads; ++i) {
-    from.push_back(&Make(client_, 50'000));
-    to.push_back(&Make(server_, 50'000));
-    from.back()->Fill(i);
-  }
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&, i] {
-      for (uint64_t at = 0; at < 50'000; at += 500) {
-        PostInTurn(
-            [&] { return mine[i].Send(from[i]->At(at, 500), SendFlags::kNone, client_.Args()); });
-        PostInTurn([&] {
-          return theirs[i].Recv(to[i]->At(at, 500), RecvFlags::kWaitAll, server_.Args());
-        });
-      }
-    });
-  }
-  std::atomic<bool> received{false};
-  threads.emplace_back([&] {
-    EXPECT_TRUE(Take(server_, kThreads * 100, [](const Event&) {}));
-    received = true;
+TEST_P(ThreadsTest, ConnectionsOfManyThreadsShareTheirContexts) { ShareContexts(); }
+
+// Threads that know nothing of each other move one simulated world: no time is real there, and what
+// ends with a deadline may end too soon.
+class WorldInThreadsTest : public ThreadsTest {};
+ESDP_ON_SIM(WorldInThreadsTest);
+
+TEST_P(WorldInThreadsTest, BothSidesWorkInThreadsOfTheirOwn) { EchoBesideAThread(); }
+
+TEST_P(WorldInThreadsTest, ConnectionsOfManyThreadsShareTheirContexts) { ShareContexts(); }
+
+TEST_P(WorldInThreadsTest, AContextMayComeAndGoWhileAnotherMovesTheWorld) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  const Address address = listener_.local();
+  std::atomic<bool> done{false};
+  std::thread guests([&] {
+    for (int i = 0; i < 200 && !HasFailure(); ++i) {
+      Side guest;
+      guest.Open(OptionsOf(world(), &server_.context));
+      absl::StatusOr<Socket> socket = guest.context.CreateSocket(Family::kIpv4);
+      EXPECT_TRUE(socket.ok() && socket->Connect(address, guest.Args()).ok()) << i;
+    }
+    done = true;
   });
-  EXPECT_TRUE(Take(client_, kThreads * 100, [](const Event&) {}));
-  Serve(client_, [&] { return received.load(); });
-  for (std::thread& thread : threads) thread.join();
-  for (size_t i = 0; i < kThreads; ++i) EXPECT_TRUE(SameBytes(from[i]->bytes, to[i]->bytes)) << i;
+  Memory& from = Make(client_, 10'000);
+  Memory& to = Make(server_, 10'000);
+  while (!done) Carry(client_, from, server_, to, from.size());
+  guests.join();
 }
 
 }  // namespace

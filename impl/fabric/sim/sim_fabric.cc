@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -29,8 +30,12 @@ class SimFabric : public Fabric, public Inhabitant {
   Time Now() const override { return world_->Now(); }
 
   absl::StatusOr<RegionId> Register(std::byte* base, uint64_t length, Access access) override;
-  absl::Status Deregister(RegionId region) override { return regions_.Deregister(region); }
+  absl::Status Deregister(RegionId region) override {
+    const std::lock_guard held(*world_);
+    return regions_.Deregister(region);
+  }
   absl::StatusOr<RemoteRange> RegionKey(RegionId region) override {
+    const std::lock_guard held(*world_);
     return regions_.RegionKey(region);
   }
   absl::StatusOr<RemoteRange> Bind(QueuePairId queue_pair, RegionId region, std::byte* address,
@@ -45,9 +50,13 @@ class SimFabric : public Fabric, public Inhabitant {
 
   absl::StatusOr<ListenerId> Listen(const Address& address, int backlog) override;
   absl::StatusOr<Address> ListenerAddress(ListenerId listener) const override {
+    const std::lock_guard held(*world_);
     return rendezvous_->AddressOf(listener);
   }
-  absl::Status StopListening(ListenerId listener) override { return rendezvous_->Stop(listener); }
+  absl::Status StopListening(ListenerId listener) override {
+    const std::lock_guard held(*world_);
+    return rendezvous_->Stop(listener);
+  }
   absl::Status Connect(QueuePairId queue_pair, const Address& local, const Address& peer,
                        ConstBytes private_data, Time deadline) override;
   absl::Status Accept(RequestId request, QueuePairId queue_pair, ConstBytes private_data) override;
@@ -55,10 +64,16 @@ class SimFabric : public Fabric, public Inhabitant {
   absl::Status Disconnect(QueuePairId queue_pair, bool orderly) override;
 
   size_t Poll(absl::Span<Completion> completions) override;
-  bool PollRendezvous(RendezvousEvent& event) override { return outbox_.TakeEvent(event); }
+  bool PollRendezvous(RendezvousEvent& event) override {
+    const std::lock_guard held(*world_);
+    return outbox_.TakeEvent(event);
+  }
   int fd() const override { return outbox_.fd(); }
   bool Advance(Time deadline) override { return world_->Step(deadline); }
-  void SetDoorbell(std::function<void()> doorbell) override { doorbell_ = std::move(doorbell); }
+  void SetDoorbell(std::function<void()> doorbell) override {
+    const std::lock_guard held(*world_);
+    doorbell_ = std::move(doorbell);
+  }
   void WakeAt(Time time) override;
 
   bool HasSomethingToPoll() const override { return awake_ || outbox_.HasSomething(); }
@@ -106,13 +121,17 @@ SimFabric::SimFabric(std::shared_ptr<World> world, const Limits& limits)
 }
 
 SimFabric::~SimFabric() {
+  const std::lock_guard held(*world_);
   WakeAt(kTimeInfinite);
   world_->Leave(number_);
   rendezvous_->StopAll();
   for (const auto& [id, queue_pair] : queue_pairs_) queue_pair->Destroy();
+  queue_pairs_.clear();
+  rendezvous_.reset();
 }
 
 absl::StatusOr<RegionId> SimFabric::Register(std::byte* base, uint64_t length, Access access) {
+  const std::lock_guard held(*world_);
   if (length > limits_.region_bytes_max) {
     return absl::OutOfRangeError("longer than region_bytes_max: register it in pieces");
   }
@@ -122,6 +141,7 @@ absl::StatusOr<RegionId> SimFabric::Register(std::byte* base, uint64_t length, A
 
 absl::StatusOr<RemoteRange> SimFabric::Bind(QueuePairId queue_pair, RegionId region,
                                             std::byte* address, uint64_t length, Access access) {
+  const std::lock_guard held(*world_);
   if (!limits_.windows) return absl::UnimplementedError("this fabric has no windows");
   const SimQueuePair* found = Find(queue_pair);
   if (found == nullptr) return NoQueuePair();
@@ -133,10 +153,12 @@ absl::StatusOr<RemoteRange> SimFabric::Bind(QueuePairId queue_pair, RegionId reg
 }
 
 uint64_t SimFabric::Written(QueuePairId queue_pair, uint32_t key) const {
+  const std::lock_guard held(*world_);
   return regions_.Written(queue_pair, key);
 }
 
 absl::Status SimFabric::Unbind(QueuePairId queue_pair, uint32_t key) {
+  const std::lock_guard held(*world_);
   if (!limits_.windows) return absl::UnimplementedError("this fabric has no windows");
   const SimQueuePair* found = Find(queue_pair);
   if (found == nullptr) return NoQueuePair();
@@ -150,6 +172,7 @@ absl::Status SimFabric::Unbind(QueuePairId queue_pair, uint32_t key) {
 }
 
 absl::StatusOr<QueuePairId> SimFabric::CreateQueuePair(const QueuePairOptions& options) {
+  const std::lock_guard held(*world_);
   if (options.send_work > limits_.send_work_max ||
       options.receive_work > limits_.receive_work_max) {
     return absl::OutOfRangeError("more work per queue pair than the fabric's limit");
@@ -163,6 +186,7 @@ absl::StatusOr<QueuePairId> SimFabric::CreateQueuePair(const QueuePairOptions& o
 }
 
 absl::Status SimFabric::DestroyQueuePair(QueuePairId queue_pair) {
+  const std::lock_guard held(*world_);
   const auto node = queue_pairs_.extract(queue_pair);
   if (node.empty()) return NoQueuePair();
   node.mapped()->Destroy();
@@ -170,22 +194,26 @@ absl::Status SimFabric::DestroyQueuePair(QueuePairId queue_pair) {
 }
 
 absl::Status SimFabric::PostSend(QueuePairId queue_pair, absl::Span<const SendWork> batch) {
+  const std::lock_guard held(*world_);
   SimQueuePair* found = Find(queue_pair);
   return found == nullptr ? NoQueuePair() : found->PostSend(batch);
 }
 
 absl::Status SimFabric::PostReceive(QueuePairId queue_pair, absl::Span<const ReceiveWork> batch) {
+  const std::lock_guard held(*world_);
   SimQueuePair* found = Find(queue_pair);
   return found == nullptr ? NoQueuePair() : found->PostReceive(batch);
 }
 
 absl::StatusOr<ListenerId> SimFabric::Listen(const Address& address, int backlog) {
+  const std::lock_guard held(*world_);
   static_cast<void>(backlog);  // requests cost the simulation nothing
   return rendezvous_->Listen(address);
 }
 
 absl::Status SimFabric::Connect(QueuePairId queue_pair, const Address& local, const Address& peer,
                                 ConstBytes private_data, Time deadline) {
+  const std::lock_guard held(*world_);
   SimQueuePair* found = Find(queue_pair);
   if (found == nullptr) return NoQueuePair();
   if (absl::Status status = CheckPrivateData(private_data); !status.ok()) return status;
@@ -203,6 +231,7 @@ absl::Status SimFabric::Connect(QueuePairId queue_pair, const Address& local, co
 }
 
 absl::Status SimFabric::Accept(RequestId request, QueuePairId queue_pair, ConstBytes private_data) {
+  const std::lock_guard held(*world_);
   if (!rendezvous_->HasRequest(request)) return rendezvous_->TakeRequest(request).status();
   SimQueuePair* found = Find(queue_pair);
   if (found == nullptr) return NoQueuePair();
@@ -215,6 +244,7 @@ absl::Status SimFabric::Accept(RequestId request, QueuePairId queue_pair, ConstB
 }
 
 absl::Status SimFabric::Reject(RequestId request, ConstBytes private_data) {
+  const std::lock_guard held(*world_);
   if (absl::Status status = CheckPrivateData(private_data); !status.ok()) return status;
   absl::StatusOr<std::shared_ptr<Handshake>> handshake = rendezvous_->TakeRequest(request);
   if (!handshake.ok()) return handshake.status();
@@ -223,11 +253,13 @@ absl::Status SimFabric::Reject(RequestId request, ConstBytes private_data) {
 }
 
 absl::Status SimFabric::Disconnect(QueuePairId queue_pair, bool orderly) {
+  const std::lock_guard held(*world_);
   SimQueuePair* found = Find(queue_pair);
   return found == nullptr ? NoQueuePair() : found->Disconnect(orderly);
 }
 
 void SimFabric::WakeAt(Time time) {
+  const std::lock_guard held(*world_);
   if (wake_) world_->Cancel(*wake_);
   wake_.reset();
   if (time == kTimeInfinite) return;
@@ -238,6 +270,7 @@ void SimFabric::WakeAt(Time time) {
 }
 
 size_t SimFabric::Poll(absl::Span<Completion> completions) {
+  const std::lock_guard held(*world_);
   awake_ = false;
   const size_t count = outbox_.TakeCompletions(completions);
   for (const Completion& completion : completions.first(count)) {
@@ -305,7 +338,8 @@ absl::StatusOr<std::unique_ptr<Fabric>> MakeSimFabric(std::shared_ptr<World> wor
   if (limits.private_data_max > kPrivateDataMax) {
     return absl::InvalidArgumentError("private_data_max is beyond what an event can hold");
   }
-  auto fabric = std::make_unique<SimFabric>(std::move(world), limits);
+  const std::lock_guard held(*world);
+  auto fabric = std::make_unique<SimFabric>(world, limits);
   if (!fabric->ok()) return absl::ResourceExhaustedError("no descriptor for the fabric's fd()");
   return fabric;
 }

@@ -9,20 +9,21 @@ namespace esdp::fabric::sim {
 
 World::World(const WorldOptions& options)
     : options_(options),
-      now_(std::chrono::seconds(1)),
+      now_(Time(std::chrono::seconds(1))),
       random_(options.seed),
       history_(options.history_kept) {}
 
 World::EventKey World::Schedule(Time time, Event event) {
-  const EventKey key{std::max(time, now_), ++last_sequence_};
+  const EventKey key{std::max(time, Now()), ++last_sequence_};
   events_.emplace(key, std::move(event));
   return key;
 }
 
 bool World::Step(Time deadline) {
+  const std::lock_guard held(*this);
   if (stepping_) return false;
   if (events_.empty() || events_.begin()->first.first > deadline) {
-    if (deadline != kTimeInfinite) now_ = std::max(now_, deadline);
+    if (deadline != kTimeInfinite) now_ = std::max(Now(), deadline);
     return false;
   }
   stepping_ = true;
@@ -92,7 +93,7 @@ void World::Kill(size_t nth, bool told) {
 
 void World::Revive() {
   dead_.clear();
-  Schedule(now_, [] {});  // doorbells ring behind an event
+  Schedule(Now(), [] {});  // doorbells ring behind an event
 }
 
 // --- fabrics -------------------------------------------------------------------------------------
@@ -111,7 +112,7 @@ Inventory World::Count() const {
 
 void World::Record(StepKind kind, uint64_t object, uint64_t detail, uint64_t content) {
   history_.Record(
-      {.time = now_, .kind = kind, .object = object, .detail = detail, .content = content});
+      {.time = Now(), .kind = kind, .object = object, .detail = detail, .content = content});
 }
 
 void World::RingDoorbells() {
@@ -129,7 +130,7 @@ void World::RingDoorbell(uint64_t number) {
   if (asleep_.contains(number) || dead_.contains(number)) return;
   if (!Strikes(FaultKind::kSleep, faults().sleep, number)) return found->second->RingDoorbell();
   asleep_.insert(number);
-  Schedule(now_ + DrawUpTo(faults().sleep_max), [this, number] { asleep_.erase(number); });
+  Schedule(Now() + DrawUpTo(faults().sleep_max), [this, number] { asleep_.erase(number); });
 }
 
 absl::StatusOr<std::shared_ptr<World>> MakeWorld(const WorldOptions& options) {

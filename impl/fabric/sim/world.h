@@ -1,10 +1,12 @@
 #ifndef ESDP_IMPL_FABRIC_SIM_WORLD_H_
 #define ESDP_IMPL_FABRIC_SIM_WORLD_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -53,8 +55,10 @@ class Inhabitant {
 // A World is virtual time and everything that is going to happen in it.
 //
 //   Owns:     its events, the address book, the history; never the fabrics, which keep it alive.
-//   Threads:  one, with all fabrics of the world.
-//   Blocks:   never; time passes only in Step and the calls made of it.
+//   Threads:  any for Now, Step and the fabrics of the world, whose callers know nothing of each
+//             other: each call has the lock, and so do the doorbells of Step. The rest only with
+//             the lock, or while one thread has the world for itself.
+//   Blocks:   for the lock at most; time passes only in Step and the calls made of it.
 //   Units:    nanoseconds of virtual time, from one second on.
 //   Errors:   –
 //
@@ -68,7 +72,11 @@ class World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  Time Now() const { return now_; }
+  // The lock, for std::lock_guard. Who has it may take it again: a doorbell calls its fabric.
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+
+  Time Now() const { return now_.load(); }
   bool idle() const { return events_.empty(); }
 
   // Runs `event` at `time`, but not before now. Events of one instant run in the order they were
@@ -132,8 +140,9 @@ class World {
   void RingDoorbells();
   void RingDoorbell(uint64_t number);
 
+  std::recursive_mutex mutex_;
   WorldOptions options_;
-  Time now_;
+  std::atomic<Time> now_;  // asked for without the lock
   uint64_t last_sequence_ = 0;
   uint64_t last_number_ = 0;
   bool stepping_ = false;
