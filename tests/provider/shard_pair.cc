@@ -4,10 +4,10 @@
 #include <thread>
 
 #include "gtest/gtest.h"
-#include "impl/base/random.h"
 #include "impl/fabric/qpip/qpip_fabric.h"
 #include "impl/fabric/sim/sim_fabric.h"
 #include "impl/provider/regions.h"
+#include "tests/base/content.h"
 
 namespace esdp::provider {
 
@@ -252,10 +252,7 @@ Memory::Memory(Side& side, size_t bytes, Exposure exposure) : bytes_(bytes) {
   region_ = *std::move(region);
 }
 
-void Memory::Fill(uint64_t seed) {
-  Random random(seed);
-  for (std::byte& byte : bytes_) byte = static_cast<std::byte>(random.Next());
-}
+void Memory::Fill(uint64_t seed) { FillByChance(seed, bytes_); }
 
 Job::Job(Memory& memory, bool is_send, uint64_t offset, uint64_t length)
     : pieces{{&memory.region(), offset, length}} {

@@ -10,7 +10,7 @@
 #include <random>
 #include <utility>
 
-#include "impl/base/random.h"
+#include "tests/base/content.h"
 
 namespace esdp::contract {
 namespace {
@@ -181,18 +181,15 @@ Slice Memory::At(uint64_t offset, uint64_t length) const {
   return slice.value_or(Slice());
 }
 
-void Memory::Fill(uint64_t seed) {
-  Random random(seed);
-  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.Next());
-}
+void Memory::Fill(uint64_t seed) { FillByChance(seed, bytes); }
 
 ::testing::AssertionResult SameBytes(absl::Span<const std::byte> one,
                                      absl::Span<const std::byte> two) {
   if (one.size() != two.size()) {
     return ::testing::AssertionFailure() << one.size() << " bytes and " << two.size();
   }
+  if (AreSame(one, two)) return ::testing::AssertionSuccess();
   const auto differ = std::mismatch(one.begin(), one.end(), two.begin());
-  if (differ.first == one.end()) return ::testing::AssertionSuccess();
   // Where the wrong bytes came from says what went wrong.
   const auto from = differ.first - one.begin();
   auto to = static_cast<ptrdiff_t>(one.size());

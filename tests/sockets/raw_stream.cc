@@ -8,8 +8,9 @@
 
 #include <array>
 #include <cerrno>
+#include <span>
 
-#include "impl/base/random.h"
+#include "tests/base/content.h"
 
 namespace esdp::contract {
 namespace {
@@ -45,9 +46,8 @@ Octets FromHex(const std::string& hex) {
 }
 
 Octets Garbage(uint64_t seed, size_t size) {
-  Random random(seed);
   Octets bytes(size);
-  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random.Next());
+  FillByChance(seed, std::as_writable_bytes(std::span(bytes)));
   return bytes;
 }
 
