@@ -332,7 +332,7 @@ Limits DefaultSimLimits() {
   return limits;
 }
 
-absl::StatusOr<std::unique_ptr<Fabric>> MakeSimFabric(std::shared_ptr<World> world,
+absl::StatusOr<std::unique_ptr<Fabric>> MakeSimFabric(const std::shared_ptr<World>& world,
                                                       const Limits& limits) {
   if (world == nullptr) return absl::InvalidArgumentError("a simulated fabric needs a world");
   if (limits.private_data_max > kPrivateDataMax) {

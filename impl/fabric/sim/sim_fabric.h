@@ -24,7 +24,7 @@ Limits DefaultSimLimits();
 //
 // ResourceExhausted when there is no descriptor for fd(); InvalidArgument when `limits` is out of
 // range.
-absl::StatusOr<std::unique_ptr<Fabric>> MakeSimFabric(std::shared_ptr<World> world,
+absl::StatusOr<std::unique_ptr<Fabric>> MakeSimFabric(const std::shared_ptr<World>& world,
                                                       const Limits& limits = DefaultSimLimits());
 
 }  // namespace esdp::fabric::sim
