@@ -181,7 +181,7 @@ class Socket {
   // number of buffers asks for gives what it has.
   absl::StatusOr<Option> GetOption(OptionName name) const;
 
-  Transport transport() const;  // kNone before Connect or Listen
+  Transport transport() const;  // kNone before Connect or Listen, and where neither ever was
   SocketStats Stats() const;
   Address local() const;
   Address peer() const;

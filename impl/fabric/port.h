@@ -129,7 +129,8 @@ class Fabric {
   // doorbell of every fabric that has something to poll. False when nothing was left to do before
   // `deadline`, which is then the time.
   virtual bool Advance(Time deadline);
-  // Called from Advance when this fabric has something to poll. Set once, before use.
+  // Called from Advance when this fabric has something to poll. Set before use; by nullptr taken
+  // back, before what it calls is gone.
   virtual void SetDoorbell(std::function<void()> doorbell);
   // Virtual time only: Advance also stops at `time` and rings this fabric's doorbell then, though
   // there may be nothing to poll. Replaces an earlier wish; kTimeInfinite takes it back. Where time

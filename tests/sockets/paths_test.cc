@@ -239,6 +239,9 @@ TEST_P(PathsTest, TheSocketTellsItsTransportAndItsAddresses) {
   EXPECT_EQ(Socket().transport(), Transport::kNone);
   Socket unused = *client_.context.CreateSocket(Family::kIpv4);
   EXPECT_EQ(unused.transport(), Transport::kNone);
+  const OpId close = client_.Accepted(unused.Close(CloseMode::kGraceful, client_.Args()));
+  EXPECT_TRUE(End(client_, close).status().ok());
+  EXPECT_EQ(unused.transport(), Transport::kNone) << "closed before it was used";
   ASSERT_NO_FATAL_FAILURE(Connect());
   const Transport expected = TransportOf(world());
   EXPECT_EQ(client_.socket.transport(), expected);

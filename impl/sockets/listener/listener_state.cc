@@ -1,6 +1,5 @@
 #include "impl/sockets/listener/listener_state.h"
 
-#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -72,12 +71,9 @@ void ListenerState::FinishAccept(OpId op, const absl::Status& status) {
   Operation* operation = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    const auto found =
-        std::ranges::find_if(accepts_, [&](Operation* accept) { return accept->id == op; });
-    if (found == accepts_.end()) return;
-    operation = *found;
-    accepts_.erase(found);
+    operation = TakeNamed(accepts_, op);
   }
+  if (operation == nullptr) return;
   if (operation->accepts_left != 1) operation->queue->AddOpenEnded(-1);
   context_.Finish(*operation, status);
 }

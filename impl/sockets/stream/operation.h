@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_SOCKETS_STREAM_OPERATION_H_
 #define ESDP_IMPL_SOCKETS_STREAM_OPERATION_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -65,6 +66,16 @@ bool Append(List& list, Operation* operation) {
   } catch (const std::bad_alloc&) {
     return false;
   }
+}
+
+// The one of this name, which the list has no more; nullptr if it never had.
+template <typename List>
+Operation* TakeNamed(List& list, OpId op) {
+  const auto found = std::ranges::find_if(list, [&](Operation* it) { return it->id == op; });
+  if (found == list.end()) return nullptr;
+  Operation* const operation = *found;
+  list.erase(found);
+  return operation;
 }
 
 // A send that is over within its call: it takes no place in the table.

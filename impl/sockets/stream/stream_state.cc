@@ -1,6 +1,5 @@
 #include "impl/sockets/stream/stream_state.h"
 
-#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -165,12 +164,9 @@ void StreamState::OnShutdownLate(OpId op) {
   Operation* late = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    const auto found =
-        std::ranges::find_if(shutdowns_, [&](Operation* shutdown) { return shutdown->id == op; });
-    if (found == shutdowns_.end()) return;
-    late = *found;
-    shutdowns_.erase(found);
+    late = TakeNamed(shutdowns_, op);
   }
+  if (late == nullptr) return;
   context_.Finish(*late, MakeError(ErrorKind::kDeadlineExceeded,
                                    "what was posted before Shutdown had not left at its deadline"));
   if (deadline_policy_ == DeadlinePolicy::kAbortConnection) {
