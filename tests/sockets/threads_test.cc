@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <functional>
 #include <thread>
@@ -325,6 +326,43 @@ TEST_P(ThreadsTest, AHandleMayBeDestroyedWhileThePeerSends) {
 }
 
 TEST_P(ThreadsTest, ConnectionsOfManyThreadsShareTheirContexts) { ShareContexts(); }
+
+TEST_P(ThreadsTest, TheFirstCopiesOfSeveralThreadsFindOneBouncePool) {
+  constexpr size_t kThreads = 4;
+  constexpr size_t kBytes = 8'000;  // more than leaves without the pool
+  std::vector<Socket> mine;
+  std::vector<Socket> theirs;
+  std::vector<Memory*> to;
+  for (size_t i = 0; i < kThreads; ++i) {
+    ASSERT_NO_FATAL_FAILURE(Connect());
+    mine.push_back(std::move(client_.socket));
+    theirs.push_back(std::move(server_.socket));
+    to.push_back(&Make(server_, kBytes));
+    ASSERT_TRUE(theirs[i].Recv(to[i]->All(), RecvFlags::kWaitAll, server_.Args()).ok());
+  }
+  const std::vector<std::byte> bytes(kBytes, std::byte{7});
+  const uint32_t before = client_.context.Stats().regions;
+  std::barrier ready(kThreads);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      ready.arrive_and_wait();
+      EXPECT_TRUE(mine[i].SendCopy(bytes, SendFlags::kNone, client_.Args()).ok());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::atomic<bool> received{false};
+  std::thread receiver([&] {
+    EXPECT_TRUE(Take(server_, kThreads, [](const Event&) {}));
+    received = true;
+  });
+  EXPECT_TRUE(Take(client_, kThreads, [](const Event&) {}));
+  Serve(client_, [&] { return received.load(); });
+  receiver.join();
+  for (Memory* memory : to) EXPECT_TRUE(SameBytes(bytes, memory->bytes));
+  EXPECT_EQ(client_.context.Stats().regions, before) << "those of the application alone count";
+  EXPECT_EQ(client_.context.Stats().bounce_bytes, 0u);
+}
 
 // Threads that know nothing of each other move one simulated world: no time is real there, and what
 // ends with a deadline may end too soon.

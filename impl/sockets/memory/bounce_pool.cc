@@ -25,9 +25,9 @@ BouncePool::~BouncePool() {
   while (pool_.next != nullptr) pool_.next = std::exchange(pool_.next->next, nullptr);
 }
 
-// Untouched pages cost nothing, so the memory is neither cleared nor written here.
-absl::Status BouncePool::Open(ContextState& context, Extent& extent) {
-  if (extent.region != nullptr) return absl::OkStatus();
+// Untouched pages cost nothing, so the memory is neither cleared nor written here. Not under the
+// lock: registering waits for the shard lock, and whoever has that gives blocks back.
+absl::Status BouncePool::Register(ContextState& context, Extent& extent) {
   const size_t bytes = extent.blocks.size() * kBlockBytes;
   OwnedMemory memory = MapMemory(bytes, Pages::kSmall);
   if (memory == nullptr) {
@@ -45,6 +45,7 @@ absl::StatusOr<BouncePool::Range> BouncePool::Take(ContextState& context, Share&
                                                    size_t bytes) {
   const size_t count = BlocksOf(bytes);
   for (;;) {
+    bool opened = false;
     {
       const std::lock_guard lock(mutex_);
       if (count > pool_.blocks.size()) {
@@ -53,21 +54,37 @@ absl::StatusOr<BouncePool::Range> BouncePool::Take(ContextState& context, Share&
                              std::to_string(pool_.blocks.size() * kBlockBytes) +
                              ": register the memory, or enlarge bounce_pool_bytes");
       }
-      if (absl::Status open = Open(context, pool_); !open.ok()) return open;
+      opened = pool_.region != nullptr;
       const bool is_own = share.blocks_ + count <= std::min(kShareBlocks, pool_.blocks.size());
-      for (Extent* at = &pool_; at != nullptr; at = is_own ? at->next.get() : nullptr) {
+      for (Extent* at = opened ? &pool_ : nullptr; at != nullptr;
+           at = is_own ? at->next.get() : nullptr) {
         if (std::optional<Range> range = TakeFrom(*at, share, bytes)) return *range;
       }
-      if (!is_own) return Refusal(share);
+      if (opened && !is_own) return Refusal(share);
     }
-    if (absl::Status grown = Grow(context); !grown.ok()) return grown;
+    if (absl::Status more = opened ? Grow(context) : Open(context); !more.ok()) return more;
   }
 }
 
-// Not under the lock: registering waits for the shard lock, and whoever has that gives blocks back.
+absl::Status BouncePool::Open(ContextState& context) {
+  Extent first(pool_.blocks.size(), 0);
+  if (absl::Status done = Register(context, first); !done.ok()) return done;
+  {
+    const std::lock_guard lock(mutex_);
+    if (pool_.region == nullptr) {
+      pool_.region = std::move(first.region);
+      pool_.memory = std::move(first.memory);
+      return absl::OkStatus();
+    }
+  }
+  // Another thread was first.
+  context.DeregisterLater({std::move(first.region), std::move(first.memory)});
+  return absl::OkStatus();
+}
+
 absl::Status BouncePool::Grow(ContextState& context) {
   auto extent = std::make_unique<Extent>(kExtentBlocks, 0);
-  if (absl::Status open = Open(context, *extent); !open.ok()) return open;
+  if (absl::Status done = Register(context, *extent); !done.ok()) return done;
   const std::lock_guard lock(mutex_);
   extent->first = newest_->first + static_cast<uint32_t>(newest_->blocks.size());
   newest_->next = std::move(extent);

@@ -70,7 +70,8 @@ class BouncePool {
     std::unique_ptr<Extent> next;
   };
 
-  static absl::Status Open(ContextState& context, Extent& extent);
+  static absl::Status Register(ContextState& context, Extent& extent);
+  absl::Status Open(ContextState& context);  // at the first use
   static std::optional<size_t> FindRun(const Extent& extent, size_t count);
   absl::Status Grow(ContextState& context);
   std::optional<Range> TakeFrom(Extent& extent, Share& share, size_t bytes);
