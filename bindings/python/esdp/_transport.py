@@ -9,7 +9,7 @@ from asyncio.log import logger
 from typing import Any, Callable, Deque, Optional, Tuple, Union, cast
 
 from esdp import _core, aio
-from esdp._errors import BusyError, Error
+from esdp._errors import BusyError, Error, ShutDownError
 from esdp._operations import hear
 
 ZERO_COPY_MIN = 256 * 1024
@@ -21,6 +21,7 @@ class Transport(transports._FlowControlMixin, asyncio.Transport):
 
     # What the type stubs do not tell of the mixin.
     _loop: asyncio.AbstractEventLoop
+    _protocol_paused: bool
     _maybe_pause_protocol: Callable[[], None]
     _maybe_resume_protocol: Callable[[], None]
 
@@ -38,6 +39,7 @@ class Transport(transports._FlowControlMixin, asyncio.Transport):
         self._context = context
         self._socket = socket
         self._protocol: Any = protocol
+        self._left: Optional[Tuple[asyncio.BaseProtocol, bool]] = None  # replaced last, and whether it was paused
         self._ended = ended
         self._incoming = context.allocate(_ROOM)
         self._outgoing = context.allocate(_ROOM)
@@ -215,8 +217,7 @@ class Transport(transports._FlowControlMixin, asyncio.Transport):
     def _send_end(self) -> None:
         """Everything that was written has gone."""
         if self._closing:
-            self._lost = True
-            self._task = self._loop.create_task(self._drain())
+            self._drain()
         elif self._eof_asked and not self._eof_sent:
             self._eof_sent = True
             try:
@@ -243,7 +244,18 @@ class Transport(transports._FlowControlMixin, asyncio.Transport):
     # --- the end ---
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        """Also for a while, as asyncio's sendfile does: the one that comes back was paused, or not, when it left."""
+        left, self._left = self._left, None
+        if left is None or left[0] is not protocol:
+            self._left = (self._protocol, self._protocol_paused)
+            self._protocol = protocol
+            return
         self._protocol = protocol
+        if self._protocol_paused:
+            # Who was paused when it left is resumed by sendfile itself, and paused again by its next write.
+            self._protocol_paused = False
+            if not left[1]:
+                self._maybe_pause_protocol()
 
     def get_protocol(self) -> asyncio.BaseProtocol:
         return cast(asyncio.BaseProtocol, self._protocol)
@@ -264,12 +276,14 @@ class Transport(transports._FlowControlMixin, asyncio.Transport):
         else:
             self._lose(None)
 
-    async def _drain(self) -> None:
+    # No task does what follows: a loop that ends meanwhile would complain of one that it did not wait for.
+
+    def _drain(self) -> None:
+        self._lost = True
         try:
-            await self._socket.close()
-        finally:
-            self._loop.call_soon(self._protocol.connection_lost, None)
-            await self._let_go()
+            self._socket.shutdown().add_done_callback(lambda told: self._end(_mode_after(hear(told))))
+        except Error as error:
+            self._end(_mode_after(error))
 
     def _lose(self, error: Optional[BaseException]) -> None:
         if self._lost:
@@ -277,19 +291,27 @@ class Transport(transports._FlowControlMixin, asyncio.Transport):
         self._closing = self._lost = True
         self._pending.clear()
         self._pending_bytes = 0
-        self._loop.call_soon(self._protocol.connection_lost, error if isinstance(error, Exception) else None)
-        self._socket.abort()
-        self._task = self._loop.create_task(self._let_go())
+        self._end("abort", error if isinstance(error, Exception) else None)
 
-    async def _let_go(self) -> None:
-        try:
-            waiting = [future for future in (self._receiving, self._sending) if future is not None]
-            if waiting and not self._context.closed:
-                await asyncio.wait(waiting)
-        finally:
-            for region in (self._incoming, self._outgoing):
-                _close_unused(region)
-            self._ended(self)
+    def _end(self, mode: aio._Mode, error: Optional[Exception] = None) -> None:
+        self._socket.core.close(mode=mode)
+        self._loop.call_soon(self._protocol.connection_lost, error)
+        self._let_go()
+
+    def _let_go(self, *_: Any) -> None:
+        """Of its memory, as soon as nothing is under way there."""
+        for future in (self._receiving, self._sending):
+            if future is not None and not future.done() and not self._context.closed:
+                future.add_done_callback(self._let_go)
+                return
+        for region in (self._incoming, self._outgoing):
+            _close_unused(region)
+        self._ended(self)
+
+
+def _mode_after(drained: Optional[BaseException]) -> aio._Mode:
+    """How a connection is closed whose end was told to the peer, also before, or could not be told."""
+    return "graceful" if drained is None or isinstance(drained, ShutDownError) else "abort"
 
 
 def _close_unused(region: _core.Region) -> None:

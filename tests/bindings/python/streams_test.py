@@ -170,28 +170,41 @@ asyncio.run(main())
     assert "never retrieved" not in output and "Traceback" not in output, output
 
 
-class Unended(esdp.aio.Socket):
-    """Its operations go on, as while the library's thread has not come to the end that it was asked for."""
+def test_a_connection_that_ends_leaves_no_task_to_a_loop_that_does_not_wait_for_it():
+    async def main():
+        async with esdp.aio.Context(fabric="qpip") as context:
+            for end in ("close", "abort"):
+                socket, peer = await connected(context)
+                before = asyncio.all_tasks()
+                transport = esdp.streams.Transport(context, socket, protocol := Told())
+                await asyncio.sleep(0)
+                transport.write(bytes(1000))
+                getattr(transport, end)()
+                while not protocol.lost.done():
+                    assert asyncio.all_tasks() == before
+                    await asyncio.sleep(0)
+                peer.abort()
 
-    def abort(self):
-        pass
+    run(main())
 
 
-def test_an_end_that_the_loop_does_not_wait_for_leaves_memory_in_use_to_the_context():
+class Told(asyncio.Protocol):
+    def __init__(self):
+        self.lost = asyncio.get_running_loop().create_future()
+
+    def connection_lost(self, error):
+        self.lost.set_result(error)
+
+
+def test_an_end_behind_that_of_the_context_leaves_memory_in_use_to_it():
     async def main():
         async with esdp.aio.Context(fabric="qpip") as context:
             socket, peer = await connected(context)
-            transport = esdp.streams.Transport(context, Unended(context, socket.core), asyncio.Protocol())
-            await asyncio.sleep(0)
-            before = asyncio.all_tasks()
-            transport.abort()
-            ending, = asyncio.all_tasks() - before
+            transport = esdp.streams.Transport(context, socket, protocol := Told())
             await asyncio.sleep(0)
             assert context.core.stats().operations == 1, "it receives"
-            ending.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await ending
-            socket.abort()
-            peer.abort()
+            context.close()
+            transport.abort()
+            assert await protocol.lost is None
 
     run(main())

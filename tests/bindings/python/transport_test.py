@@ -293,6 +293,36 @@ async def test_a_file_is_sent(client, server, complaints):
     assert client.transport.get_protocol() is client
 
 
+def sends_a_file_behind(room):
+    """Writes what the peer does not take, and a file behind it; `room`: how much more may wait until a writer is paused."""
+
+    @on_each
+    async def test(client, server, complaints):
+        server.transport.pause_reading()
+        client.transport.set_write_buffer_limits(high=100 * SIZE)
+        for _ in range(20):
+            client.transport.write(bytes(SIZE))
+        await asyncio.sleep(0.05)  # what the peer takes without reading
+        client.transport.set_write_buffer_limits(high=client.transport.get_write_buffer_size() + room)
+        with tempfile.TemporaryFile() as file:
+            file.write(b"0123456789")
+            file.seek(0)
+            sending = asyncio.ensure_future(asyncio.get_running_loop().sendfile(client.transport, file))
+            await asyncio.sleep(0.05)
+            server.transport.resume_reading()
+            assert await sending == 10
+        await server.until(lambda: len(server.data) == 20 * SIZE + 10)
+        await client.until(lambda: client.told.count("resume") == client.told.count("pause"))
+        told = [what for what in client.told if what in ("pause", "resume")]
+        assert told == ["pause", "resume"] * (len(told) // 2) and complaints == []
+
+    return test
+
+
+test_who_writes_a_file_behind_a_full_buffer_is_resumed_once = sends_a_file_behind(-5)
+test_who_gets_a_full_buffer_back_from_sendfile_is_paused_first = sends_a_file_behind(5)
+
+
 @on_each
 async def test_names_are_tuples_of_host_and_port(client, server, complaints):
     one, other = client.transport.get_extra_info, server.transport.get_extra_info
