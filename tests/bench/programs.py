@@ -170,10 +170,13 @@ def _plain_tcp(binary, seconds, what, congestion, cpus):
 
 @contextlib.contextmanager
 def _free_port():
-    """Nobody else is given it meanwhile; who sets SO_REUSEADDR, as iperf3 does, can listen there."""
-    with socket.socket() as taken:
+    """Nobody else is given it meanwhile, on whichever address; who sets SO_REUSEADDR, as iperf3 does, can listen there."""
+    dual = socket.has_dualstack_ipv6()
+    with socket.socket(socket.AF_INET6 if dual else socket.AF_INET) as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        taken.bind(("127.0.0.1", 0))
+        if dual:
+            taken.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        taken.bind(("", 0))
         yield taken.getsockname()[1]
 
 
