@@ -43,7 +43,7 @@ bool Engine::Round() try {
   ++rounds_;
   if (driver_.timers().MayBeDue(driver_.now())) moved |= FireTimers();
   driver_.Flush();
-  if (HasEnded()) moved |= Reap();
+  if (HasAnythingToReap()) moved |= Reap();
   return moved;
 } catch (const std::bad_alloc&) {
   driver_.WriteLog("no memory");
@@ -118,7 +118,7 @@ bool Engine::FireTimers() {
     }
     const auto& timer = std::get<Timers::CoreTimer>(*due);
     Endpoint* endpoint = connections_.Find(timer.connection);
-    if (endpoint != nullptr && !endpoint->ended) {
+    if (endpoint != nullptr && !HasEnded(endpoint->visibility)) {
       driver_.Feed(*endpoint, sdp::TimerFired{timer.timer});
     }
   }
@@ -133,7 +133,8 @@ bool Engine::Reap() {
   for (Endpoint* endpoint : ended) {
     rendezvous_.Ended(*endpoint);
     (void)endpoint->fabric->DestroyQueuePair(endpoint->queue_pair);
-    connections_.Remove(*endpoint, {endpoint->id, CountersOf(*endpoint)});
+    closed_.Add({endpoint->id, CountersOf(*endpoint)});
+    connections_.Remove(*endpoint);
   }
   ended.clear();
   connections_.FreeReleased();
@@ -207,7 +208,7 @@ absl::Status Engine::Deregister(MemoryRegion& region) {
 
 absl::StatusOr<ConnectionCounters> Engine::Counters(ConnectionId connection) {
   if (const Endpoint* endpoint = connections_.Find(connection)) return CountersOf(*endpoint);
-  if (const ClosedConnection* closed = connections_.FindEnded(connection)) return closed->counters;
+  if (const ClosedConnection* closed = closed_.Find(connection)) return closed->counters;
   return absl::NotFoundError("no such connection, or it ended long ago");
 }
 
@@ -215,14 +216,14 @@ absl::StatusOr<ConnectionCounters> Engine::Counters(ConnectionId connection) {
 
 void Engine::AbortAll() {
   connections_.ForEach([&](Endpoint& endpoint) {
-    if (!endpoint.ended) requests_.Close(endpoint, true);
+    if (!HasEnded(endpoint.visibility)) requests_.Close(endpoint, true);
   });
   Finish();
 }
 
 void Engine::DestroyAll() {
   connections_.ForEach([&](Endpoint& endpoint) {
-    if (endpoint.ended) return;
+    if (HasEnded(endpoint.visibility)) return;
     (void)endpoint.fabric->DestroyQueuePair(endpoint.queue_pair);
     endpoint.evidence.cause = fabric::Cause::kLocalDisconnect;
     driver_.FeedLoss(endpoint);

@@ -12,6 +12,7 @@
 #include "impl/provider/observer.h"
 #include "impl/provider/regions.h"
 #include "impl/provider/residue.h"
+#include "impl/provider/session/closed_connections.h"
 #include "impl/provider/session/connections.h"
 #include "impl/provider/session/requests.h"
 #include "impl/provider/setup/rendezvous.h"
@@ -59,7 +60,7 @@ class Engine {
   // Posts what was collected and lets go of what has ended.
   void Finish() {
     driver_.Flush();
-    if (HasEnded()) Reap();
+    if (HasAnythingToReap()) Reap();
   }
   // One round over everything that moves, bounded, so that requests are seen between rounds; true
   // if anything moved.
@@ -101,7 +102,7 @@ class Engine {
   bool PollEvents(uint8_t place);
   bool PollCompletions(uint8_t place);
   bool FireTimers();
-  bool HasEnded() { return !driver_.ended().empty() || !connections_.all_freed(); }
+  bool HasAnythingToReap() { return !driver_.ended().empty() || !connections_.all_freed(); }
   bool Reap();
   // For more of it than may stay the alarm is set.
   void MindResidue();
@@ -112,6 +113,7 @@ class Engine {
   Driver::Log log_;
   Driver driver_;
   Connections connections_;
+  ClosedConnections closed_;
   Rendezvous rendezvous_;
   Requests requests_;
   Residue residue_;

@@ -6,8 +6,10 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
+#include "impl/base/check.h"
 #include "impl/base/digest.h"
 #include "impl/fabric/sim/world.h"
 #include "tests/sim/link.h"
@@ -28,6 +30,25 @@ using std::chrono::seconds;
 constexpr Duration kPatience = seconds(15);
 constexpr Duration kPatienceWithTheDisturbed = seconds(200);
 constexpr Duration kSettle = milliseconds(200);
+
+// While it is there, a check of the library's that fails is a finding. One at a time.
+class CheckWatch {
+ public:
+  explicit CheckWatch(Findings& findings) {
+    findings_ = &findings;
+    before_ = SetCheckHook([](const CheckFailure& failure) {
+      findings_->Add(std::string("a check failed: ") + failure.expression + " at " + failure.file +
+                     ":" + std::to_string(failure.line));
+    });
+  }
+  ~CheckWatch() { (void)SetCheckHook(before_); }
+  CheckWatch(const CheckWatch&) = delete;
+  CheckWatch& operator=(const CheckWatch&) = delete;
+
+ private:
+  static inline Findings* findings_ = nullptr;
+  CheckHook before_;
+};
 
 class Runner {
  public:
@@ -351,6 +372,7 @@ void Runner::FindLeaks() {
 
 Outcome Play(const Plan& plan, ArenaPool& arenas, const Sabotage& sabotage) {
   Outcome outcome;
+  const CheckWatch watch(outcome.findings);
   Runner(plan, arenas, sabotage, outcome).Play();
   return outcome;
 }

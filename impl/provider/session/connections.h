@@ -9,28 +9,20 @@
 
 #include "impl/base/handle_table.h"
 #include "impl/base/pooled_map.h"
-#include "impl/base/ring.h"
 #include "impl/provider/session/endpoint.h"
 #include "impl/provider/types.h"
 
 namespace esdp::provider {
-
-// What is left of a connection, for requests that come late.
-struct ClosedConnection {
-  ConnectionId id = ConnectionId::kNone;
-  ConnectionCounters counters;
-};
 
 // The connections of a shard by the names that others have for them.
 //
 //   Owns:     the endpoints; also the removed, until the fabric lets go of their memory.
 //   Threads:  the holder of the shard lock.
 //   Blocks:   never.
-//   Errors:   unknown names give nullptr. Of the last kRemembered that ended the counters are kept.
+//   Units:    –
+//   Errors:   unknown names give nullptr.
 class Connections {
  public:
-  static constexpr size_t kRemembered = 64;
-
   // `moving_max`: so many may follow their peers at once.
   explicit Connections(uint32_t moving_max) : moving_max_(moving_max) {}
 
@@ -63,8 +55,8 @@ class Connections {
   Endpoint* Replace(Endpoint& endpoint, std::unique_ptr<Endpoint> next) {
     Endpoint* added = next.get();
     added->id = endpoint.id;
-    if (last_ == &endpoint) last_ = nullptr;
-    NamesAt(endpoint.place).Erase(static_cast<uint64_t>(endpoint.queue_pair));
+    Move(endpoint.phase, QueuePairCue::kClosed);
+    TakeName(endpoint);
     NamesAt(added->place).Set(static_cast<uint64_t>(added->queue_pair), added);
     removed_.push_back(std::exchange(*by_id_.Find(static_cast<uint64_t>(added->id)), nullptr));
     *by_id_.Find(static_cast<uint64_t>(added->id)) = std::move(next);
@@ -143,19 +135,9 @@ class Connections {
     return std::erase(farewells_, std::pair(place, queue_pair)) > 0;
   }
 
-  const ClosedConnection* FindEnded(ConnectionId id) const {
-    for (const ClosedConnection& closed : ended_) {
-      if (closed.id == id) return &closed;
-    }
-    return nullptr;
-  }
-
   // Takes the endpoint's names away; it lives on until FreeReleased.
-  void Remove(Endpoint& endpoint, const ClosedConnection& closed) {
-    if (ended_.full()) ended_.PopFront();
-    (void)ended_.PushBack(closed);
-    if (last_ == &endpoint) last_ = nullptr;
-    NamesAt(endpoint.place).Erase(static_cast<uint64_t>(endpoint.queue_pair));
+  void Remove(Endpoint& endpoint) {
+    TakeName(endpoint);
     const uint64_t handle = static_cast<uint64_t>(endpoint.id);
     removed_.push_back(std::move(*by_id_.Find(handle)));
     by_id_.Erase(handle);
@@ -185,12 +167,17 @@ class Connections {
     return by_queue_pair_[place];
   }
 
+  void TakeName(Endpoint& endpoint) {
+    if (last_ == &endpoint) last_ = nullptr;
+    Move(endpoint.visibility, VisibilityCue::kRemoved);
+    NamesAt(endpoint.place).Erase(static_cast<uint64_t>(endpoint.queue_pair));
+  }
+
   HandleTable<std::unique_ptr<Endpoint>> by_id_;
   std::vector<Names> by_queue_pair_;  // by the place of the fabric
   Endpoint* last_ = nullptr;
   std::vector<std::unique_ptr<Endpoint>> removed_;
   std::vector<std::pair<uint8_t, fabric::QueuePairId>> farewells_;  // few, if any
-  Ring<ClosedConnection> ended_{kRemembered};
   const uint32_t moving_max_;
   uint32_t moving_ = 0;
 };

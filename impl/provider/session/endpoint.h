@@ -10,8 +10,10 @@
 #include "impl/fabric/address_key.h"
 #include "impl/fabric/port.h"
 #include "impl/provider/session/failures.h"
+#include "impl/provider/session/visibility.h"
 #include "impl/provider/transport/buffer_pool.h"
 #include "impl/provider/transport/exposure.h"
+#include "impl/provider/transport/queue_pair_phase.h"
 #include "impl/provider/types.h"
 #include "impl/sdp/connection.h"
 #include "impl/sdp/interface/config.h"
@@ -47,15 +49,11 @@ struct Endpoint {
   Exposures exposures;
   uint64_t next_header = 0;  // header slots are used in turn
 
-  // The queue pair, and how far it has come.
   fabric::QueuePairId queue_pair = fabric::QueuePairId::kNone;
+  QueuePairPhase phase = QueuePairPhase::kConnecting;
   fabric::RequestId request = fabric::RequestId::kNone;  // accepting side, until answered
   Time connect_deadline = kTimeInfinite;
   std::optional<Attempt> attempt;  // connecting side, until it is connected
-  bool broken = false;             // it will not connect any more
-  bool ready = false;              // kEstablished was polled
-  bool disconnecting = false;      // the core has asked for the end
-  bool lost = false;               // no work is accepted and none is out
 
   // On its way from one queue pair to the next (sdp wire protocol, section 12).
   struct Return {  // the peer's request, which came before the old queue pair was gone
@@ -70,9 +68,8 @@ struct Endpoint {
     uint64_t tag = 0;
   };
   std::optional<Move> move;
-  bool awaits_hello = false;  // without a queue pair
-  bool moved = false;         // not on its first queue pair
-  bool follows = false;       // its peer to another queue pair, and has not arrived
+  bool moved = false;    // not on its first queue pair
+  bool follows = false;  // its peer to another queue pair, and has not arrived
   uint64_t returns_rejected = 0;
 
   // The front end.
@@ -80,9 +77,7 @@ struct Endpoint {
   std::optional<fabric::AddressKey> admitted;  // counted by Admission
   uint64_t half_open = kNoHandle;              // among the set-ups that have not come about
   bool counted = false;                        // against its listener's backlog
-  bool orphaned = false;   // its listener has gone before the front end heard of it
-  bool announced = false;  // the front end knows it
-  bool ended = false;      // OnClosed has been called, or nobody will ever ask
+  Visibility visibility = Visibility::kUnannounced;
 
   // Why it ended.
   FailureDetails evidence;

@@ -54,7 +54,7 @@ void Requests::Carry(const Request& request) {
     return driver_.timers().SetAlarm(request.tag, request.at);
   }
   Endpoint* endpoint = connections_.Find(request.connection);
-  if (endpoint != nullptr && endpoint->ended) endpoint = nullptr;
+  if (endpoint != nullptr && HasEnded(endpoint->visibility)) endpoint = nullptr;
   if (endpoint != nullptr) rendezvous_.ReleaseBacklogSlot(*endpoint);
   if (request.kind == Request::Kind::kTransfer) return Begin(request, endpoint);
   if (endpoint == nullptr) return;
@@ -87,7 +87,8 @@ void Requests::Carry(const Request& request) {
 
 bool Requests::TrySendImmediate(ConnectionId connection, ImmediateSend& send) {
   Endpoint* endpoint = connections_.Find(connection);
-  if (endpoint == nullptr || endpoint->ended || send.bytes.size() > kPieceBytesMax) return false;
+  if (endpoint == nullptr || HasEnded(endpoint->visibility) || send.bytes.size() > kPieceBytesMax)
+    return false;
   sdp::Input input{std::in_place_type<sdp::AskSend>};
   auto& ask = *std::get_if<sdp::AskSend>(&input);
   ask.piece.length = static_cast<uint32_t>(send.bytes.size());
@@ -201,7 +202,7 @@ void Requests::Expire(sdp::OperationId operation) {
   const Operation* found = driver_.operations().Find(operation);
   if (found == nullptr || found->transfer == nullptr) return;
   Endpoint* endpoint = connections_.Find(found->connection);
-  if (endpoint == nullptr || endpoint->ended) return;
+  if (endpoint == nullptr || HasEnded(endpoint->visibility)) return;
   driver_.Feed(*endpoint, sdp::AskCancel{operation, ToCore(found->transfer->at_deadline),
                                          sdp::Outcome::kDeadlineExceeded});
 }

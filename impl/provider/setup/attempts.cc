@@ -43,14 +43,14 @@ absl::StatusOr<ConnectionId> Rendezvous::Connect(const Address& local, const Add
   if (named) named(id);
   Endpoint& endpoint = Begin(*added);
   const absl::Status& refused = endpoint.evidence.refused_call;
-  if (endpoint.ended) {
+  if (HasEnded(endpoint.visibility)) {
     const bool no_memory = endpoint.failure && endpoint.failure->ending == EndReason::kNoMemory;
     const absl::StatusCode code =
         no_memory ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kInternal;
     return MakeStatus(refused.ok() ? code : refused.code(),
                       driver_.RootCause(endpoint, endpoint.cause).text);
   }
-  endpoint.announced = true;
+  Move(endpoint.visibility, VisibilityCue::kAnnounced);
   return id;
 }
 
@@ -62,7 +62,7 @@ Endpoint& Rendezvous::Begin(Endpoint& first) {
     endpoint->connect_deadline = DeadlineOf(attempt, driver_.now());
     driver_.Feed(*endpoint, sdp::AskConnect{});
     driver_.Flush();
-    if (!endpoint->broken || endpoint->ended || !attempt.has_next) return *endpoint;
+    if (endpoint->phase != QueuePairPhase::kFailed || !attempt.has_next) return *endpoint;
     Endpoint* const next = Next(*endpoint);
     if (next == nullptr) return *endpoint;
     endpoint = next;
@@ -70,7 +70,8 @@ Endpoint& Rendezvous::Begin(Endpoint& first) {
 }
 
 bool Rendezvous::MayTryNext(const Endpoint& endpoint, fabric::Cause cause) {
-  if (!endpoint.attempt || !endpoint.attempt->has_next || endpoint.disconnecting) return false;
+  if (!endpoint.attempt || !endpoint.attempt->has_next) return false;
+  if (endpoint.phase == QueuePairPhase::kAbandoned) return false;
   return cause == fabric::Cause::kUnreachable || cause == fabric::Cause::kRefused ||
          cause == fabric::Cause::kTimedOut;
 }
@@ -92,7 +93,7 @@ Endpoint* Rendezvous::Next(Endpoint& endpoint) {
   }
   driver_.WriteLog(failure + ": now over " + fabrics_[place]->name());
   (*made)->attempt = std::move(attempt);
-  (*made)->announced = endpoint.announced;
+  (*made)->visibility = endpoint.visibility;
   driver_.timers().ClearAll(endpoint.id);
   (void)endpoint.fabric->DestroyQueuePair(endpoint.queue_pair);
   return connections_.Replace(endpoint, *std::move(made));

@@ -122,8 +122,10 @@ absl::Status Rendezvous::StopListening(ListenerId listener) {
   StopAt(found->at);
   listeners_.Erase(static_cast<uint64_t>(listener));
   connections_.ForEach([&](Endpoint& endpoint) {
-    if (!endpoint.connecting && endpoint.listener == listener && !endpoint.announced)
-      endpoint.orphaned = true;
+    if (!endpoint.connecting && endpoint.listener == listener &&
+        endpoint.visibility == Visibility::kUnannounced) {
+      Move(endpoint.visibility, VisibilityCue::kListenerStopped);
+    }
   });
   return absl::OkStatus();
 }

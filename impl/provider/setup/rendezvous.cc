@@ -72,7 +72,7 @@ void Rendezvous::OnEvent(uint8_t place, const fabric::RendezvousEvent& event) {
   if (endpoint == nullptr && connections_.TakeFarewell(place, event.queue_pair)) {
     (void)fabrics_[place]->DestroyQueuePair(event.queue_pair);
   }
-  if (endpoint == nullptr || endpoint->ended) return;
+  if (endpoint == nullptr || HasEnded(endpoint->visibility)) return;
   switch (event.type) {
     case fabric::RendezvousType::kConnectRequest:
     case fabric::RendezvousType::kTurnedAway:
@@ -152,9 +152,10 @@ bool Rendezvous::DropHalfOpen(const char* why) {
   if (!chosen) return false;
   Endpoint& endpoint = *connections_.Find(ConnectionId{*chosen});
   half_open_.Remove(std::exchange(endpoint.half_open, kNoHandle));
+  if (HasEnded(endpoint.visibility)) return true;
   endpoint.evidence.cause = fabric::Cause::kTimedOut;
   endpoint.evidence.detail = std::string("the peer has not completed its set-up, and ") + why;
-  endpoint.broken = true;
+  Move(endpoint.phase, QueuePairCue::kFailed);
   driver_.Feed(endpoint, sdp::ConnectFailed{});
   return true;
 }
@@ -189,7 +190,7 @@ void Rendezvous::Reject(uint8_t place, const fabric::RendezvousEvent& event, Rej
 }
 
 void Rendezvous::OnEstablished(Endpoint& endpoint, const fabric::RendezvousEvent& event) {
-  endpoint.ready = true;
+  if (!Move(endpoint.phase, QueuePairCue::kEstablished)) return;
   endpoint.attempt.reset();
   half_open_.Remove(std::exchange(endpoint.half_open, kNoHandle));
   connections_.EndMove(endpoint);
@@ -202,7 +203,7 @@ void Rendezvous::OnEstablished(Endpoint& endpoint, const fabric::RendezvousEvent
     endpoint.local = event.local;
     endpoint.peer = event.peer;
   }
-  if (endpoint.disconnecting) return;  // its kDisconnected follows
+  if (endpoint.phase == QueuePairPhase::kEnding) return;  // its kDisconnected follows
   sdp::Established established;
   established.reads_out_max = event.initiator_depth;
   established.reads_in_max = event.responder_resources;
@@ -222,7 +223,7 @@ void Rendezvous::OnConnectFailed(Endpoint& endpoint, const fabric::RendezvousEve
   endpoint.evidence.cause = event.cause;
   endpoint.evidence.detail = event.detail;
   endpoint.evidence.rejection = DecodeRejection(PrivateDataOf(event));
-  endpoint.broken = true;
+  Move(endpoint.phase, QueuePairCue::kFailed);
   if (MayTryNext(endpoint, event.cause)) {
     Endpoint* const next = Next(endpoint);
     if (next != nullptr) (void)Begin(*next);

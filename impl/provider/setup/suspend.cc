@@ -97,7 +97,7 @@ void Rendezvous::OnReturn(Endpoint& endpoint, const fabric::RendezvousEvent& eve
   if (const char* refusal = endpoint.core.CheckResumption(arrived.hello)) {
     return RejectReturn(endpoint, event, refusal);
   }
-  if (endpoint.awaits_hello) {
+  if (endpoint.phase == QueuePairPhase::kAwaited) {
     endpoint.request = event.request;
     driver_.Feed(endpoint, arrived);
     return driver_.Flush();

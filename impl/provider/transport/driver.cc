@@ -30,7 +30,7 @@ void Driver::FeedAllAnswers(Endpoint& endpoint) {
         expose_answers_.empty() ? answers_.TakeFront() : expose_answers_.TakeFront();
     RunStep(endpoint, answer);
   }
-  if (endpoint.core.closed() && !endpoint.ended) NoteEnd(endpoint);
+  if (endpoint.core.closed() && !HasEnded(endpoint.visibility)) NoteEnd(endpoint);
 }
 
 void Driver::RunStep(Endpoint& endpoint, const sdp::Input& input) {
@@ -76,15 +76,20 @@ std::optional<uint64_t> Driver::SendImmediate(Endpoint& endpoint, const sdp::Inp
   return std::nullopt;
 }
 
-void Driver::NoteEnd(Endpoint& endpoint) {
-  endpoint.ended = true;
+void Driver::ForgetEnded(Endpoint& endpoint) {
+  Move(endpoint.visibility, VisibilityCue::kEnded);
+  Move(endpoint.phase, QueuePairCue::kClosed);
   CountGrowth(endpoint);
   timers_.ClearAll(endpoint.id);
   ended_.push_back(&endpoint);
+}
+
+void Driver::NoteEnd(Endpoint& endpoint) {
+  ForgetEnded(endpoint);
   const Failure none;
   const Failure& failure =
       endpoint.cause == sdp::Outcome::kDone ? none : RootCause(endpoint, endpoint.cause);
-  if (endpoint.announced) {
+  if (IsKnown(endpoint.visibility)) {
     const sdp::Counters& counters = endpoint.core.counters();
     return observer_.OnClosed(endpoint.id, failure,
                               counters.bytes_received_copied + counters.bytes_received_zero_copy);
@@ -93,7 +98,7 @@ void Driver::NoteEnd(Endpoint& endpoint) {
 }
 
 void Driver::Condemn(Endpoint& endpoint) {
-  if (endpoint.ended) return;
+  if (HasEnded(endpoint.visibility)) return;
   actions_.clear();
   answers_.clear();
   expose_answers_.clear();
@@ -103,10 +108,7 @@ void Driver::Condemn(Endpoint& endpoint) {
   }
   endpoint.failure = NoMemory();
   endpoint.cause = sdp::Outcome::kInternal;
-  endpoint.lost = endpoint.ended = true;
-  CountGrowth(endpoint);
-  timers_.ClearAll(endpoint.id);
-  ended_.push_back(&endpoint);
+  ForgetEnded(endpoint);
   fabric::Fabric& fabric = *endpoint.fabric;
   if (endpoint.request != fabric::RequestId::kNone) {
     (void)fabric.Reject(std::exchange(endpoint.request, fabric::RequestId::kNone), {});
@@ -119,9 +121,10 @@ void Driver::Condemn(Endpoint& endpoint) {
   (void)fabric.DestroyQueuePair(endpoint.queue_pair);
   withdrawn_.clear();
   endpoint.exposures.ReleaseAll(fabric, withdrawn_);
-  if (endpoint.announced) observer_.OnFailed(endpoint.id, *endpoint.failure);
+  const bool known = IsKnown(endpoint.visibility);
+  if (known) observer_.OnFailed(endpoint.id, *endpoint.failure);
   FinishAll(endpoint);
-  if (!endpoint.announced) return;
+  if (!known) return;
   const sdp::Counters& counters = endpoint.core.counters();
   observer_.OnClosed(endpoint.id, *endpoint.failure,
                      counters.bytes_received_copied + counters.bytes_received_zero_copy);
@@ -151,7 +154,7 @@ void Driver::FinishAll(Endpoint& endpoint) {
 // --- completions ---------------------------------------------------------------------------------
 
 void Driver::FeedCompletion(Endpoint& endpoint, const fabric::Completion& completion) {
-  if (endpoint.ended || endpoint.lost) return;
+  if (!TakesWork(endpoint.phase)) return;
   if (completion.status != fabric::WorkStatus::kSuccess) {
     // The queue pair is leaving the ready state. The core hears of it once, when nothing is out any
     // more.
@@ -208,8 +211,8 @@ void Driver::Receive(Endpoint& endpoint, const fabric::Completion& completion) {
 }
 
 void Driver::FeedLoss(Endpoint& endpoint) {
-  if (endpoint.lost || endpoint.ended) return;
-  endpoint.lost = true;
+  if (!TakesWork(endpoint.phase)) return;
+  Move(endpoint.phase, QueuePairCue::kLost);
   withdrawn_.clear();
   endpoint.exposures.ReleaseAll(*endpoint.fabric, withdrawn_);
   for (const sdp::AdvertId advert : withdrawn_) Feed(endpoint, sdp::Withdrawn{advert});
@@ -244,15 +247,15 @@ void Driver::Post() {
 }
 
 void Driver::Break(Endpoint& endpoint, const absl::Status& why) {
-  if (endpoint.lost || endpoint.ended) return;
-  if (!endpoint.ready) {
-    endpoint.broken = true;
+  if (!TakesWork(endpoint.phase)) return;
+  if (IsSettingUp(endpoint.phase)) {
+    Move(endpoint.phase, QueuePairCue::kFailed);
     endpoint.evidence.NoteRefusal(why);
     return;
   }
   // Once the end has begun its kDisconnected brings the cause, and `why` is but a sequel. What
   // still leaves before an orderly end is not cut short for it.
-  if (endpoint.disconnecting) return;
+  if (endpoint.phase == QueuePairPhase::kEnding) return;
   if (endpoint.fabric->Disconnect(endpoint.queue_pair, false).ok())
     endpoint.evidence.NoteRefusal(why);
 }
@@ -273,14 +276,14 @@ const Failure& Driver::RootCause(Endpoint& endpoint, sdp::Outcome outcome) {
     if (report != nullptr && *reason == '\0') reason = report->reason;
   }
   try {
-    const bool incoming = !endpoint.connecting && !endpoint.announced && !endpoint.moved;
+    const bool incoming = !endpoint.connecting && !IsKnown(endpoint.visibility) && !endpoint.moved;
     endpoint.failure = Explain(outcome, reason, endpoint.evidence, endpoint.peer,
                                incoming ? SetUp::kIncoming : SetUp::kOwn);
     if (endpoint.attempt) endpoint.failure->text += endpoint.attempt->failures;
   } catch (const std::bad_alloc&) {
     endpoint.failure = NoMemory();
   }
-  if (endpoint.announced && endpoint.failure->ending != EndReason::kOk) {
+  if (IsKnown(endpoint.visibility) && endpoint.failure->ending != EndReason::kOk) {
     observer_.OnFailed(endpoint.id, *endpoint.failure);
   }
   return *endpoint.failure;

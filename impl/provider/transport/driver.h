@@ -111,6 +111,8 @@ class Driver {
   }
   void FeedAllAnswers(Endpoint& endpoint);
   void NoteEnd(Endpoint& endpoint);
+  // It is to be reaped, and no timer of it rings any more.
+  void ForgetEnded(Endpoint& endpoint);
   // All operations of the connection, none of which the core knows any more.
   void FinishAll(Endpoint& endpoint);
   void Post();

@@ -40,20 +40,20 @@ void Driver::Act(Endpoint& endpoint, const sdp::StartConnect& action) {
   sdp::wire::Message hello = action.hello;
   absl::Status status;
   if (action.port) {
-    if (!endpoint.broken && !connections_.BeginMove(endpoint)) {
-      endpoint.broken = true;
+    if (endpoint.phase != QueuePairPhase::kFailed && !connections_.BeginMove(endpoint)) {
+      Move(endpoint.phase, QueuePairCue::kFailed);
       endpoint.evidence.NoteRefusal(
           absl::ResourceExhaustedError("too many connections are being moved by their peers"));
     }
     // The old port may still be in use, perhaps by a listener: the Hello alone has it.
     local.port = 0;
     peer.port = *action.port;
-  } else if (!endpoint.broken) {
+  } else if (endpoint.phase != QueuePairPhase::kFailed) {
     status = NameLocalPort(endpoint, local, hello);
   }
   std::array<std::byte, sdp::wire::kHelloBytes> bytes{};
   const ConstBytes encoded = EncodeHello(hello, *endpoint.fabric, bytes);
-  if (!endpoint.broken) {
+  if (endpoint.phase != QueuePairPhase::kFailed) {
     if (status.ok()) {
       status = endpoint.fabric->Connect(endpoint.queue_pair, local, peer, encoded,
                                         endpoint.connect_deadline);
@@ -61,7 +61,7 @@ void Driver::Act(Endpoint& endpoint, const sdp::StartConnect& action) {
     if (status.ok()) return;
     endpoint.evidence.NoteRefusal(status);
   }
-  endpoint.broken = true;
+  Move(endpoint.phase, QueuePairCue::kFailed);
   if (endpoint.attempt && endpoint.attempt->has_next) return;  // another fabric is tried
   answers_.PushBack(sdp::ConnectFailed{});
 }
@@ -86,7 +86,7 @@ void Driver::Act(Endpoint& endpoint, const sdp::AcceptConnection& action) {
   Flush();
   std::array<std::byte, sdp::wire::kHelloAckBytes> hello_ack{};
   const size_t bytes = sdp::wire::Encode(action.hello_ack, 0, hello_ack);
-  if (!endpoint.broken) {
+  if (endpoint.phase != QueuePairPhase::kFailed) {
     // Without memory it throws, and the request is rejected with the connection's end.
     const absl::Status status = endpoint.fabric->Accept(endpoint.request, endpoint.queue_pair,
                                                         ConstBytes(hello_ack).first(bytes));
@@ -96,13 +96,13 @@ void Driver::Act(Endpoint& endpoint, const sdp::AcceptConnection& action) {
     }
     endpoint.evidence.NoteRefusal(status);
   }
-  endpoint.broken = true;
+  Move(endpoint.phase, QueuePairCue::kFailed);
   (void)endpoint.fabric->Reject(std::exchange(endpoint.request, fabric::RequestId::kNone), {});
   answers_.PushBack(sdp::ConnectFailed{});
 }
 
 void Driver::Act(Endpoint& endpoint, const sdp::RejectConnection& action) {
-  if (endpoint.awaits_hello) {
+  if (endpoint.phase == QueuePairPhase::kAwaited) {
     WriteLog("the return of " + fabric::ToString(endpoint.peer) + " is rejected: " + action.reason);
   } else if (*endpoint.reason == '\0') {
     endpoint.reason = action.reason;
@@ -115,17 +115,19 @@ void Driver::Act(Endpoint& endpoint, const sdp::ReplaceQueuePair&) {
   (void)endpoint.fabric->DestroyQueuePair(endpoint.queue_pair);
   endpoint.evidence = {};
   endpoint.moved = true;
-  endpoint.awaits_hello = endpoint.ready = endpoint.disconnecting = endpoint.lost = false;
+  Move(endpoint.phase, QueuePairCue::kReplaced);
   endpoint.connect_deadline = kTimeInfinite;  // the core has a bound of its own
   const auto queue_pair = endpoint.fabric->CreateQueuePair(endpoint.options);
-  endpoint.broken = !queue_pair.ok();
-  if (endpoint.broken) endpoint.evidence.NoteRefusal(queue_pair.status());
+  if (!queue_pair.ok()) {
+    Move(endpoint.phase, QueuePairCue::kFailed);
+    endpoint.evidence.NoteRefusal(queue_pair.status());
+  }
   connections_.Rename(endpoint, queue_pair.value_or(fabric::QueuePairId::kNone));
   endpoint.exposures.Move(endpoint.queue_pair);
 }
 
 void Driver::Act(Endpoint& endpoint, const sdp::AwaitHello&) {
-  endpoint.awaits_hello = true;
+  Move(endpoint.phase, QueuePairCue::kPeerAwaited);
   endpoint.connecting = false;
   endpoint.evidence = {};
   if (!endpoint.early_return) return;
@@ -153,12 +155,12 @@ void Driver::Act(Endpoint& endpoint, const sdp::Farewell& action) {
 }
 
 void Driver::Act(Endpoint& endpoint, const sdp::ReportConnected&) {
-  if (endpoint.orphaned) {
+  if (endpoint.visibility == Visibility::kOrphaned) {
     const auto close = operations_.Insert({Operation::Kind::kClose, endpoint.id});
     if (close) answers_.PushBack(sdp::AskClose{*close, true});
     return;
   }
-  endpoint.announced = true;
+  Move(endpoint.visibility, VisibilityCue::kAnnounced);
   if (endpoint.connecting) {
     observer_.OnConnected(endpoint.id, endpoint.local, endpoint.peer, endpoint.place);
   } else {
@@ -171,19 +173,20 @@ void Driver::Act(Endpoint& endpoint, const sdp::Disconnect& action) {
   if (endpoint.cause == sdp::Outcome::kDone) endpoint.cause = action.cause;
   if (*endpoint.reason == '\0') endpoint.reason = action.reason;
   Flush();
-  endpoint.disconnecting = true;
-  if (endpoint.lost) {  // without a queue pair nothing would be heard of it
+  Move(endpoint.phase, QueuePairCue::kEndAsked);
+  if (!TakesWork(endpoint.phase)) {  // without a queue pair nothing would be heard of it
     answers_.PushBack(sdp::ConnectionLost{.clean = true});
     return;
   }
   if (endpoint.fabric->Disconnect(endpoint.queue_pair, action.orderly).ok()) return;
-  if (endpoint.ready) return;  // the end has begun already, and its kDisconnected is on the way
+  if (endpoint.phase == QueuePairPhase::kEnding)
+    return;  // the end has begun already, and its kDisconnected is on the way
   // It was never connected, so that nothing will be heard of it.
   if (endpoint.request != fabric::RequestId::kNone)
     (void)endpoint.fabric->Reject(endpoint.request, {});
   endpoint.request = fabric::RequestId::kNone;
   (void)endpoint.fabric->DestroyQueuePair(endpoint.queue_pair);
-  endpoint.lost = true;
+  Move(endpoint.phase, QueuePairCue::kLost);
   answers_.PushBack(sdp::ConnectionLost{.clean = true});
 }
 
@@ -197,7 +200,7 @@ void Driver::Act(Endpoint& endpoint, const sdp::ReportClosed& action) {
 void Driver::Act(Endpoint& endpoint, const sdp::PostReceive& action) {
   const uint32_t buffer = static_cast<uint32_t>(action.buffer);
   if (!endpoint.pool.HasReceiveBuffer(buffer)) return Fault(endpoint, "no such receive buffer");
-  if (endpoint.lost) return;
+  if (!TakesWork(endpoint.phase)) return;
   if (batch_.receives_full()) Flush();
   Stage(endpoint);
   batch_.AddReceive(buffer, endpoint.pool.PostEntry(buffer, action.bytes));
@@ -235,15 +238,15 @@ void Driver::Act(Endpoint& endpoint, const sdp::RetireReceive& action) {
 // Mappings that were left count as long as they are used where their pages are pinned.
 void Driver::CountGrowth(Endpoint& endpoint) {
   const bool pinned = endpoint.fabric->limits().pins_memory;
-  const uint64_t growth = endpoint.ended ? 0
-                          : pinned       ? endpoint.pool.changed_bytes()
-                                         : endpoint.pool.newest_bytes();
+  const uint64_t growth = HasEnded(endpoint.visibility) ? 0
+                          : pinned                      ? endpoint.pool.changed_bytes()
+                                                        : endpoint.pool.newest_bytes();
   receive_growth_ = receive_growth_ - endpoint.receive_growth + growth;
   endpoint.receive_growth = growth;
 }
 
 void Driver::Act(Endpoint& endpoint, const sdp::Send& action) {
-  if (endpoint.lost) return;
+  if (!TakesWork(endpoint.phase)) return;
   const auto [work, entries] = StageSend(endpoint);
   size_t count = 1;
   size_t payload = 0;
@@ -286,7 +289,7 @@ void Driver::Act(Endpoint& endpoint, const sdp::Write& action) {
 
 void Driver::PostTransfer(Endpoint& endpoint, fabric::Opcode opcode,
                           const sdp::OperationRange& local, const sdp::RemoteRange& remote) {
-  if (endpoint.lost) return;
+  if (!TakesWork(endpoint.phase)) return;
   const auto range = Find(endpoint, local);
   if (!range) return Fault(endpoint, "an RDMA transfer of no memory");
   const auto [work, entries] = StageSend(endpoint);
@@ -339,7 +342,7 @@ void Driver::CopyToBuffer(Endpoint& endpoint, const sdp::CopyOut& action, ConstB
 
 void Driver::Act(Endpoint& endpoint, const sdp::Expose& action) {
   std::optional<fabric::RemoteRange> shown;
-  if (const auto range = Find(endpoint, action.range); range && !endpoint.lost) {
+  if (const auto range = Find(endpoint, action.range); range && TakesWork(endpoint.phase)) {
     shown = endpoint.exposures.Expose(*endpoint.fabric, action.advert, *range, action.right);
   }
   if (shown) {
