@@ -24,10 +24,11 @@ Engine::Engine(std::vector<std::unique_ptr<fabric::Fabric>> fabrics, Observer& o
     : owned_(std::move(fabrics)),
       fabrics_(InOrder(owned_)),
       log_(std::move(log)),
-      driver_(observer, log_, connections_),
+      driver_(observer, log_, establishment_),
       connections_(bounds.moving),
+      establishment_(driver_, connections_),
       rendezvous_(fabrics_, driver_, connections_, observer, bounds),
-      requests_(driver_, connections_, rendezvous_, observer),
+      requests_(driver_, connections_, rendezvous_, establishment_, observer),
       residue_(bounds.spare_connections) {
   driver_.BoundReceiveGrowth(bounds.receive_growth);
 }

@@ -15,6 +15,7 @@
 #include "impl/provider/session/closed_connections.h"
 #include "impl/provider/session/connections.h"
 #include "impl/provider/session/requests.h"
+#include "impl/provider/setup/establishment.h"
 #include "impl/provider/setup/rendezvous.h"
 #include "impl/provider/transport/driver.h"
 
@@ -114,6 +115,7 @@ class Engine {
   Driver driver_;
   Connections connections_;
   ClosedConnections closed_;
+  Establishment establishment_;
   Rendezvous rendezvous_;
   Requests requests_;
   Residue residue_;

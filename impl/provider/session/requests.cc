@@ -224,7 +224,7 @@ void Requests::Suspend(Endpoint& endpoint, const Request& request) {
     endpoint.move = {*operation, request.tag};
     return driver_.Feed(endpoint, sdp::AskSuspend{*operation, *port, request.at});
   }
-  rendezvous_.StopReturn(endpoint);
+  set_up_.StopReturn(endpoint);
   observer_.OnResumed(endpoint.id, {EndReason::kInternal, "too many operations at once"});
 }
 

@@ -5,6 +5,7 @@
 
 #include "impl/provider/observer.h"
 #include "impl/provider/session/connections.h"
+#include "impl/provider/session/set_up_actions.h"
 #include "impl/provider/setup/rendezvous.h"
 #include "impl/provider/transport/driver.h"
 
@@ -19,8 +20,13 @@ namespace esdp::provider {
 //             requests for connections that are not there have come too late and are forgotten.
 class Requests {
  public:
-  Requests(Driver& driver, Connections& connections, Rendezvous& rendezvous, Observer& observer)
-      : driver_(driver), connections_(connections), rendezvous_(rendezvous), observer_(observer) {}
+  Requests(Driver& driver, Connections& connections, Rendezvous& rendezvous, SetUpActions& set_up,
+           Observer& observer)
+      : driver_(driver),
+        connections_(connections),
+        rendezvous_(rendezvous),
+        set_up_(set_up),
+        observer_(observer) {}
 
   void Execute(const Request& request);
   bool TrySendImmediate(ConnectionId connection, ImmediateSend& send);
@@ -44,6 +50,7 @@ class Requests {
   Driver& driver_;
   Connections& connections_;
   Rendezvous& rendezvous_;
+  SetUpActions& set_up_;
   Observer& observer_;
 };
 

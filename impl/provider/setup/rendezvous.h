@@ -67,10 +67,9 @@ class Rendezvous {
                                        const ConnectionOptions& options, Time deadline,
                                        const std::function<void(ConnectionId)>& named);
 
-  // resumption.cc: a port of ours where the peer of this connection may come back, until the
+  // suspend.cc: a port of ours where the peer of this connection may come back, until the
   // connection has been moved.
   absl::StatusOr<uint16_t> ListenForReturn(Endpoint& endpoint);
-  void StopReturn(Endpoint& endpoint);
   // No operation has this name. It rings for those that are let wait for their rejection.
   static constexpr uint64_t kRejectAlarm = ~uint64_t{1};
   void RejectDue();
@@ -123,7 +122,7 @@ class Rendezvous {
   // Ends a set-up that has not come about; false: each may stay for now.
   bool DropHalfOpen(const char* why);
   void OnShort();
-  // resumption.cc
+  // suspend.cc
   sdp::wire::ReturnToken NewReturnToken(bool virtual_time);
   void OnReturn(Endpoint& endpoint, const fabric::RendezvousEvent& event);
   void RejectReturn(Endpoint& endpoint, const fabric::RendezvousEvent& event,

@@ -2,7 +2,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 
 #include "impl/base/bytes.h"
 #include "impl/provider/setup/rendezvous.h"
@@ -34,11 +33,6 @@ absl::StatusOr<uint16_t> Rendezvous::ListenForReturn(Endpoint& endpoint) {
   }
   endpoint.return_listener = *listener;
   return named->port;
-}
-
-void Rendezvous::StopReturn(Endpoint& endpoint) {
-  (void)endpoint.fabric->StopListening(
-      std::exchange(endpoint.return_listener, fabric::ListenerId::kNone));
 }
 
 // Where time is virtual everything is to happen again as it did.

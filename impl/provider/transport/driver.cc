@@ -110,12 +110,8 @@ void Driver::Condemn(Endpoint& endpoint) {
   endpoint.cause = sdp::Outcome::kInternal;
   ForgetEnded(endpoint);
   fabric::Fabric& fabric = *endpoint.fabric;
-  if (endpoint.request != fabric::RequestId::kNone) {
-    (void)fabric.Reject(std::exchange(endpoint.request, fabric::RequestId::kNone), {});
-  }
-  if (endpoint.return_listener != fabric::ListenerId::kNone) {
-    (void)fabric.StopListening(std::exchange(endpoint.return_listener, fabric::ListenerId::kNone));
-  }
+  set_up_.RejectRequest(endpoint);
+  set_up_.StopReturn(endpoint);
   // No memory of an operation is told to be free before the queue pair is gone.
   (void)fabric.Disconnect(endpoint.queue_pair, /*orderly=*/false);
   (void)fabric.DestroyQueuePair(endpoint.queue_pair);
@@ -310,10 +306,7 @@ void Driver::Act(Endpoint& endpoint, const sdp::FinishOperation& action) {
 }
 
 void Driver::FinishSuspend(Endpoint& endpoint, sdp::Outcome outcome) {
-  // It rejects what waits there.
-  (void)endpoint.fabric->StopListening(
-      std::exchange(endpoint.return_listener, fabric::ListenerId::kNone));
-  endpoint.early_return.reset();
+  set_up_.StopReturn(endpoint);
   endpoint.move.reset();
   if (IsOfConnection(outcome)) {
     observer_.OnResumed(endpoint.id, RootCause(endpoint, outcome));

@@ -2,7 +2,6 @@
 #define ESDP_IMPL_PROVIDER_TRANSPORT_DRIVER_H_
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -11,9 +10,9 @@
 #include "impl/fabric/port.h"
 #include "impl/provider/observer.h"
 #include "impl/provider/progress/timers.h"
-#include "impl/provider/session/connections.h"
 #include "impl/provider/session/endpoint.h"
 #include "impl/provider/session/operations.h"
+#include "impl/provider/session/set_up_actions.h"
 #include "impl/provider/transport/work_batch.h"
 #include "impl/sdp/interface/action.h"
 #include "impl/sdp/interface/input.h"
@@ -35,9 +34,8 @@ class Driver {
  public:
   using Log = std::function<void(const std::string&)>;
 
-  // Of `connections` it needs only their names.
-  Driver(Observer& observer, const Log& log, Connections& connections)
-      : observer_(observer), log_(log), connections_(connections) {
+  Driver(Observer& observer, const Log& log, SetUpActions& set_up)
+      : observer_(observer), log_(log), set_up_(set_up) {
     actions_.reserve(kActionsOfStep);
   }
 
@@ -59,6 +57,8 @@ class Driver {
   // The queue pair has left the ready state, or never reached it, and all its work is back. Takes
   // every key back first.
   void FeedLoss(Endpoint& endpoint);
+  // Within a step: the answer to one of its actions, which is fed when all are carried out.
+  void Answer(const sdp::Input& answer) { answers_.PushBack(answer); }
   // Posts what is collected.
   void Flush() {
     if (staged_ != nullptr) Post();
@@ -99,7 +99,6 @@ class Driver {
 
  private:
   static constexpr size_t kActionsOfStep = 64;  // more than a step of bulk data takes
-  static constexpr Duration kFarewellWait = std::chrono::seconds(5);
 
   void RunStep(Endpoint& endpoint, const sdp::Input& input);
   void CarryOut(Endpoint& endpoint, const sdp::Action& action);
@@ -117,13 +116,18 @@ class Driver {
   void FinishAll(Endpoint& endpoint);
   void Post();
 
-  void Act(Endpoint& endpoint, const sdp::StartConnect& action);
-  absl::Status NameLocalPort(const Endpoint& endpoint, Address& local, sdp::wire::Message& hello);
-  void Act(Endpoint& endpoint, const sdp::AcceptConnection& action);
-  void Act(Endpoint& endpoint, const sdp::RejectConnection& action);
-  void Act(Endpoint& endpoint, const sdp::ReplaceQueuePair& action);
-  void Act(Endpoint& endpoint, const sdp::AwaitHello& action);
-  void Act(Endpoint& endpoint, const sdp::Farewell& action);
+  void Act(Endpoint& endpoint, const sdp::StartConnect& action) { set_up_.Start(endpoint, action); }
+  void Act(Endpoint& endpoint, const sdp::AcceptConnection& action) {
+    set_up_.Accept(endpoint, action);
+  }
+  void Act(Endpoint& endpoint, const sdp::RejectConnection& action) {
+    set_up_.Reject(endpoint, action);
+  }
+  void Act(Endpoint& endpoint, const sdp::ReplaceQueuePair&) { set_up_.Replace(endpoint); }
+  void Act(Endpoint& endpoint, const sdp::AwaitHello&) { set_up_.AwaitHello(endpoint); }
+  void Act(Endpoint& endpoint, const sdp::Farewell& action) {
+    set_up_.SayFarewell(endpoint, action);
+  }
   void Act(Endpoint& endpoint, const sdp::ReportConnected& action);
   void Act(Endpoint& endpoint, const sdp::Disconnect& action);
   void Act(Endpoint& endpoint, const sdp::ReportClosed& action);
@@ -161,7 +165,7 @@ class Driver {
 
   Observer& observer_;
   const Log& log_;
-  Connections& connections_;
+  SetUpActions& set_up_;
   Time now_{};
   bool eager_ = false;
   uint64_t receive_growth_ = 0;

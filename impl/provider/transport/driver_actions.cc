@@ -1,5 +1,3 @@
-#include <array>
-
 #include "impl/base/bytes.h"
 #include "impl/provider/regions.h"
 #include "impl/provider/transport/driver.h"
@@ -13,146 +11,9 @@ namespace {
 fabric::RemoteRange ToFabric(const sdp::RemoteRange& range) { return {range.key, range.address}; }
 sdp::RemoteRange ToCore(const fabric::RemoteRange& range) { return {range.key, range.address}; }
 
-// [R25.1] Whole where it fits. A Hello's compact form is its beginning [R2.6.2].
-ConstBytes EncodeHello(const sdp::wire::Message& hello, const fabric::Fabric& fabric,
-                       std::array<std::byte, sdp::wire::kHelloBytes>& bytes) {
-  size_t length = sdp::wire::Encode(hello, 0, bytes);
-  if (fabric.limits().private_data_max >= length) return ConstBytes(bytes).first(length);
-  const auto& body = *std::get_if<sdp::wire::Hello>(&hello.body);
-  if (body.return_token == sdp::wire::ReturnToken{}) {
-    return ConstBytes(bytes).first(sdp::wire::kCompactHelloBytes);
-  }
-  constexpr size_t kTail = sdp::wire::kCompactHelloTokenBytes - sdp::wire::kCompactHelloBytes;
-  CopyBytes(Bytes(bytes).subspan(sdp::wire::kCompactHelloBytes, kTail),
-            ConstBytes(bytes).subspan(sdp::wire::kHelloAddressesEnd, kTail));
-  return ConstBytes(bytes).first(sdp::wire::kCompactHelloTokenBytes);
-}
-
 }  // namespace
 
-// --- set-up and end ------------------------------------------------------------------------------
-
-void Driver::Act(Endpoint& endpoint, const sdp::StartConnect& action) {
-  Flush();
-  endpoint.connecting = true;
-  Address local = endpoint.local;
-  Address peer = endpoint.peer;
-  sdp::wire::Message hello = action.hello;
-  absl::Status status;
-  if (action.port) {
-    if (endpoint.phase != QueuePairPhase::kFailed && !connections_.BeginMove(endpoint)) {
-      Move(endpoint.phase, QueuePairCue::kFailed);
-      endpoint.evidence.NoteRefusal(
-          absl::ResourceExhaustedError("too many connections are being moved by their peers"));
-    }
-    // The old port may still be in use, perhaps by a listener: the Hello alone has it.
-    local.port = 0;
-    peer.port = *action.port;
-  } else if (endpoint.phase != QueuePairPhase::kFailed) {
-    status = NameLocalPort(endpoint, local, hello);
-  }
-  std::array<std::byte, sdp::wire::kHelloBytes> bytes{};
-  const ConstBytes encoded = EncodeHello(hello, *endpoint.fabric, bytes);
-  if (endpoint.phase != QueuePairPhase::kFailed) {
-    if (status.ok()) {
-      status = endpoint.fabric->Connect(endpoint.queue_pair, local, peer, encoded,
-                                        endpoint.connect_deadline);
-    }
-    if (status.ok()) return;
-    endpoint.evidence.NoteRefusal(status);
-  }
-  Move(endpoint.phase, QueuePairCue::kFailed);
-  if (endpoint.attempt && endpoint.attempt->has_next) return;  // another fabric is tried
-  answers_.PushBack(sdp::ConnectFailed{});
-}
-
-// The peer compares the Hello's port with the transport's, so it has to be known now. [R2.6.7]
-// Where the transport tells it nothing it takes port and addresses from there.
-absl::Status Driver::NameLocalPort(const Endpoint& endpoint, Address& local,
-                                   sdp::wire::Message& hello) {
-  local.family = endpoint.peer.family;
-  const absl::StatusOr<Address> reserved =
-      endpoint.fabric->ReserveAddress(endpoint.queue_pair, local, endpoint.peer);
-  if (absl::IsUnimplemented(reserved.status())) return absl::OkStatus();
-  if (!reserved.ok()) return reserved.status();
-  local = *reserved;
-  sdp::wire::Hello& named = std::get<sdp::wire::Hello>(hello.body);
-  named.local_port = local.port;
-  named.source_address = local.bytes;
-  return absl::OkStatus();
-}
-
-void Driver::Act(Endpoint& endpoint, const sdp::AcceptConnection& action) {
-  Flush();
-  std::array<std::byte, sdp::wire::kHelloAckBytes> hello_ack{};
-  const size_t bytes = sdp::wire::Encode(action.hello_ack, 0, hello_ack);
-  if (endpoint.phase != QueuePairPhase::kFailed) {
-    // Without memory it throws, and the request is rejected with the connection's end.
-    const absl::Status status = endpoint.fabric->Accept(endpoint.request, endpoint.queue_pair,
-                                                        ConstBytes(hello_ack).first(bytes));
-    if (status.ok()) {
-      endpoint.request = fabric::RequestId::kNone;
-      return;
-    }
-    endpoint.evidence.NoteRefusal(status);
-  }
-  Move(endpoint.phase, QueuePairCue::kFailed);
-  (void)endpoint.fabric->Reject(std::exchange(endpoint.request, fabric::RequestId::kNone), {});
-  answers_.PushBack(sdp::ConnectFailed{});
-}
-
-void Driver::Act(Endpoint& endpoint, const sdp::RejectConnection& action) {
-  if (endpoint.phase == QueuePairPhase::kAwaited) {
-    WriteLog("the return of " + fabric::ToString(endpoint.peer) + " is rejected: " + action.reason);
-  } else if (*endpoint.reason == '\0') {
-    endpoint.reason = action.reason;
-  }
-  (void)endpoint.fabric->Reject(std::exchange(endpoint.request, fabric::RequestId::kNone), {});
-}
-
-void Driver::Act(Endpoint& endpoint, const sdp::ReplaceQueuePair&) {
-  Flush();  // whatever is collected is the old one's
-  (void)endpoint.fabric->DestroyQueuePair(endpoint.queue_pair);
-  endpoint.evidence = {};
-  endpoint.moved = true;
-  Move(endpoint.phase, QueuePairCue::kReplaced);
-  endpoint.connect_deadline = kTimeInfinite;  // the core has a bound of its own
-  const auto queue_pair = endpoint.fabric->CreateQueuePair(endpoint.options);
-  if (!queue_pair.ok()) {
-    Move(endpoint.phase, QueuePairCue::kFailed);
-    endpoint.evidence.NoteRefusal(queue_pair.status());
-  }
-  connections_.Rename(endpoint, queue_pair.value_or(fabric::QueuePairId::kNone));
-  endpoint.exposures.Move(endpoint.queue_pair);
-}
-
-void Driver::Act(Endpoint& endpoint, const sdp::AwaitHello&) {
-  Move(endpoint.phase, QueuePairCue::kPeerAwaited);
-  endpoint.connecting = false;
-  endpoint.evidence = {};
-  if (!endpoint.early_return) return;
-  endpoint.request = endpoint.early_return->request;
-  answers_.PushBack(sdp::HelloArrived{endpoint.early_return->hello});
-  endpoint.early_return.reset();
-}
-
-// Whatever becomes of it, its queue pair is destroyed with the first word of it.
-void Driver::Act(Endpoint& endpoint, const sdp::Farewell& action) {
-  fabric::Fabric& fabric = *endpoint.fabric;
-  const auto queue_pair = fabric.CreateQueuePair(endpoint.options);
-  if (!queue_pair.ok()) return;
-  Address local = endpoint.local;
-  local.port = 0;
-  Address peer = endpoint.peer;
-  peer.port = action.port;
-  std::array<std::byte, sdp::wire::kHelloBytes> bytes{};
-  const ConstBytes hello = EncodeHello(action.hello, fabric, bytes);
-  if (fabric.Connect(*queue_pair, local, peer, hello, AddSaturating(now_, kFarewellWait)).ok()) {
-    connections_.AddFarewell(endpoint.place, *queue_pair);
-  } else {
-    (void)fabric.DestroyQueuePair(*queue_pair);
-  }
-}
+// --- beginning and end ------------------------------------------------------------------------------
 
 void Driver::Act(Endpoint& endpoint, const sdp::ReportConnected&) {
   if (endpoint.visibility == Visibility::kOrphaned) {
@@ -182,9 +43,7 @@ void Driver::Act(Endpoint& endpoint, const sdp::Disconnect& action) {
   if (endpoint.phase == QueuePairPhase::kEnding)
     return;  // the end has begun already, and its kDisconnected is on the way
   // It was never connected, so that nothing will be heard of it.
-  if (endpoint.request != fabric::RequestId::kNone)
-    (void)endpoint.fabric->Reject(endpoint.request, {});
-  endpoint.request = fabric::RequestId::kNone;
+  set_up_.RejectRequest(endpoint);
   (void)endpoint.fabric->DestroyQueuePair(endpoint.queue_pair);
   Move(endpoint.phase, QueuePairCue::kLost);
   answers_.PushBack(sdp::ConnectionLost{.clean = true});

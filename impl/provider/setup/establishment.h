@@ -1,0 +1,52 @@
+#ifndef ESDP_IMPL_PROVIDER_SETUP_ESTABLISHMENT_H_
+#define ESDP_IMPL_PROVIDER_SETUP_ESTABLISHMENT_H_
+
+#include <chrono>
+
+#include "absl/status/status.h"
+#include "impl/base/time.h"
+#include "impl/fabric/port.h"
+#include "impl/provider/session/connections.h"
+#include "impl/provider/session/set_up_actions.h"
+#include "impl/provider/transport/driver.h"
+#include "impl/provider/types.h"
+#include "impl/sdp/wire/messages.h"
+
+namespace esdp::provider {
+
+// What each action of a core's set-up is on the port: how its queue pair connects, is accepted, and
+// gives way to another one.
+//
+//   Owns:     nothing.
+//   Threads:  the holder of the shard lock. The driver calls it within a step, and gets its answers
+//             back.
+//   Blocks:   never.
+//   Units:    instants on the fabric's clock.
+//   Errors:   what the fabric refuses is noted in the endpoint, and answered by ConnectFailed.
+class Establishment final : public SetUpActions {
+ public:
+  Establishment(Driver& driver, Connections& connections)
+      : driver_(driver), connections_(connections) {}
+
+  void Start(Endpoint& endpoint, const sdp::StartConnect& action) override;
+  void Accept(Endpoint& endpoint, const sdp::AcceptConnection& action) override;
+  void Reject(Endpoint& endpoint, const sdp::RejectConnection& action) override;
+  void Replace(Endpoint& endpoint) override;
+  void AwaitHello(Endpoint& endpoint) override;
+  void SayFarewell(Endpoint& endpoint, const sdp::Farewell& action) override;
+  void RejectRequest(Endpoint& endpoint) override;
+  void StopReturn(Endpoint& endpoint) override;
+
+ private:
+  static constexpr Duration kFarewellWait = std::chrono::seconds(5);
+
+  static absl::Status NameLocalPort(const Endpoint& endpoint, Address& local,
+                                    sdp::wire::Message& hello);
+
+  Driver& driver_;
+  Connections& connections_;
+};
+
+}  // namespace esdp::provider
+
+#endif  // ESDP_IMPL_PROVIDER_SETUP_ESTABLISHMENT_H_
