@@ -90,8 +90,8 @@ bool Engine::PollCompletions(uint8_t place) {
   const size_t count = fabrics_[place]->Poll(absl::MakeSpan(completions_));
   for (size_t i = 0; i < count; ++i) {
     const fabric::Completion& completion = completions_[i];
-    if (Endpoint* endpoint = connections_.Find(place, completion.queue_pair)) {
-      driver_.FeedCompletion(*endpoint, completion);
+    if (Session* session = connections_.Find(place, completion.queue_pair)) {
+      driver_.FeedCompletion(*session, completion);
     }
   }
   return count > 0;
@@ -118,9 +118,9 @@ bool Engine::FireTimers() {
       continue;
     }
     const auto& timer = std::get<Timers::CoreTimer>(*due);
-    Endpoint* endpoint = connections_.Find(timer.connection);
-    if (endpoint != nullptr && !HasEnded(endpoint->visibility)) {
-      driver_.Feed(*endpoint, sdp::TimerFired{timer.timer});
+    Session* session = connections_.Find(timer.connection);
+    if (session != nullptr && !HasEnded(session->visibility)) {
+      driver_.Feed(*session, sdp::TimerFired{timer.timer});
     }
   }
   return fired > 0;
@@ -128,14 +128,14 @@ bool Engine::FireTimers() {
 
 // True if there is something new to poll: the flushed work of the queue pairs that were destroyed.
 bool Engine::Reap() {
-  std::vector<Endpoint*>& ended = driver_.ended();
+  std::vector<Session*>& ended = driver_.ended();
   const bool any = !ended.empty();
   residue_.NoteMost(connections_.size());
-  for (Endpoint* endpoint : ended) {
-    rendezvous_.Ended(*endpoint);
-    (void)endpoint->fabric->DestroyQueuePair(endpoint->queue_pair);
-    closed_.Add({endpoint->id, CountersOf(*endpoint)});
-    connections_.Remove(*endpoint);
+  for (Session* session : ended) {
+    rendezvous_.Ended(*session);
+    session->transport.DestroyQueuePair();
+    closed_.Add({session->id, CountersOf(*session)});
+    connections_.Remove(*session);
   }
   ended.clear();
   connections_.FreeReleased();
@@ -208,7 +208,7 @@ absl::Status Engine::Deregister(MemoryRegion& region) {
 }
 
 absl::StatusOr<ConnectionCounters> Engine::Counters(ConnectionId connection) {
-  if (const Endpoint* endpoint = connections_.Find(connection)) return CountersOf(*endpoint);
+  if (const Session* session = connections_.Find(connection)) return CountersOf(*session);
   if (const ClosedConnection* closed = closed_.Find(connection)) return closed->counters;
   return absl::NotFoundError("no such connection, or it ended long ago");
 }
@@ -216,18 +216,18 @@ absl::StatusOr<ConnectionCounters> Engine::Counters(ConnectionId connection) {
 // --- the end -------------------------------------------------------------------------------------
 
 void Engine::AbortAll() {
-  connections_.ForEach([&](Endpoint& endpoint) {
-    if (!HasEnded(endpoint.visibility)) requests_.Close(endpoint, true);
+  connections_.ForEach([&](Session& session) {
+    if (!HasEnded(session.visibility)) requests_.Close(session, true);
   });
   Finish();
 }
 
 void Engine::DestroyAll() {
-  connections_.ForEach([&](Endpoint& endpoint) {
-    if (HasEnded(endpoint.visibility)) return;
-    (void)endpoint.fabric->DestroyQueuePair(endpoint.queue_pair);
-    endpoint.evidence.cause = fabric::Cause::kLocalDisconnect;
-    driver_.FeedLoss(endpoint);
+  connections_.ForEach([&](Session& session) {
+    if (HasEnded(session.visibility)) return;
+    session.transport.DestroyQueuePair();
+    session.transport.failure().cause = fabric::Cause::kLocalDisconnect;
+    driver_.FeedLoss(session);
   });
   Finish();
 }

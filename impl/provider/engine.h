@@ -14,10 +14,10 @@
 #include "impl/provider/residue.h"
 #include "impl/provider/session/closed_connections.h"
 #include "impl/provider/session/connections.h"
+#include "impl/provider/session/driver.h"
 #include "impl/provider/session/requests.h"
 #include "impl/provider/setup/establishment.h"
 #include "impl/provider/setup/rendezvous.h"
-#include "impl/provider/transport/driver.h"
 
 namespace esdp::provider {
 

@@ -97,6 +97,13 @@ class MemoryRegion {
   std::atomic<uint32_t> operations_{0};
 };
 
+// A range of a region, inside one chunk, as one fabric knows it.
+struct ResolvedRange {
+  MemoryRegion* region = nullptr;
+  uint64_t offset = 0;  // from the region's first byte
+  fabric::ScatterEntry entry;
+};
+
 }  // namespace esdp::provider
 
 #endif  // ESDP_IMPL_PROVIDER_REGIONS_H_

@@ -15,6 +15,7 @@ PURE_BASE = "impl/base/(bytes|check|digest|handle_table|random|ring|ring_slots|t
 BASE = "impl/base/.*"
 PORT = "impl/fabric/[^/]*"
 SOFT = "impl/fabric/soft/.*"
+TRANSPORT = "impl/provider/transport/.*"
 ABSEIL = "absl/.*"
 API_ABSEIL = "absl/(status|time|types)/.*"
 POSIX = r"(sys|net|netinet|arpa|linux)/.*[.]h|[a-z_0-9]+[.]h"
@@ -60,9 +61,13 @@ ROOMS = [
     # Addresses as the system's calls take them.
     Room("impl/fabric/socket_address.*", [BASE, PORT], ["netinet/in[.]h", "sys/socket[.]h"]),
     Room("impl/fabric/.*", [BASE, PORT], [ABSEIL]),
-    # Threads and waiting live in progress; the private buffers are mapped, so that untouched ones cost nothing.
+    # The private buffers are mapped, so that untouched ones cost nothing.
+    Room("impl/provider/transport/buffer_pool.*", [BASE, PORT, TRANSPORT], [ABSEIL, POSIX]),
+    # Transports know neither sessions nor SDP.
+    Room(TRANSPORT, [BASE, PORT, "impl/provider/regions[.]h", TRANSPORT], [ABSEIL]),
+    # Threads and waiting live in progress.
     Room(
-        "impl/provider/(progress/(progress|poll_leader).*|transport/buffer_pool.*|shard_lock.*)",
+        "impl/provider/(progress/(progress|poll_leader).*|shard_lock.*)",
         [BASE, "impl/sdp/.*", PORT, "impl/provider/.*"],
         [ABSEIL, POSIX],
     ),

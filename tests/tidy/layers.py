@@ -32,7 +32,8 @@ MAY_USE = {
     "impl/fabric/local": ["impl/base", "impl/fabric", "impl/fabric/soft"],
     "impl/fabric/verbs": ["impl/base", "impl/fabric"],
     "impl/fabric/sim": ["impl/base", "impl/fabric", "impl/fabric/soft"],
-    "impl/provider": SDP_PART + ["impl/sdp", "impl/sdp/lifecycle", "impl/fabric"],
+    "impl/provider": SDP_PART + ["impl/sdp", "impl/sdp/lifecycle", "impl/fabric", "impl/provider/transport"],
+    "impl/provider/transport": ["impl/base", "impl/fabric", "impl/provider"],  # of that the regions
     "impl/sockets": ["api", "impl/base", "impl/provider"],
     "impl/assembly": None,  # everything
     "samples": [],

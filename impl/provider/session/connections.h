@@ -9,14 +9,14 @@
 
 #include "impl/base/handle_table.h"
 #include "impl/base/pooled_map.h"
-#include "impl/provider/session/endpoint.h"
+#include "impl/provider/session/session.h"
 #include "impl/provider/types.h"
 
 namespace esdp::provider {
 
 // The connections of a shard by the names that others have for them.
 //
-//   Owns:     the endpoints; also the removed, until the fabric lets go of their memory.
+//   Owns:     the sessions; also the removed, until the fabric lets go of their memory.
 //   Threads:  the holder of the shard lock.
 //   Blocks:   never.
 //   Units:    –
@@ -40,38 +40,42 @@ class Connections {
     for (Names& names : by_queue_pair_) names.ShrinkTo(names.size());
   }
 
-  // Gives the endpoint its id. nullptr at 2^32 connections.
-  Endpoint* Add(std::unique_ptr<Endpoint> endpoint) {
-    Endpoint* added = endpoint.get();
-    const uint64_t handle = by_id_.Insert(std::move(endpoint));
+  // Gives the session its id. nullptr at 2^32 connections.
+  Session* Add(std::unique_ptr<Session> session) {
+    Session* added = session.get();
+    const uint64_t handle = by_id_.Insert(std::move(session));
     if (handle == kNoHandle) return nullptr;
     added->id = ConnectionId{handle};
-    NamesAt(added->place).Set(static_cast<uint64_t>(added->queue_pair), added);
+    NamesAt(added->transport.place())
+        .Set(static_cast<uint64_t>(added->transport.queue_pair()), added);
     return added;
   }
 
-  // Puts another endpoint in the place of this one, which lives on until FreeReleased. The name
+  // Puts another session in the place of this one, which lives on until FreeReleased. The name
   // stays.
-  Endpoint* Replace(Endpoint& endpoint, std::unique_ptr<Endpoint> next) {
-    Endpoint* added = next.get();
-    added->id = endpoint.id;
-    Move(endpoint.phase, QueuePairCue::kClosed);
-    TakeName(endpoint);
-    NamesAt(added->place).Set(static_cast<uint64_t>(added->queue_pair), added);
+  Session* Replace(Session& session, std::unique_ptr<Session> next) {
+    Session* added = next.get();
+    added->id = session.id;
+    session.transport.Note(QueuePairCue::kClosed);
+    TakeName(session);
+    NamesAt(added->transport.place())
+        .Set(static_cast<uint64_t>(added->transport.queue_pair()), added);
     removed_.push_back(std::exchange(*by_id_.Find(static_cast<uint64_t>(added->id)), nullptr));
     *by_id_.Find(static_cast<uint64_t>(added->id)) = std::move(next);
     return added;
   }
 
-  Endpoint* Find(ConnectionId id) {
-    const std::unique_ptr<Endpoint>* found = by_id_.Find(static_cast<uint64_t>(id));
+  Session* Find(ConnectionId id) {
+    const std::unique_ptr<Session>* found = by_id_.Find(static_cast<uint64_t>(id));
     return found == nullptr ? nullptr : found->get();
   }
 
   // `place` is the fabric's.
-  Endpoint* Find(uint8_t place, fabric::QueuePairId queue_pair) {
+  Session* Find(uint8_t place, fabric::QueuePairId queue_pair) {
     // They come in runs.
-    if (last_ != nullptr && last_->queue_pair == queue_pair && last_->place == place) return last_;
+    if (last_ != nullptr && last_->transport.queue_pair() == queue_pair &&
+        last_->transport.place() == place)
+      return last_;
     const Names& names = NamesAt(place);
     const auto found = names.find(static_cast<uint64_t>(queue_pair));
     if (found == names.end()) return nullptr;
@@ -81,49 +85,49 @@ class Connections {
   // The fabric at this place has connections, or memory of some that have gone.
   bool Uses(uint8_t place) {
     return !NamesAt(place).empty() || !farewells_.empty() ||
-           std::any_of(removed_.begin(), removed_.end(),
-                       [place](const auto& endpoint) { return endpoint->place == place; });
+           std::any_of(removed_.begin(), removed_.end(), [place](const auto& session) {
+             return session->transport.place() == place;
+           });
   }
 
   // The connection that waits for its peer at this listener. Few ever do.
-  Endpoint* FindReturning(uint8_t place, fabric::ListenerId listener) {
-    Endpoint* returning = nullptr;
-    ForEach([&](Endpoint& endpoint) {
-      if (endpoint.return_listener == listener && endpoint.place == place) returning = &endpoint;
+  Session* FindReturning(uint8_t place, fabric::ListenerId listener) {
+    Session* returning = nullptr;
+    ForEach([&](Session& session) {
+      if (session.return_listener == listener && session.transport.place() == place)
+        returning = &session;
     });
     return returning;
   }
 
-  // The endpoint follows its peer to another queue pair. False: too many do already.
-  bool BeginMove(Endpoint& endpoint) {
+  // The session follows its peer to another queue pair. False: too many do already.
+  bool BeginMove(Session& session) {
     if (moving_ >= moving_max_) return false;
-    endpoint.follows = true;
+    session.follows = true;
     ++moving_;
     return true;
   }
-  void EndMove(Endpoint& endpoint) {
-    if (std::exchange(endpoint.follows, false)) --moving_;
+  void EndMove(Session& session) {
+    if (std::exchange(session.follows, false)) --moving_;
   }
   // One of these comes from there, which is where it was told to go.
   bool Follows(const Address& from, uint16_t named_port) {
     bool found = false;
     if (moving_ == 0) return found;
-    ForEach([&](const Endpoint& endpoint) {
-      found |= endpoint.follows && endpoint.local.bytes == from.bytes &&
-               endpoint.local.port == named_port;
+    ForEach([&](const Session& session) {
+      found |=
+          session.follows && session.local.bytes == from.bytes && session.local.port == named_port;
     });
     return found;
   }
 
-  // The endpoint has another queue pair.
-  void Rename(Endpoint& endpoint, fabric::QueuePairId queue_pair) {
-    if (last_ == &endpoint) last_ = nullptr;
-    Names& names = NamesAt(endpoint.place);
-    names.Erase(static_cast<uint64_t>(endpoint.queue_pair));
-    endpoint.queue_pair = queue_pair;
-    if (queue_pair != fabric::QueuePairId::kNone) {
-      names.Set(static_cast<uint64_t>(queue_pair), &endpoint);
-    }
+  // The session has another queue pair than this one.
+  void Rename(Session& session, fabric::QueuePairId before) {
+    if (last_ == &session) last_ = nullptr;
+    Names& names = NamesAt(session.transport.place());
+    names.Erase(static_cast<uint64_t>(before));
+    const fabric::QueuePairId now = session.transport.queue_pair();
+    if (now != fabric::QueuePairId::kNone) names.Set(static_cast<uint64_t>(now), &session);
   }
 
   // Queue pairs that no connection has: see sdp::Farewell.
@@ -135,19 +139,18 @@ class Connections {
     return std::erase(farewells_, std::pair(place, queue_pair)) > 0;
   }
 
-  // Takes the endpoint's names away; it lives on until FreeReleased.
-  void Remove(Endpoint& endpoint) {
-    TakeName(endpoint);
-    const uint64_t handle = static_cast<uint64_t>(endpoint.id);
+  // Takes the session's names away; it lives on until FreeReleased.
+  void Remove(Session& session) {
+    TakeName(session);
+    const uint64_t handle = static_cast<uint64_t>(session.id);
     removed_.push_back(std::move(*by_id_.Find(handle)));
     by_id_.Erase(handle);
   }
 
   // Of the removed, those whose memory the fabric has let go.
   void FreeReleased() {
-    std::erase_if(removed_, [&](const std::unique_ptr<Endpoint>& endpoint) {
-      return endpoint->pool.Close(*endpoint->fabric).code() !=
-             absl::StatusCode::kFailedPrecondition;
+    std::erase_if(removed_, [&](const std::unique_ptr<Session>& session) {
+      return session->transport.Release().code() != absl::StatusCode::kFailedPrecondition;
     });
   }
   bool all_freed() const { return removed_.empty(); }
@@ -156,27 +159,27 @@ class Connections {
 
   template <typename Visit>
   void ForEach(Visit visit) {
-    by_id_.ForEach([&](uint64_t, std::unique_ptr<Endpoint>& endpoint) { visit(*endpoint); });
+    by_id_.ForEach([&](uint64_t, std::unique_ptr<Session>& session) { visit(*session); });
   }
 
  private:
-  using Names = PooledMap<uint64_t, Endpoint*>;  // queue pairs of one fabric
+  using Names = PooledMap<uint64_t, Session*>;  // queue pairs of one fabric
 
   Names& NamesAt(uint8_t place) {
     if (place >= by_queue_pair_.size()) by_queue_pair_.resize(place + 1u);
     return by_queue_pair_[place];
   }
 
-  void TakeName(Endpoint& endpoint) {
-    if (last_ == &endpoint) last_ = nullptr;
-    Move(endpoint.visibility, VisibilityCue::kRemoved);
-    NamesAt(endpoint.place).Erase(static_cast<uint64_t>(endpoint.queue_pair));
+  void TakeName(Session& session) {
+    if (last_ == &session) last_ = nullptr;
+    Move(session.visibility, VisibilityCue::kRemoved);
+    NamesAt(session.transport.place()).Erase(static_cast<uint64_t>(session.transport.queue_pair()));
   }
 
-  HandleTable<std::unique_ptr<Endpoint>> by_id_;
+  HandleTable<std::unique_ptr<Session>> by_id_;
   std::vector<Names> by_queue_pair_;  // by the place of the fabric
-  Endpoint* last_ = nullptr;
-  std::vector<std::unique_ptr<Endpoint>> removed_;
+  Session* last_ = nullptr;
+  std::vector<std::unique_ptr<Session>> removed_;
   std::vector<std::pair<uint8_t, fabric::QueuePairId>> farewells_;  // few, if any
   const uint32_t moving_max_;
   uint32_t moving_ = 0;

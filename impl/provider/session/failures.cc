@@ -231,23 +231,4 @@ bool IsOfConnection(Outcome outcome) {
   return outcome != Outcome::kDone && EndingOfOperation(outcome) == EndReason::kOk;
 }
 
-bool IsCleanEnd(const FailureDetails& evidence) {
-  return evidence.work == WorkStatus::kSuccess && evidence.refused_call.ok() &&
-         (evidence.cause == Cause::kLocalDisconnect || evidence.cause == Cause::kPeerDisconnect);
-}
-
-bool IsFabricError(const FailureDetails& evidence) {
-  if (evidence.work != WorkStatus::kSuccess && evidence.work != WorkStatus::kTransport) return true;
-  if (!evidence.refused_call.ok()) return true;
-  switch (evidence.cause) {
-    case Cause::kProtocol:
-    case Cause::kLocalAccess:
-    case Cause::kRemoteTerminate:
-    case Cause::kDevice:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace esdp::provider

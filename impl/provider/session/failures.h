@@ -4,29 +4,17 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/status/status.h"
-#include "impl/fabric/types.h"
 #include "impl/provider/rejection.h"
+#include "impl/provider/transport/failure.h"
 #include "impl/provider/types.h"
 #include "impl/sdp/interface/ids.h"
 
 namespace esdp::provider {
 
-// What the fabric and the decoder have said about the end of one connection. The first of each kind
-// stays.
-struct FailureDetails {
-  absl::Status refused_call;  // a call of the port that the connection could not do without
-  fabric::WorkStatus work = fabric::WorkStatus::kSuccess;  // the first failure that is no flush
-  fabric::Cause cause = fabric::Cause::kNone;
-  std::string detail;                      // of the cause
+// What the fabric, the peer and the decoder have said about the end of one connection.
+struct FailureDetails : TransportFailure {
   Rejection rejection = Rejection::kNone;  // the peer's reason, with Cause::kRejected
   const char* message_field = "";          // of the message that did not decode
-
-  void NoteWork(fabric::WorkStatus status) {
-    if (work == fabric::WorkStatus::kSuccess && status != fabric::WorkStatus::kFlushed)
-      work = status;
-  }
-  void NoteRefusal(const absl::Status& status) { refused_call.Update(status); }
 };
 
 // Whose set-up it is that failed, where nobody has been told of a connection: the application's or
@@ -45,15 +33,6 @@ Failure ExplainSuspend(sdp::Outcome outcome, const Address& peer);
 EndReason EndingOfOperation(sdp::Outcome outcome);
 // Whether an operation with this outcome was ended by its connection.
 bool IsOfConnection(sdp::Outcome outcome);
-
-// Whether the end of a queue pair is in order, and if not, whether to blame the fabric rather than
-// the peer.
-bool IsCleanEnd(const FailureDetails& evidence);
-bool IsFabricError(const FailureDetails& evidence);
-// Whether the fabric says that the peer broke it off.
-inline bool IsReset(const FailureDetails& evidence) {
-  return evidence.cause == fabric::Cause::kPeerReset;
-}
 
 }  // namespace esdp::provider
 

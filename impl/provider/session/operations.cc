@@ -1,8 +1,7 @@
 #include "impl/provider/session/operations.h"
 
 #include <algorithm>
-
-#include "impl/provider/regions.h"
+#include <span>
 
 namespace esdp::provider {
 

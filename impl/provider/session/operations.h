@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "impl/fabric/types.h"
+#include "impl/provider/regions.h"
 #include "impl/provider/types.h"
 #include "impl/sdp/interface/ids.h"
 
@@ -26,11 +26,6 @@ struct Operation {
 
 // The memory of a range, which lies inside one chunk; nothing if it does not lie inside the
 // transfer, which would be a fault of the core. `place` is that of the connection's fabric.
-struct ResolvedRange {
-  MemoryRegion* region = nullptr;
-  uint64_t offset = 0;  // from the region's first byte
-  fabric::ScatterEntry entry;
-};
 std::optional<ResolvedRange> Resolve(Operation& operation, const sdp::OperationRange& range,
                                      uint8_t place);
 

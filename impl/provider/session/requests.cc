@@ -44,8 +44,8 @@ void Requests::Execute(const Request& request) {
     Carry(request);
   } catch (const std::bad_alloc&) {
     if (request.kind == Request::Kind::kAlarm) return Ring(request.tag);  // early, but not never
-    Endpoint* endpoint = connections_.Find(request.connection);
-    if (endpoint != nullptr) driver_.Condemn(*endpoint);
+    Session* session = connections_.Find(request.connection);
+    if (session != nullptr) driver_.Condemn(*session);
   }
 }
 
@@ -53,58 +53,58 @@ void Requests::Carry(const Request& request) {
   if (request.kind == Request::Kind::kAlarm) {
     return driver_.timers().SetAlarm(request.tag, request.at);
   }
-  Endpoint* endpoint = connections_.Find(request.connection);
-  if (endpoint != nullptr && HasEnded(endpoint->visibility)) endpoint = nullptr;
-  if (endpoint != nullptr) rendezvous_.ReleaseBacklogSlot(*endpoint);
-  if (request.kind == Request::Kind::kTransfer) return Begin(request, endpoint);
-  if (endpoint == nullptr) return;
+  Session* session = connections_.Find(request.connection);
+  if (session != nullptr && HasEnded(session->visibility)) session = nullptr;
+  if (session != nullptr) rendezvous_.ReleaseBacklogSlot(*session);
+  if (request.kind == Request::Kind::kTransfer) return Begin(request, session);
+  if (session == nullptr) return;
   switch (request.kind) {
     case Request::Kind::kTransfer:
     case Request::Kind::kTaken:
     case Request::Kind::kAlarm:
       return;
     case Request::Kind::kCancel:
-      return Cancel(request, *endpoint);
+      return Cancel(request, *session);
     case Request::Kind::kModes:
-      if (endpoint->attempt) {  // another fabric may take it over
-        endpoint->attempt->options.send_mode = request.send_mode;
-        endpoint->attempt->options.receive_mode = request.receive_mode;
+      if (session->attempt) {  // another fabric may take it over
+        session->attempt->options.send_mode = request.send_mode;
+        session->attempt->options.receive_mode = request.receive_mode;
       }
-      return driver_.Feed(*endpoint,
+      return driver_.Feed(*session,
                           sdp::AskMode{ToCore(request.send_mode), ToCore(request.receive_mode)});
     case Request::Kind::kShutdown:
-      return Shutdown(*endpoint);
+      return Shutdown(*session);
     case Request::Kind::kSuspend:
-      return Suspend(*endpoint, request);
+      return Suspend(*session, request);
     case Request::Kind::kCancelSuspend:
-      return CancelSuspend(*endpoint, request);
+      return CancelSuspend(*session, request);
     case Request::Kind::kClose:
-      return Close(*endpoint, false);
+      return Close(*session, false);
     case Request::Kind::kAbort:
-      return Close(*endpoint, true);
+      return Close(*session, true);
   }
 }
 
 bool Requests::TrySendImmediate(ConnectionId connection, ImmediateSend& send) {
-  Endpoint* endpoint = connections_.Find(connection);
-  if (endpoint == nullptr || HasEnded(endpoint->visibility) || send.bytes.size() > kPieceBytesMax)
+  Session* session = connections_.Find(connection);
+  if (session == nullptr || HasEnded(session->visibility) || send.bytes.size() > kPieceBytesMax)
     return false;
   sdp::Input input{std::in_place_type<sdp::AskSend>};
   auto& ask = *std::get_if<sdp::AskSend>(&input);
   ask.piece.length = static_cast<uint32_t>(send.bytes.size());
   ask.path = sdp::Path::kCopy;
-  if (!endpoint->core.MaySendImmediate(ask)) return false;
-  rendezvous_.ReleaseBacklogSlot(*endpoint);
-  const std::optional<uint64_t> sent = driver_.SendImmediate(*endpoint, input, send.bytes);
+  if (!session->core.MaySendImmediate(ask)) return false;
+  rendezvous_.ReleaseBacklogSlot(*session);
+  const std::optional<uint64_t> sent = driver_.SendImmediate(*session, input, send.bytes);
   if (!sent.has_value()) return false;
   send.stream_offset = *sent;
   observer_.OnImmediateSent(send);
   return true;
 }
 
-void Requests::Begin(const Request& request, Endpoint* endpoint) {
+void Requests::Begin(const Request& request, Session* session) {
   Transfer& transfer = *request.transfer;
-  if (endpoint == nullptr) {
+  if (session == nullptr) {
     TransferResult late;
     late.ending = EndReason::kTooLate;
     return observer_.OnTransferFinished(request.connection, transfer, late);
@@ -127,23 +127,23 @@ void Requests::Begin(const Request& request, Endpoint* endpoint) {
   for (const Piece& piece : transfer.pieces) piece.region->AddOperation();
   if (transfer.deadline != kTimeInfinite)
     driver_.timers().SetDeadline(*operation, transfer.deadline);
-  if (transfer.awaits_urgent) return driver_.Feed(*endpoint, sdp::AskUrgent{*operation});
-  AskPieces(*endpoint, transfer, *operation);
+  if (transfer.awaits_urgent) return driver_.Feed(*session, sdp::AskUrgent{*operation});
+  AskPieces(*session, transfer, *operation);
 }
 
 // One input for each part of a piece that lies in one chunk. The operation may end with any of
 // them, and then its memory is the front end's again.
-void Requests::AskPieces(Endpoint& endpoint, Transfer& transfer, sdp::OperationId operation) {
+void Requests::AskPieces(Session& session, Transfer& transfer, sdp::OperationId operation) {
   const Piece first = transfer.pieces[0];
   if (transfer.pieces.size() == 1 && first.length <= kPieceBytesMax &&
       first.region->ContiguousFrom(first.offset, first.length) == first.length) {
     const auto length = static_cast<uint32_t>(first.length);
-    return AskPiece(endpoint, transfer, *first.region, {operation, length, 0}, false);
+    return AskPiece(session, transfer, *first.region, {operation, length, 0}, false);
   }
   uint64_t left = 0;
   for (const Piece& piece : transfer.pieces) left += piece.length;
   if (left == 0) {
-    return AskPiece(endpoint, transfer, *transfer.pieces[0].region, {operation, 0, 0}, false);
+    return AskPiece(session, transfer, *transfer.pieces[0].region, {operation, 0, 0}, false);
   }
   uint64_t offset = 0;
   for (size_t i = 0; i < transfer.pieces.size(); ++i) {
@@ -153,15 +153,15 @@ void Requests::AskPieces(Endpoint& endpoint, Transfer& transfer, sdp::OperationI
       const uint64_t length = piece.region->ContiguousFrom(piece.offset + inside, most);
       inside += length;
       left -= length;
-      AskPiece(endpoint, transfer, *piece.region,
-               {operation, static_cast<uint32_t>(length), offset}, left > 0);
+      AskPiece(session, transfer, *piece.region, {operation, static_cast<uint32_t>(length), offset},
+               left > 0);
       offset += length;
       if (left == 0 || driver_.operations().Find(operation) == nullptr) return;
     }
   }
 }
 
-void Requests::AskPiece(Endpoint& endpoint, const Transfer& transfer, const MemoryRegion& region,
+void Requests::AskPiece(Session& session, const Transfer& transfer, const MemoryRegion& region,
                         const sdp::OperationRange& piece, bool more) {
   const bool exposable = region.exposure() != Exposure::kNone;
   if (transfer.is_send) {
@@ -175,7 +175,7 @@ void Requests::AskPiece(Endpoint& endpoint, const Transfer& transfer, const Memo
                                           .zcopy_min = transfer.zcopy_min,
                                           .adaptive = transfer.adaptive,
                                           .urgent = transfer.urgent};
-    driver_.Feed(endpoint, input);
+    driver_.Feed(session, input);
   } else {
     sdp::Input input{std::in_place_type<sdp::AskReceive>};
     *std::get_if<sdp::AskReceive>(&input) = {.piece = piece,
@@ -184,64 +184,64 @@ void Requests::AskPiece(Endpoint& endpoint, const Transfer& transfer, const Memo
                                              .placeable = exposable,
                                              .path = ToCore(transfer.path),
                                              .zcopy_min = transfer.zcopy_min};
-    driver_.Feed(endpoint, input);
+    driver_.Feed(session, input);
   }
 }
 
-void Requests::Cancel(const Request& request, Endpoint& endpoint) {
+void Requests::Cancel(const Request& request, Session& session) {
   if (request.transfer->tag.load(std::memory_order_relaxed) != request.tag) return;
   const sdp::OperationId operation{request.transfer->provider_slot};
   const Operation* found = driver_.operations().Find(operation);
-  if (found == nullptr || found->transfer != request.transfer || found->connection != endpoint.id)
+  if (found == nullptr || found->transfer != request.transfer || found->connection != session.id)
     return;
-  driver_.Feed(endpoint,
+  driver_.Feed(session,
                sdp::AskCancel{operation, ToCore(request.cancel_mode), sdp::Outcome::kCancelled});
 }
 
 void Requests::Expire(sdp::OperationId operation) {
   const Operation* found = driver_.operations().Find(operation);
   if (found == nullptr || found->transfer == nullptr) return;
-  Endpoint* endpoint = connections_.Find(found->connection);
-  if (endpoint == nullptr || HasEnded(endpoint->visibility)) return;
-  driver_.Feed(*endpoint, sdp::AskCancel{operation, ToCore(found->transfer->at_deadline),
-                                         sdp::Outcome::kDeadlineExceeded});
+  Session* session = connections_.Find(found->connection);
+  if (session == nullptr || HasEnded(session->visibility)) return;
+  driver_.Feed(*session, sdp::AskCancel{operation, ToCore(found->transfer->at_deadline),
+                                        sdp::Outcome::kDeadlineExceeded});
 }
 
-void Requests::Shutdown(Endpoint& endpoint) {
-  const auto operation = driver_.operations().Insert({Operation::Kind::kShutdown, endpoint.id});
-  if (operation) driver_.Feed(endpoint, sdp::AskShutdown{*operation});
+void Requests::Shutdown(Session& session) {
+  const auto operation = driver_.operations().Insert({Operation::Kind::kShutdown, session.id});
+  if (operation) driver_.Feed(session, sdp::AskShutdown{*operation});
 }
 
-void Requests::Suspend(Endpoint& endpoint, const Request& request) {
-  const absl::StatusOr<uint16_t> port = rendezvous_.ListenForReturn(endpoint);
+void Requests::Suspend(Session& session, const Request& request) {
+  const absl::StatusOr<uint16_t> port = rendezvous_.ListenForReturn(session);
   if (!port.ok()) {
-    return observer_.OnResumed(endpoint.id, {EndReason::kFabricFailed,
-                                             "no port for the peer to come back to: " +
-                                                 std::string(FromAbsl(port.status().message()))});
+    return observer_.OnResumed(
+        session.id, {EndReason::kFabricFailed, "no port for the peer to come back to: " +
+                                                   std::string(FromAbsl(port.status().message()))});
   }
-  const auto operation = driver_.operations().Insert({Operation::Kind::kSuspend, endpoint.id});
+  const auto operation = driver_.operations().Insert({Operation::Kind::kSuspend, session.id});
   if (operation) {
-    endpoint.move = {*operation, request.tag};
-    return driver_.Feed(endpoint, sdp::AskSuspend{*operation, *port, request.at});
+    session.move = {*operation, request.tag};
+    return driver_.Feed(session, sdp::AskSuspend{*operation, *port, request.at});
   }
-  set_up_.StopReturn(endpoint);
-  observer_.OnResumed(endpoint.id, {EndReason::kInternal, "too many operations at once"});
+  set_up_.StopReturn(session);
+  observer_.OnResumed(session.id, {EndReason::kInternal, "too many operations at once"});
 }
 
-void Requests::CancelSuspend(Endpoint& endpoint, const Request& request) {
-  if (!endpoint.move || endpoint.move->tag != request.tag) return;
-  driver_.Feed(endpoint, sdp::AskCancel{endpoint.move->operation, ToCore(request.cancel_mode),
-                                        sdp::Outcome::kCancelled});
+void Requests::CancelSuspend(Session& session, const Request& request) {
+  if (!session.move || session.move->tag != request.tag) return;
+  driver_.Feed(session, sdp::AskCancel{session.move->operation, ToCore(request.cancel_mode),
+                                       sdp::Outcome::kCancelled});
 }
 
-void Requests::Close(Endpoint& endpoint, bool abort) {
+void Requests::Close(Session& session, bool abort) {
   std::optional<sdp::OperationId> operation;
   try {
-    operation = driver_.operations().Insert({Operation::Kind::kClose, endpoint.id});
+    operation = driver_.operations().Insert({Operation::Kind::kClose, session.id});
   } catch (const std::bad_alloc&) {
-    return driver_.Condemn(endpoint);
+    return driver_.Condemn(session);
   }
-  if (operation) driver_.Feed(endpoint, sdp::AskClose{*operation, abort});
+  if (operation) driver_.Feed(session, sdp::AskClose{*operation, abort});
 }
 
 void Requests::Refuse(ConnectionId connection, Transfer& transfer, const Failure& failure) {

@@ -5,9 +5,9 @@
 
 #include "impl/provider/observer.h"
 #include "impl/provider/session/connections.h"
+#include "impl/provider/session/driver.h"
 #include "impl/provider/session/set_up_actions.h"
 #include "impl/provider/setup/rendezvous.h"
-#include "impl/provider/transport/driver.h"
 
 namespace esdp::provider {
 
@@ -32,19 +32,19 @@ class Requests {
   bool TrySendImmediate(ConnectionId connection, ImmediateSend& send);
   // The deadline of this operation has passed.
   void Expire(sdp::OperationId operation);
-  void Close(Endpoint& endpoint, bool abort);
+  void Close(Session& session, bool abort);
   void Ring(uint64_t alarm) { observer_.OnAlarm(alarm); }
 
  private:
   void Carry(const Request& request);
-  void Begin(const Request& request, Endpoint* endpoint);
-  void AskPieces(Endpoint& endpoint, Transfer& transfer, sdp::OperationId operation);
-  void AskPiece(Endpoint& endpoint, const Transfer& transfer, const MemoryRegion& region,
+  void Begin(const Request& request, Session* session);
+  void AskPieces(Session& session, Transfer& transfer, sdp::OperationId operation);
+  void AskPiece(Session& session, const Transfer& transfer, const MemoryRegion& region,
                 const sdp::OperationRange& piece, bool more);
-  void Cancel(const Request& request, Endpoint& endpoint);
-  void Shutdown(Endpoint& endpoint);
-  void Suspend(Endpoint& endpoint, const Request& request);
-  void CancelSuspend(Endpoint& endpoint, const Request& request);
+  void Cancel(const Request& request, Session& session);
+  void Shutdown(Session& session);
+  void Suspend(Session& session, const Request& request);
+  void CancelSuspend(Session& session, const Request& request);
   void Refuse(ConnectionId connection, Transfer& transfer, const Failure& failure);
 
   Driver& driver_;

@@ -1,7 +1,7 @@
 #ifndef ESDP_IMPL_PROVIDER_SESSION_SET_UP_ACTIONS_H_
 #define ESDP_IMPL_PROVIDER_SESSION_SET_UP_ACTIONS_H_
 
-#include "impl/provider/session/endpoint.h"
+#include "impl/provider/session/session.h"
 #include "impl/sdp/interface/action.h"
 
 namespace esdp::provider {
@@ -12,20 +12,20 @@ namespace esdp::provider {
 //   Threads:  the holder of the shard lock.
 //   Blocks:   never.
 //   Units:    –
-//   Errors:   what the fabric refuses is noted in the endpoint, and answered by ConnectFailed.
+//   Errors:   what the fabric refuses is noted in the session, and answered by ConnectFailed.
 class SetUpActions {
  public:
-  virtual void Start(Endpoint& endpoint, const sdp::StartConnect& action) = 0;
-  virtual void Accept(Endpoint& endpoint, const sdp::AcceptConnection& action) = 0;
-  virtual void Reject(Endpoint& endpoint, const sdp::RejectConnection& action) = 0;
-  virtual void Replace(Endpoint& endpoint) = 0;
-  virtual void AwaitHello(Endpoint& endpoint) = 0;
-  virtual void SayFarewell(Endpoint& endpoint, const sdp::Farewell& action) = 0;
+  virtual void Start(Session& session, const sdp::StartConnect& action) = 0;
+  virtual void Accept(Session& session, const sdp::AcceptConnection& action) = 0;
+  virtual void Reject(Session& session, const sdp::RejectConnection& action) = 0;
+  virtual void Replace(Session& session) = 0;
+  virtual void AwaitHello(Session& session) = 0;
+  virtual void SayFarewell(Session& session, const sdp::Farewell& action) = 0;
 
   // The connection ends without an answer to the request that it came with.
-  virtual void RejectRequest(Endpoint& endpoint) = 0;
+  virtual void RejectRequest(Session& session) = 0;
   // Nobody is to come back to it any more.
-  virtual void StopReturn(Endpoint& endpoint) = 0;
+  virtual void StopReturn(Session& session) = 0;
 
  protected:
   ~SetUpActions() = default;

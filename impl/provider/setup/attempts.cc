@@ -33,70 +33,70 @@ absl::StatusOr<ConnectionId> Rendezvous::Connect(const Address& local, const Add
         std::to_string(connections_max_) +
         " connections are there, the Context's limit: close some, or raise connections_max");
   }
-  ESDP_ASSIGN_OR_RETURN(std::unique_ptr<Endpoint> made, Make(options, true, local, peer, 0));
-  ESDP_ASSIGN_OR_RETURN(Endpoint* const added, Add(std::move(made)));
+  ESDP_ASSIGN_OR_RETURN(std::unique_ptr<Session> made, Make(options, true, local, peer, 0));
+  ESDP_ASSIGN_OR_RETURN(Session* const added, Add(std::move(made)));
   const ConnectionId id = added->id;
   Attempt& attempt = added->attempt.emplace();
   attempt.options = options;
   attempt.local = local;
   attempt.deadline = deadline;
   if (named) named(id);
-  Endpoint& endpoint = Begin(*added);
-  const absl::Status& refused = endpoint.evidence.refused_call;
-  if (HasEnded(endpoint.visibility)) {
-    const bool no_memory = endpoint.failure && endpoint.failure->ending == EndReason::kNoMemory;
+  Session& session = Begin(*added);
+  const absl::Status& refused = session.transport.failure().refused_call;
+  if (HasEnded(session.visibility)) {
+    const bool no_memory = session.failure && session.failure->ending == EndReason::kNoMemory;
     const absl::StatusCode code =
         no_memory ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kInternal;
     return MakeStatus(refused.ok() ? code : refused.code(),
-                      driver_.RootCause(endpoint, endpoint.cause).text);
+                      driver_.RootCause(session, session.cause).text);
   }
-  Move(endpoint.visibility, VisibilityCue::kAnnounced);
+  Move(session.visibility, VisibilityCue::kAnnounced);
   return id;
 }
 
 // What a fabric refuses at once is no path.
-Endpoint& Rendezvous::Begin(Endpoint& first) {
-  for (Endpoint* endpoint = &first;;) {
-    Attempt& attempt = *endpoint->attempt;
-    attempt.has_next = endpoint->place + 1u < fabrics_.size();
-    endpoint->connect_deadline = DeadlineOf(attempt, driver_.now());
-    driver_.Feed(*endpoint, sdp::AskConnect{});
+Session& Rendezvous::Begin(Session& first) {
+  for (Session* session = &first;;) {
+    Attempt& attempt = *session->attempt;
+    attempt.has_next = session->transport.place() + 1u < fabrics_.size();
+    session->connect_deadline = DeadlineOf(attempt, driver_.now());
+    driver_.Feed(*session, sdp::AskConnect{});
     driver_.Flush();
-    if (endpoint->phase != QueuePairPhase::kFailed || !attempt.has_next) return *endpoint;
-    Endpoint* const next = Next(*endpoint);
-    if (next == nullptr) return *endpoint;
-    endpoint = next;
+    if (session->transport.may_connect() || !attempt.has_next) return *session;
+    Session* const next = Next(*session);
+    if (next == nullptr) return *session;
+    session = next;
   }
 }
 
-bool Rendezvous::MayTryNext(const Endpoint& endpoint, fabric::Cause cause) {
-  if (!endpoint.attempt || !endpoint.attempt->has_next) return false;
-  if (endpoint.phase == QueuePairPhase::kAbandoned) return false;
+bool Rendezvous::MayTryNext(const Session& session, fabric::Cause cause) {
+  if (!session.attempt || !session.attempt->has_next) return false;
+  if (session.transport.phase() == QueuePairPhase::kAbandoned) return false;
   return cause == fabric::Cause::kUnreachable || cause == fabric::Cause::kRefused ||
          cause == fabric::Cause::kTimedOut;
 }
 
-// An endpoint on the next fabric takes over name and wishes. Where there is none to be had, the
+// A session on the next fabric takes over name and wishes. Where there is none to be had, the
 // attempt has failed: nullptr.
-Endpoint* Rendezvous::Next(Endpoint& endpoint) {
-  Attempt attempt = *std::move(endpoint.attempt);
-  endpoint.attempt.reset();
+Session* Rendezvous::Next(Session& session) {
+  Attempt attempt = *std::move(session.attempt);
+  session.attempt.reset();
   const std::string failure =
-      Explain(sdp::Outcome::kConnectFailed, "", endpoint.evidence, endpoint.peer).text;
-  attempt.failures += std::string("; over ") + endpoint.fabric->name() + ": " + failure;
-  const auto place = static_cast<uint8_t>(endpoint.place + 1);
-  auto made = Make(attempt.options, true, attempt.local, endpoint.peer, place);
+      Explain(sdp::Outcome::kConnectFailed, "", DetailsOf(session), session.peer).text;
+  attempt.failures += std::string("; over ") + session.transport.fabric().name() + ": " + failure;
+  const auto place = static_cast<uint8_t>(session.transport.place() + 1);
+  auto made = Make(attempt.options, true, attempt.local, session.peer, place);
   if (!made.ok()) {
-    endpoint.evidence.NoteRefusal(made.status());
-    driver_.Feed(endpoint, sdp::ConnectFailed{});
+    session.transport.failure().NoteRefusal(made.status());
+    driver_.Feed(session, sdp::ConnectFailed{});
     return nullptr;
   }
   driver_.WriteLog(failure + ": now over " + fabrics_[place]->name());
   (*made)->attempt = std::move(attempt);
-  (*made)->visibility = endpoint.visibility;
-  driver_.timers().ClearAll(endpoint.id);
-  (void)endpoint.fabric->DestroyQueuePair(endpoint.queue_pair);
-  return connections_.Replace(endpoint, *std::move(made));
+  (*made)->visibility = session.visibility;
+  driver_.timers().ClearAll(session.id);
+  session.transport.DestroyQueuePair();
+  return connections_.Replace(session, *std::move(made));
 }
 
 }  // namespace esdp::provider

@@ -25,49 +25,55 @@ ConstBytes EncodeHello(const sdp::wire::Message& hello, const fabric::Fabric& fa
   return ConstBytes(bytes).first(sdp::wire::kCompactHelloTokenBytes);
 }
 
+// What was said of the queue pair before.
+void ForgetEnd(Session& session) {
+  session.transport.failure() = {};
+  session.rejection = Rejection::kNone;
+  session.message_field = "";
+}
+
 }  // namespace
 
-void Establishment::Start(Endpoint& endpoint, const sdp::StartConnect& action) {
+void Establishment::Start(Session& session, const sdp::StartConnect& action) {
   driver_.Flush();
-  endpoint.connecting = true;
-  Address local = endpoint.local;
-  Address peer = endpoint.peer;
+  session.connecting = true;
+  Address local = session.local;
+  Address peer = session.peer;
   sdp::wire::Message hello = action.hello;
   absl::Status status;
   if (action.port) {
-    if (endpoint.phase != QueuePairPhase::kFailed && !connections_.BeginMove(endpoint)) {
-      Move(endpoint.phase, QueuePairCue::kFailed);
-      endpoint.evidence.NoteRefusal(
+    if (session.transport.may_connect() && !connections_.BeginMove(session)) {
+      session.transport.Refuse(
           absl::ResourceExhaustedError("too many connections are being moved by their peers"));
     }
     // The old port may still be in use, perhaps by a listener: the Hello alone has it.
     local.port = 0;
     peer.port = *action.port;
-  } else if (endpoint.phase != QueuePairPhase::kFailed) {
-    status = NameLocalPort(endpoint, local, hello);
+  } else if (session.transport.may_connect()) {
+    status = NameLocalPort(session, local, hello);
   }
   std::array<std::byte, sdp::wire::kHelloBytes> bytes{};
-  const ConstBytes encoded = EncodeHello(hello, *endpoint.fabric, bytes);
-  if (endpoint.phase != QueuePairPhase::kFailed) {
+  const ConstBytes encoded = EncodeHello(hello, session.transport.fabric(), bytes);
+  if (session.transport.may_connect()) {
     if (status.ok()) {
-      status = endpoint.fabric->Connect(endpoint.queue_pair, local, peer, encoded,
-                                        endpoint.connect_deadline);
+      status = session.transport.fabric().Connect(session.transport.queue_pair(), local, peer,
+                                                  encoded, session.connect_deadline);
     }
     if (status.ok()) return;
-    endpoint.evidence.NoteRefusal(status);
+    session.transport.failure().NoteRefusal(status);
   }
-  Move(endpoint.phase, QueuePairCue::kFailed);
-  if (endpoint.attempt && endpoint.attempt->has_next) return;  // another fabric is tried
+  session.transport.Note(QueuePairCue::kFailed);
+  if (session.attempt && session.attempt->has_next) return;  // another fabric is tried
   driver_.Answer(sdp::ConnectFailed{});
 }
 
 // The peer compares the Hello's port with the transport's, so it has to be known now. [R2.6.7]
 // Where the transport tells it nothing it takes port and addresses from there.
-absl::Status Establishment::NameLocalPort(const Endpoint& endpoint, Address& local,
+absl::Status Establishment::NameLocalPort(const Session& session, Address& local,
                                           sdp::wire::Message& hello) {
-  local.family = endpoint.peer.family;
-  const absl::StatusOr<Address> reserved =
-      endpoint.fabric->ReserveAddress(endpoint.queue_pair, local, endpoint.peer);
+  local.family = session.peer.family;
+  const absl::StatusOr<Address> reserved = session.transport.fabric().ReserveAddress(
+      session.transport.queue_pair(), local, session.peer);
   if (absl::IsUnimplemented(reserved.status())) return absl::OkStatus();
   if (!reserved.ok()) return reserved.status();
   local = *reserved;
@@ -77,92 +83,89 @@ absl::Status Establishment::NameLocalPort(const Endpoint& endpoint, Address& loc
   return absl::OkStatus();
 }
 
-void Establishment::Accept(Endpoint& endpoint, const sdp::AcceptConnection& action) {
+void Establishment::Accept(Session& session, const sdp::AcceptConnection& action) {
   driver_.Flush();
   std::array<std::byte, sdp::wire::kHelloAckBytes> hello_ack{};
   const size_t bytes = sdp::wire::Encode(action.hello_ack, 0, hello_ack);
-  if (endpoint.phase != QueuePairPhase::kFailed) {
+  if (session.transport.may_connect()) {
     // Without memory it throws, and the request is rejected with the connection's end.
-    const absl::Status status = endpoint.fabric->Accept(endpoint.request, endpoint.queue_pair,
-                                                        ConstBytes(hello_ack).first(bytes));
+    const absl::Status status = session.transport.fabric().Accept(
+        session.request, session.transport.queue_pair(), ConstBytes(hello_ack).first(bytes));
     if (status.ok()) {
-      endpoint.request = fabric::RequestId::kNone;
+      session.request = fabric::RequestId::kNone;
       return;
     }
-    endpoint.evidence.NoteRefusal(status);
+    session.transport.failure().NoteRefusal(status);
   }
-  Move(endpoint.phase, QueuePairCue::kFailed);
-  (void)endpoint.fabric->Reject(std::exchange(endpoint.request, fabric::RequestId::kNone), {});
+  session.transport.Note(QueuePairCue::kFailed);
+  (void)session.transport.fabric().Reject(std::exchange(session.request, fabric::RequestId::kNone),
+                                          {});
   driver_.Answer(sdp::ConnectFailed{});
 }
 
-void Establishment::Reject(Endpoint& endpoint, const sdp::RejectConnection& action) {
-  if (endpoint.phase == QueuePairPhase::kAwaited) {
-    driver_.WriteLog("the return of " + fabric::ToString(endpoint.peer) +
+void Establishment::Reject(Session& session, const sdp::RejectConnection& action) {
+  if (session.transport.phase() == QueuePairPhase::kAwaited) {
+    driver_.WriteLog("the return of " + fabric::ToString(session.peer) +
                      " is rejected: " + action.reason);
-  } else if (*endpoint.reason == '\0') {
-    endpoint.reason = action.reason;
+  } else if (*session.reason == '\0') {
+    session.reason = action.reason;
   }
-  (void)endpoint.fabric->Reject(std::exchange(endpoint.request, fabric::RequestId::kNone), {});
+  (void)session.transport.fabric().Reject(std::exchange(session.request, fabric::RequestId::kNone),
+                                          {});
 }
 
-void Establishment::Replace(Endpoint& endpoint) {
+void Establishment::Replace(Session& session) {
   driver_.Flush();  // whatever is collected is the old one's
-  (void)endpoint.fabric->DestroyQueuePair(endpoint.queue_pair);
-  endpoint.evidence = {};
-  endpoint.moved = true;
-  Move(endpoint.phase, QueuePairCue::kReplaced);
-  endpoint.connect_deadline = kTimeInfinite;  // the core has a bound of its own
-  const auto queue_pair = endpoint.fabric->CreateQueuePair(endpoint.options);
-  if (!queue_pair.ok()) {
-    Move(endpoint.phase, QueuePairCue::kFailed);
-    endpoint.evidence.NoteRefusal(queue_pair.status());
-  }
-  connections_.Rename(endpoint, queue_pair.value_or(fabric::QueuePairId::kNone));
-  endpoint.exposures.Move(endpoint.queue_pair);
+  ForgetEnd(session);
+  session.moved = true;
+  session.connect_deadline = kTimeInfinite;  // the core has a bound of its own
+  const fabric::QueuePairId before = session.transport.queue_pair();
+  session.transport.Replace();
+  connections_.Rename(session, before);
 }
 
-void Establishment::AwaitHello(Endpoint& endpoint) {
-  Move(endpoint.phase, QueuePairCue::kPeerAwaited);
-  endpoint.connecting = false;
-  endpoint.evidence = {};
-  if (!endpoint.early_return) return;
-  endpoint.request = endpoint.early_return->request;
-  driver_.Answer(sdp::HelloArrived{endpoint.early_return->hello});
-  endpoint.early_return.reset();
+void Establishment::AwaitHello(Session& session) {
+  session.transport.Note(QueuePairCue::kPeerAwaited);
+  session.connecting = false;
+  ForgetEnd(session);
+  if (!session.early_return) return;
+  session.request = session.early_return->request;
+  driver_.Answer(sdp::HelloArrived{session.early_return->hello});
+  session.early_return.reset();
 }
 
 // Whatever becomes of it, its queue pair is destroyed with the first word of it.
-void Establishment::SayFarewell(Endpoint& endpoint, const sdp::Farewell& action) {
-  fabric::Fabric& fabric = *endpoint.fabric;
-  const auto queue_pair = fabric.CreateQueuePair(endpoint.options);
+void Establishment::SayFarewell(Session& session, const sdp::Farewell& action) {
+  fabric::Fabric& fabric = session.transport.fabric();
+  const auto queue_pair = fabric.CreateQueuePair(session.transport.options());
   if (!queue_pair.ok()) return;
-  Address local = endpoint.local;
+  Address local = session.local;
   local.port = 0;
-  Address peer = endpoint.peer;
+  Address peer = session.peer;
   peer.port = action.port;
   std::array<std::byte, sdp::wire::kHelloBytes> bytes{};
   const ConstBytes hello = EncodeHello(action.hello, fabric, bytes);
   if (fabric.Connect(*queue_pair, local, peer, hello, AddSaturating(driver_.now(), kFarewellWait))
           .ok()) {
-    connections_.AddFarewell(endpoint.place, *queue_pair);
+    connections_.AddFarewell(session.transport.place(), *queue_pair);
   } else {
     (void)fabric.DestroyQueuePair(*queue_pair);
   }
 }
 
-void Establishment::RejectRequest(Endpoint& endpoint) {
-  if (endpoint.request == fabric::RequestId::kNone) return;
-  (void)endpoint.fabric->Reject(std::exchange(endpoint.request, fabric::RequestId::kNone), {});
+void Establishment::RejectRequest(Session& session) {
+  if (session.request == fabric::RequestId::kNone) return;
+  (void)session.transport.fabric().Reject(std::exchange(session.request, fabric::RequestId::kNone),
+                                          {});
 }
 
 // Its fabric rejects what waits there.
-void Establishment::StopReturn(Endpoint& endpoint) {
-  if (endpoint.return_listener != fabric::ListenerId::kNone) {
-    (void)endpoint.fabric->StopListening(
-        std::exchange(endpoint.return_listener, fabric::ListenerId::kNone));
+void Establishment::StopReturn(Session& session) {
+  if (session.return_listener != fabric::ListenerId::kNone) {
+    (void)session.transport.fabric().StopListening(
+        std::exchange(session.return_listener, fabric::ListenerId::kNone));
   }
-  endpoint.early_return.reset();
+  session.early_return.reset();
 }
 
 }  // namespace esdp::provider

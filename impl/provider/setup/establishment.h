@@ -7,8 +7,8 @@
 #include "impl/base/time.h"
 #include "impl/fabric/port.h"
 #include "impl/provider/session/connections.h"
+#include "impl/provider/session/driver.h"
 #include "impl/provider/session/set_up_actions.h"
-#include "impl/provider/transport/driver.h"
 #include "impl/provider/types.h"
 #include "impl/sdp/wire/messages.h"
 
@@ -22,25 +22,25 @@ namespace esdp::provider {
 //             back.
 //   Blocks:   never.
 //   Units:    instants on the fabric's clock.
-//   Errors:   what the fabric refuses is noted in the endpoint, and answered by ConnectFailed.
+//   Errors:   what the fabric refuses is noted in the session, and answered by ConnectFailed.
 class Establishment final : public SetUpActions {
  public:
   Establishment(Driver& driver, Connections& connections)
       : driver_(driver), connections_(connections) {}
 
-  void Start(Endpoint& endpoint, const sdp::StartConnect& action) override;
-  void Accept(Endpoint& endpoint, const sdp::AcceptConnection& action) override;
-  void Reject(Endpoint& endpoint, const sdp::RejectConnection& action) override;
-  void Replace(Endpoint& endpoint) override;
-  void AwaitHello(Endpoint& endpoint) override;
-  void SayFarewell(Endpoint& endpoint, const sdp::Farewell& action) override;
-  void RejectRequest(Endpoint& endpoint) override;
-  void StopReturn(Endpoint& endpoint) override;
+  void Start(Session& session, const sdp::StartConnect& action) override;
+  void Accept(Session& session, const sdp::AcceptConnection& action) override;
+  void Reject(Session& session, const sdp::RejectConnection& action) override;
+  void Replace(Session& session) override;
+  void AwaitHello(Session& session) override;
+  void SayFarewell(Session& session, const sdp::Farewell& action) override;
+  void RejectRequest(Session& session) override;
+  void StopReturn(Session& session) override;
 
  private:
   static constexpr Duration kFarewellWait = std::chrono::seconds(5);
 
-  static absl::Status NameLocalPort(const Endpoint& endpoint, Address& local,
+  static absl::Status NameLocalPort(const Session& session, Address& local,
                                     sdp::wire::Message& hello);
 
   Driver& driver_;

@@ -121,26 +121,26 @@ absl::Status Rendezvous::StopListening(ListenerId listener) {
   if (found == nullptr) return NoSuchListener();
   StopAt(found->at);
   listeners_.Erase(static_cast<uint64_t>(listener));
-  connections_.ForEach([&](Endpoint& endpoint) {
-    if (!endpoint.connecting && endpoint.listener == listener &&
-        endpoint.visibility == Visibility::kUnannounced) {
-      Move(endpoint.visibility, VisibilityCue::kListenerStopped);
+  connections_.ForEach([&](Session& session) {
+    if (!session.connecting && session.listener == listener &&
+        session.visibility == Visibility::kUnannounced) {
+      Move(session.visibility, VisibilityCue::kListenerStopped);
     }
   });
   return absl::OkStatus();
 }
 
-void Rendezvous::ReleaseBacklogSlot(Endpoint& endpoint) {
-  if (!std::exchange(endpoint.counted, false)) return;
-  if (Listener* listener = listeners_.Find(static_cast<uint64_t>(endpoint.listener)))
+void Rendezvous::ReleaseBacklogSlot(Session& session) {
+  if (!std::exchange(session.counted, false)) return;
+  if (Listener* listener = listeners_.Find(static_cast<uint64_t>(session.listener)))
     --listener->waiting;
 }
 
-void Rendezvous::Ended(Endpoint& endpoint) {
-  ReleaseBacklogSlot(endpoint);
-  half_open_.Remove(std::exchange(endpoint.half_open, kNoHandle));
-  if (endpoint.admitted) admission_.Leave(*std::exchange(endpoint.admitted, std::nullopt));
-  connections_.EndMove(endpoint);
+void Rendezvous::Ended(Session& session) {
+  ReleaseBacklogSlot(session);
+  half_open_.Remove(std::exchange(session.half_open, kNoHandle));
+  if (session.admitted) admission_.Leave(*std::exchange(session.admitted, std::nullopt));
+  connections_.EndMove(session);
 }
 
 }  // namespace esdp::provider

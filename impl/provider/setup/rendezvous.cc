@@ -7,6 +7,7 @@
 
 #include "impl/base/status.h"
 #include "impl/base/undo.h"
+#include "impl/provider/setup/plan.h"
 #include "impl/sdp/wire/codec.h"
 
 namespace esdp::provider {
@@ -18,43 +19,36 @@ ConstBytes PrivateDataOf(const fabric::RendezvousEvent& event) {
 
 // --- connections ---------------------------------------------------------------------------------
 
-absl::StatusOr<std::unique_ptr<Endpoint>> Rendezvous::Make(const ConnectionOptions& options,
-                                                           bool connecting, const Address& local,
-                                                           const Address& peer, uint8_t place) {
+absl::StatusOr<std::unique_ptr<Session>> Rendezvous::Make(const ConnectionOptions& options,
+                                                          bool connecting, const Address& local,
+                                                          const Address& peer, uint8_t place) {
   fabric::Fabric& fabric = *fabrics_[place];
   const fabric::Limits& limits = fabric.limits();
   const bool remote_invalidate = remote_invalidate_ && limits.windows && limits.remote_invalidate;
   Plan plan = MakePlan(options, limits, connecting, local, peer, remote_invalidate);
   if (!connecting) plan.core.return_token = NewReturnToken(limits.virtual_time);
-  auto endpoint = std::make_unique<Endpoint>(plan.core);
-  endpoint->fabric = &fabric;
-  endpoint->place = place;
-  endpoint->options = plan.queue_pair;
-  endpoint->connecting = connecting;
-  endpoint->local = local;
-  endpoint->peer = peer;
-  ESDP_ASSIGN_OR_RETURN(endpoint->queue_pair, fabric.CreateQueuePair(plan.queue_pair));
-  endpoint->exposures.Configure(endpoint->queue_pair, remote_invalidate);
-  Undo undo([&, queue_pair = endpoint->queue_pair] { (void)fabric.DestroyQueuePair(queue_pair); });
-  ESDP_RETURN_IF_ERROR(endpoint->pool.Open(fabric, plan.pool));
-  undo.Cancel();
-  return endpoint;
+  auto session = std::make_unique<Session>(plan.core);
+  session->connecting = connecting;
+  session->local = local;
+  session->peer = peer;
+  ESDP_RETURN_IF_ERROR(session->transport.Open(fabric, place, plan.transport));
+  return session;
 }
 
-absl::StatusOr<Endpoint*> Rendezvous::Add(std::unique_ptr<Endpoint> endpoint) {
-  fabric::Fabric& fabric = *endpoint->fabric;
-  const fabric::QueuePairId queue_pair = endpoint->queue_pair;
+absl::StatusOr<Session*> Rendezvous::Add(std::unique_ptr<Session> session) {
+  fabric::Fabric& fabric = session->transport.fabric();
+  const fabric::QueuePairId queue_pair = session->transport.queue_pair();
   Undo undo([&] {
-    (void)endpoint->pool.Close(fabric);
-    (void)fabric.DestroyQueuePair(queue_pair);
+    (void)session->transport.Release();
+    session->transport.DestroyQueuePair();
   });
   // All that its end takes, too.
   const size_t connections = connections_.size() + 1;
   driver_.timers().Reserve(connections);
   driver_.ReserveEnded(connections);
-  connections_.ReserveOne(endpoint->place);
+  connections_.ReserveOne(session->transport.place());
   undo.Cancel();
-  Endpoint* const added = connections_.Add(std::move(endpoint));
+  Session* const added = connections_.Add(std::move(session));
   if (added == nullptr) {
     (void)fabric.DestroyQueuePair(queue_pair);
     return absl::ResourceExhaustedError("too many connections");
@@ -68,29 +62,29 @@ void Rendezvous::OnEvent(uint8_t place, const fabric::RendezvousEvent& event) {
   if (event.type == fabric::RendezvousType::kConnectRequest) return OnRequest(place, event);
   if (event.type == fabric::RendezvousType::kShort) return OnShort();
   if (event.type == fabric::RendezvousType::kTurnedAway) return SayRejected(event, event.detail);
-  Endpoint* endpoint = connections_.Find(place, event.queue_pair);
-  if (endpoint == nullptr && connections_.TakeFarewell(place, event.queue_pair)) {
+  Session* session = connections_.Find(place, event.queue_pair);
+  if (session == nullptr && connections_.TakeFarewell(place, event.queue_pair)) {
     (void)fabrics_[place]->DestroyQueuePair(event.queue_pair);
   }
-  if (endpoint == nullptr || HasEnded(endpoint->visibility)) return;
+  if (session == nullptr || HasEnded(session->visibility)) return;
   switch (event.type) {
     case fabric::RendezvousType::kConnectRequest:
     case fabric::RendezvousType::kTurnedAway:
     case fabric::RendezvousType::kShort:
       return;
     case fabric::RendezvousType::kEstablished:
-      return OnEstablished(*endpoint, event);
+      return OnEstablished(*session, event);
     case fabric::RendezvousType::kConnectFailed:
-      return OnConnectFailed(*endpoint, event);
+      return OnConnectFailed(*session, event);
     case fabric::RendezvousType::kDisconnected:
-      return OnDisconnected(*endpoint, event);
+      return OnDisconnected(*session, event);
   }
 }
 
 void Rendezvous::OnRequest(uint8_t place, const fabric::RendezvousEvent& event) {
   const auto known = by_fabric_listener_.find({place, static_cast<uint64_t>(event.listener)});
   if (known == by_fabric_listener_.end()) {
-    Endpoint* returning = connections_.FindReturning(place, event.listener);
+    Session* returning = connections_.FindReturning(place, event.listener);
     if (returning != nullptr) return OnReturn(*returning, event);
     return Reject(place, event, "nobody listens any more");
   }
@@ -132,31 +126,32 @@ void Rendezvous::Admit(uint8_t place, const fabric::RendezvousEvent& event, List
     return Reject(place, event, Rejection::kHalfOpen);
   }
   auto made = Make(listener.options, false, event.local, event.peer, place);
-  const absl::StatusOr<Endpoint*> created =
-      made.ok() ? Add(*std::move(made)) : absl::StatusOr<Endpoint*>(made.status());
+  const absl::StatusOr<Session*> created =
+      made.ok() ? Add(*std::move(made)) : absl::StatusOr<Session*>(made.status());
   if (!created.ok()) return Reject(place, event, std::string(FromAbsl(created.status().message())));
-  Endpoint& endpoint = **created;
-  endpoint.request = event.request;
-  endpoint.listener = listener_id;
+  Session& session = **created;
+  session.request = event.request;
+  session.listener = listener_id;
   leave.Cancel();
   undo.Cancel();
-  endpoint.admitted = address;
-  half_open_.SetOwner(half_open, static_cast<uint64_t>(endpoint.id));
-  endpoint.half_open = half_open;
-  driver_.Feed(endpoint, hello);
+  session.admitted = address;
+  half_open_.SetOwner(half_open, static_cast<uint64_t>(session.id));
+  session.half_open = half_open;
+  driver_.Feed(session, hello);
   driver_.Flush();
 }
 
 bool Rendezvous::DropHalfOpen(const char* why) {
   const std::optional<uint64_t> chosen = half_open_.Choose(driver_.now());
   if (!chosen) return false;
-  Endpoint& endpoint = *connections_.Find(ConnectionId{*chosen});
-  half_open_.Remove(std::exchange(endpoint.half_open, kNoHandle));
-  if (HasEnded(endpoint.visibility)) return true;
-  endpoint.evidence.cause = fabric::Cause::kTimedOut;
-  endpoint.evidence.detail = std::string("the peer has not completed its set-up, and ") + why;
-  Move(endpoint.phase, QueuePairCue::kFailed);
-  driver_.Feed(endpoint, sdp::ConnectFailed{});
+  Session& session = *connections_.Find(ConnectionId{*chosen});
+  half_open_.Remove(std::exchange(session.half_open, kNoHandle));
+  if (HasEnded(session.visibility)) return true;
+  session.transport.failure().cause = fabric::Cause::kTimedOut;
+  session.transport.failure().detail =
+      std::string("the peer has not completed its set-up, and ") + why;
+  session.transport.Note(QueuePairCue::kFailed);
+  driver_.Feed(session, sdp::ConnectFailed{});
   return true;
 }
 
@@ -167,8 +162,8 @@ void Rendezvous::OnShort() {
 void Rendezvous::GiveUp(uint8_t place, const fabric::RendezvousEvent& event) {
   if (event.type == fabric::RendezvousType::kConnectRequest) {
     (void)fabrics_[place]->Reject(event.request, {});
-  } else if (Endpoint* endpoint = connections_.Find(place, event.queue_pair)) {
-    driver_.Condemn(*endpoint);
+  } else if (Session* session = connections_.Find(place, event.queue_pair)) {
+    driver_.Condemn(*session);
   }
 }
 
@@ -189,53 +184,53 @@ void Rendezvous::Reject(uint8_t place, const fabric::RendezvousEvent& event, Rej
   (void)fabrics_[place]->Reject(event.request, EncodeRejection(reason));
 }
 
-void Rendezvous::OnEstablished(Endpoint& endpoint, const fabric::RendezvousEvent& event) {
-  if (!Move(endpoint.phase, QueuePairCue::kEstablished)) return;
-  endpoint.attempt.reset();
-  half_open_.Remove(std::exchange(endpoint.half_open, kNoHandle));
-  connections_.EndMove(endpoint);
-  Listener* const listener = listeners_.Find(static_cast<uint64_t>(endpoint.listener));
-  if (!endpoint.moved && !endpoint.connecting && listener != nullptr) {
-    endpoint.counted = true;
+void Rendezvous::OnEstablished(Session& session, const fabric::RendezvousEvent& event) {
+  if (!session.transport.Note(QueuePairCue::kEstablished)) return;
+  session.attempt.reset();
+  half_open_.Remove(std::exchange(session.half_open, kNoHandle));
+  connections_.EndMove(session);
+  Listener* const listener = listeners_.Find(static_cast<uint64_t>(session.listener));
+  if (!session.moved && !session.connecting && listener != nullptr) {
+    session.counted = true;
     ++listener->waiting;
   }
-  if (!endpoint.moved) {  // afterwards it keeps the names that its application knows
-    endpoint.local = event.local;
-    endpoint.peer = event.peer;
+  if (!session.moved) {  // afterwards it keeps the names that its application knows
+    session.local = event.local;
+    session.peer = event.peer;
   }
-  if (endpoint.phase == QueuePairPhase::kEnding) return;  // its kDisconnected follows
+  if (session.transport.phase() == QueuePairPhase::kEnding) return;  // its kDisconnected follows
   sdp::Established established;
   established.reads_out_max = event.initiator_depth;
   established.reads_in_max = event.responder_resources;
-  established.addresses = {endpoint.local.port, endpoint.peer.port, endpoint.local.bytes,
-                           endpoint.peer.bytes};
-  if (endpoint.connecting) {
+  established.addresses = {session.local.port, session.peer.port, session.local.bytes,
+                           session.peer.bytes};
+  if (session.connecting) {
     sdp::wire::Message& hello_ack = established.hello_ack.emplace();
     if (const auto error = sdp::wire::DecodeHelloAck(PrivateDataOf(event), hello_ack)) {
-      endpoint.evidence.message_field = error->field;
-      return driver_.Feed(endpoint, sdp::HelloRefused{error->reason});
+      session.message_field = error->field;
+      return driver_.Feed(session, sdp::HelloRefused{error->reason});
     }
   }
-  driver_.Feed(endpoint, established);
+  driver_.Feed(session, established);
 }
 
-void Rendezvous::OnConnectFailed(Endpoint& endpoint, const fabric::RendezvousEvent& event) {
-  endpoint.evidence.cause = event.cause;
-  endpoint.evidence.detail = event.detail;
-  endpoint.evidence.rejection = DecodeRejection(PrivateDataOf(event));
-  Move(endpoint.phase, QueuePairCue::kFailed);
-  if (MayTryNext(endpoint, event.cause)) {
-    Endpoint* const next = Next(endpoint);
+void Rendezvous::OnConnectFailed(Session& session, const fabric::RendezvousEvent& event) {
+  session.transport.failure().cause = event.cause;
+  session.transport.failure().detail = event.detail;
+  session.rejection = DecodeRejection(PrivateDataOf(event));
+  session.transport.Note(QueuePairCue::kFailed);
+  if (MayTryNext(session, event.cause)) {
+    Session* const next = Next(session);
     if (next != nullptr) (void)Begin(*next);
     return;
   }
-  driver_.Feed(endpoint, sdp::ConnectFailed{});
+  driver_.Feed(session, sdp::ConnectFailed{});
 }
 
-void Rendezvous::OnDisconnected(Endpoint& endpoint, const fabric::RendezvousEvent& event) {
-  endpoint.evidence.cause = event.cause;
-  endpoint.evidence.detail = event.detail;
-  driver_.FeedLoss(endpoint);
+void Rendezvous::OnDisconnected(Session& session, const fabric::RendezvousEvent& event) {
+  session.transport.failure().cause = event.cause;
+  session.transport.failure().detail = event.detail;
+  driver_.FeedLoss(session);
 }
 
 }  // namespace esdp::provider

@@ -21,8 +21,8 @@
 #include "impl/provider/regions.h"
 #include "impl/provider/rejection.h"
 #include "impl/provider/session/connections.h"
+#include "impl/provider/session/driver.h"
 #include "impl/provider/setup/admission.h"
-#include "impl/provider/transport/driver.h"
 #include "impl/provider/types.h"
 #include "impl/sdp/wire/messages.h"
 
@@ -69,7 +69,7 @@ class Rendezvous {
 
   // suspend.cc: a port of ours where the peer of this connection may come back, until the
   // connection has been moved.
-  absl::StatusOr<uint16_t> ListenForReturn(Endpoint& endpoint);
+  absl::StatusOr<uint16_t> ListenForReturn(Session& session);
   // No operation has this name. It rings for those that are let wait for their rejection.
   static constexpr uint64_t kRejectAlarm = ~uint64_t{1};
   void RejectDue();
@@ -80,9 +80,9 @@ class Rendezvous {
   void GiveUp(uint8_t place, const fabric::RendezvousEvent& event);
 
   // The connection no longer counts against its listener's backlog.
-  void ReleaseBacklogSlot(Endpoint& endpoint);
+  void ReleaseBacklogSlot(Session& session);
   // Nor for anything else.
-  void Ended(Endpoint& endpoint);
+  void Ended(Session& session);
   // From now on (and since no connection may promise otherwise) keys may be shown that a Send must
   // not invalidate.
   void ForbidRemoteInvalidate() { remote_invalidate_ = false; }
@@ -106,14 +106,14 @@ class Rendezvous {
   void StopAt(const std::vector<fabric::ListenerId>& at);
 
   // attempts.cc
-  Endpoint& Begin(Endpoint& first);
-  static bool MayTryNext(const Endpoint& endpoint, fabric::Cause cause);
-  Endpoint* Next(Endpoint& endpoint);
+  Session& Begin(Session& first);
+  static bool MayTryNext(const Session& session, fabric::Cause cause);
+  Session* Next(Session& session);
 
-  absl::StatusOr<std::unique_ptr<Endpoint>> Make(const ConnectionOptions& options, bool connecting,
-                                                 const Address& local, const Address& peer,
-                                                 uint8_t place);
-  absl::StatusOr<Endpoint*> Add(std::unique_ptr<Endpoint> endpoint);
+  absl::StatusOr<std::unique_ptr<Session>> Make(const ConnectionOptions& options, bool connecting,
+                                                const Address& local, const Address& peer,
+                                                uint8_t place);
+  absl::StatusOr<Session*> Add(std::unique_ptr<Session> session);
   void OnRequest(uint8_t place, const fabric::RendezvousEvent& event);
   void Admit(uint8_t place, const fabric::RendezvousEvent& event, ListenerId listener_id,
              const sdp::HelloArrived& hello);
@@ -124,13 +124,12 @@ class Rendezvous {
   void OnShort();
   // suspend.cc
   sdp::wire::ReturnToken NewReturnToken(bool virtual_time);
-  void OnReturn(Endpoint& endpoint, const fabric::RendezvousEvent& event);
-  void RejectReturn(Endpoint& endpoint, const fabric::RendezvousEvent& event,
-                    const std::string& why);
+  void OnReturn(Session& session, const fabric::RendezvousEvent& event);
+  void RejectReturn(Session& session, const fabric::RendezvousEvent& event, const std::string& why);
   void RejectFirstReturn();
-  void OnEstablished(Endpoint& endpoint, const fabric::RendezvousEvent& event);
-  void OnConnectFailed(Endpoint& endpoint, const fabric::RendezvousEvent& event);
-  void OnDisconnected(Endpoint& endpoint, const fabric::RendezvousEvent& event);
+  void OnEstablished(Session& session, const fabric::RendezvousEvent& event);
+  void OnConnectFailed(Session& session, const fabric::RendezvousEvent& event);
+  void OnDisconnected(Session& session, const fabric::RendezvousEvent& event);
   void SayRejected(const fabric::RendezvousEvent& event, const std::string& why);
   void Reject(uint8_t place, const fabric::RendezvousEvent& event, const std::string& why);
   void Reject(uint8_t place, const fabric::RendezvousEvent& event, Rejection reason);

@@ -18,20 +18,20 @@ constexpr Duration kBeforeRejection = std::chrono::seconds(1);
 
 }  // namespace
 
-absl::StatusOr<uint16_t> Rendezvous::ListenForReturn(Endpoint& endpoint) {
-  if (endpoint.return_listener != fabric::ListenerId::kNone) {
+absl::StatusOr<uint16_t> Rendezvous::ListenForReturn(Session& session) {
+  if (session.return_listener != fabric::ListenerId::kNone) {
     return absl::FailedPreconditionError("another move of the connection is under way");
   }
-  Address address = endpoint.local;
+  Address address = session.local;
   address.port = 0;
-  const absl::StatusOr<fabric::ListenerId> listener = endpoint.fabric->Listen(address, 1);
+  const absl::StatusOr<fabric::ListenerId> listener = session.transport.fabric().Listen(address, 1);
   if (!listener.ok()) return listener.status();
-  const absl::StatusOr<Address> named = endpoint.fabric->ListenerAddress(*listener);
+  const absl::StatusOr<Address> named = session.transport.fabric().ListenerAddress(*listener);
   if (!named.ok()) {
-    (void)endpoint.fabric->StopListening(*listener);
+    (void)session.transport.fabric().StopListening(*listener);
     return named.status();
   }
-  endpoint.return_listener = *listener;
+  session.return_listener = *listener;
   return named->port;
 }
 
@@ -51,13 +51,13 @@ sdp::wire::ReturnToken Rendezvous::NewReturnToken(bool virtual_time) {
 }
 
 // Whoever guesses has to wait for each answer.
-void Rendezvous::RejectReturn(Endpoint& endpoint, const fabric::RendezvousEvent& event,
+void Rendezvous::RejectReturn(Session& session, const fabric::RendezvousEvent& event,
                               const std::string& why) {
-  ++endpoint.returns_rejected;
+  ++session.returns_rejected;
   SayRejected(event, why);
   if (wrong_returns_.size() == kWrongReturnsMax) RejectFirstReturn();
   const Time reject_at = AddSaturating(driver_.now(), kBeforeRejection);
-  wrong_returns_.push_back({reject_at, endpoint.place, event.request});
+  wrong_returns_.push_back({reject_at, session.transport.place(), event.request});
   if (wrong_returns_.size() == 1) driver_.timers().SetAlarm(kRejectAlarm, reject_at);
 }
 
@@ -76,33 +76,33 @@ void Rendezvous::RejectFirstReturn() {
   wrong_returns_.pop_front();
 }
 
-void Rendezvous::OnReturn(Endpoint& endpoint, const fabric::RendezvousEvent& event) {
+void Rendezvous::OnReturn(Session& session, const fabric::RendezvousEvent& event) {
   // It goes by the port it had before, whatever port this queue pair comes from.
   const sdp::wire::TransportAddresses addresses{static_cast<uint8_t>(event.peer.family),
-                                                endpoint.peer.port, event.peer.bytes,
+                                                session.peer.port, event.peer.bytes,
                                                 event.local.bytes};
   sdp::HelloArrived arrived;
   if (const auto error = sdp::wire::DecodeHello(PrivateDataOf(event), addresses, arrived.hello)) {
-    return RejectReturn(endpoint, event,
+    return RejectReturn(session, event,
                         std::string("no Hello: ") + error->field + ": " + error->reason);
   }
-  if (event.peer.bytes != endpoint.peer.bytes)
-    return RejectReturn(endpoint, event, "not from the peer's address");
-  if (const char* refusal = endpoint.core.CheckResumption(arrived.hello)) {
-    return RejectReturn(endpoint, event, refusal);
+  if (event.peer.bytes != session.peer.bytes)
+    return RejectReturn(session, event, "not from the peer's address");
+  if (const char* refusal = session.core.CheckResumption(arrived.hello)) {
+    return RejectReturn(session, event, refusal);
   }
-  if (endpoint.phase == QueuePairPhase::kAwaited) {
-    endpoint.request = event.request;
-    driver_.Feed(endpoint, arrived);
+  if (session.transport.phase() == QueuePairPhase::kAwaited) {
+    session.request = event.request;
+    driver_.Feed(session, arrived);
     return driver_.Flush();
   }
   // The old queue pair is not gone yet, and what it has delivered perhaps not polled; or the peer
   // is there already.
-  const sdp::Phase phase = endpoint.core.phase();
+  const sdp::Phase phase = session.core.phase();
   const bool early = phase == sdp::Phase::kSuspending || phase == sdp::Phase::kSuspended;
-  if (!early || endpoint.early_return)
-    return Reject(endpoint.place, event, "the connection has its new peer");
-  endpoint.early_return = {event.request, arrived.hello};
+  if (!early || session.early_return)
+    return Reject(session.transport.place(), event, "the connection has its new peer");
+  session.early_return = {event.request, arrived.hello};
 }
 
 }  // namespace esdp::provider

@@ -4,14 +4,14 @@
 
 namespace esdp::provider {
 
-std::optional<fabric::RemoteRange> Exposures::Expose(fabric::Fabric& fabric, sdp::AdvertId advert,
-                                                     const ResolvedRange& range, sdp::Right right) {
-  const bool write = right == sdp::Right::kRemoteWrite;
+std::optional<fabric::RemoteRange> Exposures::Expose(fabric::Fabric& fabric, ExposureId id,
+                                                     const ResolvedRange& range, PeerMay peer_may) {
+  const bool write = peer_may == PeerMay::kWrite;
   if (range.region->exposure() == Exposure::kNone) return std::nullopt;
   if (write && !range.region->local_write()) return std::nullopt;
   const fabric::Access access{.local_write = write, .remote_read = !write, .remote_write = write};
   Entry entry;
-  entry.advert = advert;
+  entry.id = id;
   std::optional<fabric::RemoteRange> shown;
   if (range.region->exposure() == Exposure::kRegionKey && !remote_invalidate_) {
     shown = ShowRegionKey(fabric, entry, range);
@@ -68,8 +68,8 @@ std::optional<fabric::RemoteRange> Exposures::ShowRegionKey(fabric::Fabric& fabr
   return *key;
 }
 
-std::optional<uint32_t> Exposures::Withdraw(fabric::Fabric& fabric, sdp::AdvertId advert) {
-  Entry* entry = Find(advert);
+std::optional<uint32_t> Exposures::Withdraw(fabric::Fabric& fabric, ExposureId id) {
+  Entry* entry = Find(id);
   if (entry == nullptr) return std::nullopt;
   if (entry->means == Means::kWindow) {
     entry->withdrawing = true;
@@ -80,8 +80,8 @@ std::optional<uint32_t> Exposures::Withdraw(fabric::Fabric& fabric, sdp::AdvertI
   return std::nullopt;
 }
 
-void Exposures::Withdrawn(sdp::AdvertId advert) {
-  if (Entry* entry = Find(advert)) Erase(*entry);
+void Exposures::Withdrawn(ExposureId id) {
+  if (Entry* entry = Find(id)) Erase(*entry);
 }
 
 void Exposures::Invalidated(uint32_t key) {
@@ -92,19 +92,19 @@ void Exposures::Invalidated(uint32_t key) {
   }
 }
 
-void Exposures::ReleaseAll(fabric::Fabric& fabric, std::vector<sdp::AdvertId>& withdrawn) {
+void Exposures::ReleaseAll(fabric::Fabric& fabric, std::vector<ExposureId>& withdrawn) {
   for (const Entry& entry : entries_) {
     // NotFound: the peer had invalidated it, or the queue pair is gone with all its windows.
     if (entry.means == Means::kWindow) (void)fabric.Unbind(queue_pair_, entry.key);
     if (entry.means == Means::kRegistration) (void)fabric.Deregister(entry.registration);
-    if (entry.withdrawing) withdrawn.push_back(entry.advert);
+    if (entry.withdrawing) withdrawn.push_back(entry.id);
   }
   entries_.clear();
 }
 
-Exposures::Entry* Exposures::Find(sdp::AdvertId advert) {
+Exposures::Entry* Exposures::Find(ExposureId id) {
   for (Entry& entry : entries_) {
-    if (entry.advert == advert) return &entry;
+    if (entry.id == id) return &entry;
   }
   return nullptr;
 }

@@ -7,22 +7,24 @@
 #include <vector>
 
 #include "impl/fabric/port.h"
-#include "impl/provider/session/operations.h"
-#include "impl/provider/types.h"
-#include "impl/sdp/interface/ids.h"
+#include "impl/provider/regions.h"
 
 namespace esdp::provider {
 
-// The keys that one connection has shown to its peer, one for each advert, and how each is taken
+// The session's name of what it shows.
+enum class ExposureId : uint32_t {};
+enum class PeerMay : uint8_t { kRead, kWrite };
+
+// The keys that one connection has shown to its peer, one for each name, and how each is taken
 // back.
 //
-//   kPerOperation  a window over exactly the advertised range; where the fabric has none, a
+//   kPerOperation  a window over exactly the range that is shown; where the fabric has none, a
 //   registration of that range. kRegionKey     the region's own key, unless the peer may invalidate
 //   any key of this connection: then a window. kNone          nothing.
 //
 //   Owns:     the windows and short registrations, until Withdraw, Invalidated or ReleaseAll.
 //   Threads:  the holder of the shard lock.
-//   Blocks:   never; allocates only while more adverts live than ever before.
+//   Blocks:   never; allocates only while more are shown than ever before.
 //   Units:    bytes.
 //   Errors:   what cannot be exposed is answered with nothing: the bytes are then copied.
 class Exposures {
@@ -36,26 +38,26 @@ class Exposures {
   // To another queue pair; nothing is shown on the old one any more.
   void Move(fabric::QueuePairId queue_pair) { queue_pair_ = queue_pair; }
 
-  std::optional<fabric::RemoteRange> Expose(fabric::Fabric& fabric, sdp::AdvertId advert,
-                                            const ResolvedRange& range, sdp::Right right);
+  std::optional<fabric::RemoteRange> Expose(fabric::Fabric& fabric, ExposureId id,
+                                            const ResolvedRange& range, PeerMay peer_may);
 
   // The key to invalidate on the queue pair, to be followed by Withdrawn when that has completed;
   // nothing if the advert's key is dead already.
-  std::optional<uint32_t> Withdraw(fabric::Fabric& fabric, sdp::AdvertId advert);
-  void Withdrawn(sdp::AdvertId advert);
+  std::optional<uint32_t> Withdraw(fabric::Fabric& fabric, ExposureId id);
+  void Withdrawn(ExposureId id);
   // The peer's Send has invalidated this key.
   void Invalidated(uint32_t key);
 
-  // After the queue pair has left the ready state: takes every key back. The adverts whose
+  // After the queue pair has left the ready state: takes every key back. Those whose
   // invalidation had been posted are appended to `withdrawn`.
-  void ReleaseAll(fabric::Fabric& fabric, std::vector<sdp::AdvertId>& withdrawn);
+  void ReleaseAll(fabric::Fabric& fabric, std::vector<ExposureId>& withdrawn);
 
   size_t size() const { return entries_.size(); }
 
  private:
   enum class Means : uint8_t { kWindow, kRegistration, kRegionKey };
   struct Entry {
-    sdp::AdvertId advert{};
+    ExposureId id{};
     Means means = Means::kWindow;
     bool withdrawing = false;
     uint32_t key = 0;
@@ -69,15 +71,14 @@ class Exposures {
                                                       fabric::Access access);
   std::optional<fabric::RemoteRange> ShowRegionKey(fabric::Fabric& fabric, Entry& entry,
                                                    const ResolvedRange& range);
-  Entry* Find(sdp::AdvertId advert);
+  Entry* Find(ExposureId id);
   void Erase(Entry& entry);
 
   fabric::QueuePairId queue_pair_ = fabric::QueuePairId::kNone;
   bool remote_invalidate_ = false;
-  static constexpr size_t kEntriesFirst =
-      64;  // adverts of both directions, and those on their way out
+  static constexpr size_t kEntriesFirst = 64;  // of both directions, and those on their way out
 
-  std::vector<Entry> entries_;  // few: as many as adverts may be outstanding
+  std::vector<Entry> entries_;  // few: as many as may be shown at once
 };
 
 }  // namespace esdp::provider

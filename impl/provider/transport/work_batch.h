@@ -7,7 +7,6 @@
 
 #include "absl/status/status.h"
 #include "impl/fabric/port.h"
-#include "impl/sdp/interface/action.h"
 
 namespace esdp::provider {
 
@@ -24,7 +23,7 @@ class WorkBatch {
  public:
   static constexpr size_t kSendsMax = 32;
   static constexpr size_t kReceivesMax = 32;
-  static constexpr size_t kEntriesPerSend = 1 + sdp::kGatherMax;
+  static constexpr size_t kEntriesPerSend = 6;  // a header and five pieces
 
   bool empty() const { return sends_ == 0 && receives_ == 0; }
   bool sends_full() const { return sends_ == kSendsMax; }

@@ -1,4 +1,4 @@
-#include "impl/provider/session/endpoint.h"
+#include "impl/provider/setup/plan.h"
 
 #include <algorithm>
 
@@ -96,9 +96,9 @@ Plan MakePlan(const ConnectionOptions& options, const fabric::Limits& limits, bo
   core.mode_receive = static_cast<sdp::ModeWish>(options.receive_mode);
   if (limits.sends_wait_for_reads) core.read_ahead_bytes = kReadAheadBytes;
   core.can_expose = limits.reads_in_flight_max > 0;
-  core.remote_invalidate = remote_invalidate;
+  core.remote_invalidate = plan.transport.remote_invalidate = remote_invalidate;
   PlanBuffers(options, limits, core);
-  PlanWork(limits, plan.queue_pair, core);
+  PlanWork(limits, plan.transport.queue_pair, core);
   core.linger = options.linger;
   core.cancel_grace = options.cancel_grace;
   core.shows_receives = options.shows_receives;
@@ -108,20 +108,14 @@ Plan MakePlan(const ConnectionOptions& options, const fabric::Limits& limits, bo
   core.local_port = local.port;
   core.local_address = local.bytes;
   core.peer_address = peer.bytes;
-  plan.queue_pair.checksum = options.checksum;
-  plan.queue_pair.keep_alive_idle = options.keep_alive_idle;
-  plan.pool = {.header_slots = plan.queue_pair.send_work,
-               .send_buffers = core.send_buffers,
-               .receive_buffers = uint32_t{core.receive_buffers} + sdp::kSpareReceiveBuffers,
-               .receive_buffer_bytes = core.receive_buffer_bytes};
+  plan.transport.queue_pair.checksum = options.checksum;
+  plan.transport.queue_pair.keep_alive_idle = options.keep_alive_idle;
+  plan.transport.pool = {
+      .header_slots = plan.transport.queue_pair.send_work,
+      .send_buffers = core.send_buffers,
+      .receive_buffers = uint32_t{core.receive_buffers} + sdp::kSpareReceiveBuffers,
+      .receive_buffer_bytes = core.receive_buffer_bytes};
   return plan;
-}
-
-ConnectionCounters CountersOf(const Endpoint& endpoint) {
-  ConnectionCounters counters;
-  static_cast<sdp::Counters&>(counters) = endpoint.core.counters();
-  counters.returns_rejected = endpoint.returns_rejected;
-  return counters;
 }
 
 }  // namespace esdp::provider
