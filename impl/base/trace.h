@@ -17,7 +17,7 @@ struct TraceField {
   uint64_t value;
 };
 
-// A Trace keeps the last steps of a connection, so that whoever asks why it ended sees what led
+// A Trace keeps the last things that happened, so that whoever asks why something ended sees what led
 // there. A record is a few words; it becomes text only when somebody wants to read it.
 //
 //   Owns:     its records, not the names in them: those must be string literals.
@@ -31,18 +31,17 @@ class Trace {
 
   explicit Trace(size_t records_max) : records_(records_max) {}
 
-  void Add(Time now, const char* what, std::initializer_list<TraceField> fields = {});
+  void Add(Time now, const char* verb, const char* subject,
+           std::initializer_list<TraceField> fields = {});
 
-  // Records that were added and have made room since.
-  uint64_t dropped() const { return dropped_; }
-
-  // One line for each record, the oldest first: "12.000345678 data arrived mseq=5 credits=3".
+  // One line for each record, the oldest first: "12.000345678 received Data mseq=5 bufs=3".
   std::string Text() const;
 
  private:
   struct Record {
     Time time{};
-    const char* what = "";
+    const char* verb = "";
+    const char* subject = "";
     std::array<TraceField, kFieldsMax> fields{};
     size_t fields_used = 0;
   };
@@ -50,7 +49,6 @@ class Trace {
   static std::string Line(const Record& record);
 
   Ring<Record> records_;
-  uint64_t dropped_ = 0;
 };
 
 }  // namespace esdp

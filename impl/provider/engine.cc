@@ -20,11 +20,11 @@ Fabrics InOrder(const std::vector<std::unique_ptr<fabric::Fabric>>& owned) {
 }  // namespace
 
 Engine::Engine(std::vector<std::unique_ptr<fabric::Fabric>> fabrics, Observer& observer,
-               Driver::Log log, const PeerBounds& bounds)
+               Driver::Log log, const PeerBounds& bounds, WireTap* tap)
     : owned_(std::move(fabrics)),
       fabrics_(InOrder(owned_)),
       log_(std::move(log)),
-      driver_(observer, log_, establishment_),
+      driver_(observer, log_, establishment_, tap),
       connections_(bounds.moving),
       establishment_(driver_, connections_),
       rendezvous_(fabrics_, driver_, connections_, observer, bounds),

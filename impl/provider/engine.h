@@ -32,7 +32,7 @@ class Engine {
  public:
   // One fabric at least; connections are made over the first of them that leads to the peer.
   Engine(std::vector<std::unique_ptr<fabric::Fabric>> fabrics, Observer& observer, Driver::Log log,
-         const PeerBounds& bounds);
+         const PeerBounds& bounds, WireTap* tap);
 
   // The first one: its clock is the engine's, and in virtual time it is the only one.
   fabric::Fabric& fabric() { return *fabrics_.front(); }

@@ -70,13 +70,16 @@ struct PeerBounds {
   uint32_t spare_connections = 256;  // so many that have ended may leave behind what they used
 };
 
+class WireTap;
+
 struct ShardOptions {
   Progress progress = Progress::kThread;
   std::optional<int> thread_cpu;  // pin the progress thread
   PeerBounds bounds;
   Duration spin{};  // how long the progress thread polls before it sleeps
   std::function<void(const std::string&)>
-      log;  // may be empty; called on the thread that holds the shard lock
+      log;                 // may be empty; called on the thread that holds the shard lock
+  WireTap* tap = nullptr;  // sees every message; outlives the shard
 };
 
 // A request that never blocks and is answered through the Observer.

@@ -84,7 +84,10 @@ TEST(AllocationTest, ATimerQueueAllocatesNothingForKeysThatNeverComeBack) {
 
 TEST(AllocationTest, AddingToATraceAllocatesNothing) {
   Trace trace(16);
-  EXPECT_EQ(AllocatedInSteadyState([&] { trace.Add(Time(), "step", {{"a", 1}, {"b", 2}}); }), 0);
+  EXPECT_EQ(AllocatedInSteadyState([&] {
+              trace.Add(Time(), "sent", "Data", {{"a", 1}, {"b", 2}});
+            }),
+            0);
 }
 
 }  // namespace

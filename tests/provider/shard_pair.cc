@@ -1,6 +1,7 @@
 #include "tests/provider/shard_pair.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <thread>
 
 #include "gtest/gtest.h"
@@ -163,18 +164,25 @@ std::string NameOf(World world) {
   return "";
 }
 
-ShardPair::ShardPair(World world) : world_(world) {
+ShardPair::ShardPair(World world, WireTap* tap) : world_(world) {
   if (world == World::kSim) simulated_ = *fabric::sim::MakeWorld();
   for (Side* side : {&client_, &server_}) {
     ShardOptions options;
     options.progress = world == World::kQpipThread ? Progress::kThread : Progress::kManual;
+    options.tap = tap != nullptr && side == &client_ ? tap : &side->trace;
     auto shard = Shard::Create(MakeFabric(), side->recorder, options);
     EXPECT_TRUE(shard.ok()) << shard.status();
     side->shard = *std::move(shard);
   }
 }
 
-ShardPair::~ShardPair() = default;
+ShardPair::~ShardPair() {
+  client_.shard.reset();
+  server_.shard.reset();
+  if (!testing::Test::HasFailure()) return;
+  std::printf("the client's last messages:\n%s", client_.trace.Text().c_str());
+  std::printf("the server's last messages:\n%s", server_.trace.Text().c_str());
+}
 
 std::unique_ptr<fabric::Fabric> ShardPair::MakeFabric() {
   absl::StatusOr<std::unique_ptr<fabric::Fabric>> made =

@@ -14,6 +14,7 @@
 #include "impl/fabric/port.h"
 #include "impl/provider/rejection.h"
 #include "impl/provider/shard.h"
+#include "impl/provider/wire_trace.h"
 #include "tests/fabric/loopback.h"
 
 namespace esdp::fabric::sim {
@@ -91,13 +92,15 @@ std::string NameOf(World world);
 // A shard with its observer.
 struct Side {
   Recorder recorder;
+  WireTrace trace{64};  // its last messages, printed where the test fails
   std::unique_ptr<Shard> shard;
 };
 
 // Two shards that can reach each other, and a connection between them on request.
 class ShardPair {
  public:
-  explicit ShardPair(World world);
+  // The client's messages pass `tap`, or its trace if that is null.
+  explicit ShardPair(World world, WireTap* tap = nullptr);
   ~ShardPair();
 
   // Moves both sides until `done`, at most `most` (virtual time in the sim); whether it came.

@@ -198,6 +198,7 @@ void Driver::Receive(Session& session, const fabric::Completion& completion) {
   const size_t header = sdp::wire::HeaderBytes(sdp::wire::IdOf(arrived.message));
   arrived.payload_offset = static_cast<uint32_t>(header);
   arrived.payload_length = static_cast<uint32_t>(bytes.size() - header);
+  tap_.Received(session.id, now_, bytes.first(header), arrived.message, arrived.payload_length);
   Feed(session, input);
 }
 

@@ -16,6 +16,7 @@
 #include "impl/provider/transport/exposure.h"
 #include "impl/provider/transport/posting.h"
 #include "impl/provider/transport/receive_growth.h"
+#include "impl/provider/wire_tap.h"
 #include "impl/sdp/interface/action.h"
 #include "impl/sdp/interface/input.h"
 
@@ -36,8 +37,9 @@ class Driver {
  public:
   using Log = std::function<void(const std::string&)>;
 
-  Driver(Observer& observer, const Log& log, SetUpActions& set_up)
-      : observer_(observer), log_(log), set_up_(set_up) {
+  // `tap` may be null.
+  Driver(Observer& observer, const Log& log, SetUpActions& set_up, WireTap* tap)
+      : observer_(observer), log_(log), set_up_(set_up), tap_(tap) {
     actions_.reserve(kActionsOfStep);
   }
 
@@ -73,6 +75,7 @@ class Driver {
   // The root cause; to be asked for only when there is one.
   const Failure& RootCause(Session& session, sdp::Outcome outcome);
 
+  const TapPoint& tap() const { return tap_; }
   OperationTable& operations() { return operations_; }
   Timers& timers() { return timers_; }
   Time NextDeadline() const { return timers_.Next(); }
@@ -160,6 +163,7 @@ class Driver {
   Observer& observer_;
   const Log& log_;
   SetUpActions& set_up_;
+  const TapPoint tap_;
   Time now_{};
   bool eager_ = false;
   OperationTable operations_;

@@ -100,6 +100,7 @@ void Driver::Act(Session& session, const sdp::Send& action) {
     payload += range->entry.length;
   }
   sdp::wire::Encode(action.message, payload, message);
+  tap_.Sent(session.id, now_, message.first(header), action.message, payload);
   work.opcode = fabric::Opcode::kSend;
   work.has_invalidate = action.invalidate_key.has_value();
   work.invalidate_key = action.invalidate_key.value_or(0);

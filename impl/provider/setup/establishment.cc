@@ -59,7 +59,7 @@ void Establishment::Start(Session& session, const sdp::StartConnect& action) {
       status = session.transport.fabric().Connect(session.transport.queue_pair(), local, peer,
                                                   encoded, session.connect_deadline);
     }
-    if (status.ok()) return;
+    if (status.ok()) return driver_.tap().Sent(session.id, driver_.now(), encoded, hello);
     session.transport.failure().NoteRefusal(status);
   }
   session.transport.Note(QueuePairCue::kFailed);
@@ -93,6 +93,8 @@ void Establishment::Accept(Session& session, const sdp::AcceptConnection& action
         session.request, session.transport.queue_pair(), ConstBytes(hello_ack).first(bytes));
     if (status.ok()) {
       session.request = fabric::RequestId::kNone;
+      driver_.tap().Sent(session.id, driver_.now(), ConstBytes(hello_ack).first(bytes),
+                         action.hello_ack);
       return;
     }
     session.transport.failure().NoteRefusal(status);
@@ -148,6 +150,7 @@ void Establishment::SayFarewell(Session& session, const sdp::Farewell& action) {
   if (fabric.Connect(*queue_pair, local, peer, hello, AddSaturating(driver_.now(), kFarewellWait))
           .ok()) {
     connections_.AddFarewell(session.transport.place(), *queue_pair);
+    driver_.tap().Sent(session.id, driver_.now(), hello, action.hello);
   } else {
     (void)fabric.DestroyQueuePair(*queue_pair);
   }

@@ -137,6 +137,7 @@ void Rendezvous::Admit(uint8_t place, const fabric::RendezvousEvent& event, List
   session.admitted = address;
   half_open_.SetOwner(half_open, static_cast<uint64_t>(session.id));
   session.half_open = half_open;
+  driver_.tap().Received(session.id, driver_.now(), PrivateDataOf(event), hello.hello);
   driver_.Feed(session, hello);
   driver_.Flush();
 }
@@ -210,6 +211,7 @@ void Rendezvous::OnEstablished(Session& session, const fabric::RendezvousEvent& 
       session.message_field = error->field;
       return driver_.Feed(session, sdp::HelloRefused{error->reason});
     }
+    driver_.tap().Received(session.id, driver_.now(), PrivateDataOf(event), hello_ack);
   }
   driver_.Feed(session, established);
 }

@@ -86,6 +86,7 @@ void Rendezvous::OnReturn(Session& session, const fabric::RendezvousEvent& event
     return RejectReturn(session, event,
                         std::string("no Hello: ") + error->field + ": " + error->reason);
   }
+  driver_.tap().Received(session.id, driver_.now(), PrivateDataOf(event), arrived.hello);
   if (event.peer.bytes != session.peer.bytes)
     return RejectReturn(session, event, "not from the peer's address");
   if (const char* refusal = session.core.CheckResumption(arrived.hello)) {
