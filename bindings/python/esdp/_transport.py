@@ -39,7 +39,6 @@ class Transport(transports._FlowControlMixin, asyncio.Transport):
         self._context = context
         self._socket = socket
         self._protocol: Any = protocol
-        self._left: Optional[Tuple[asyncio.BaseProtocol, bool]] = None  # replaced last, and whether it was paused
         self._ended = ended
         self._incoming = context.allocate(_ROOM)
         self._outgoing = context.allocate(_ROOM)
@@ -244,17 +243,13 @@ class Transport(transports._FlowControlMixin, asyncio.Transport):
     # --- the end ---
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        """Also for a while, as asyncio's sendfile does: the one that comes back was paused, or not, when it left."""
-        left, self._left = self._left, None
-        if left is None or left[0] is not protocol:
-            self._left = (self._protocol, self._protocol_paused)
-            self._protocol = protocol
-            return
-        self._protocol = protocol
-        if self._protocol_paused:
-            # Who was paused when it left is resumed by sendfile itself, and paused again by its next write.
+        before, self._protocol = self._protocol, protocol
+        # What asyncio's sendfile puts in place of a protocol for a while has this. One that was paused when it left is
+        # resumed by sendfile itself, and paused again by its next write; one that was not is paused where it has to be.
+        resumes = getattr(before, "_should_resume_writing", None)
+        if resumes is not None and self._protocol_paused:
             self._protocol_paused = False
-            if not left[1]:
+            if not resumes:
                 self._maybe_pause_protocol()
 
     def get_protocol(self) -> asyncio.BaseProtocol:

@@ -324,6 +324,20 @@ test_who_gets_a_full_buffer_back_from_sendfile_is_paused_first = sends_a_file_be
 
 
 @on_each
+async def test_a_protocol_that_leaves_paused_and_comes_back_is_resumed(client, server, complaints):
+    server.transport.pause_reading()
+    client.transport.set_write_buffer_limits(high=SIZE)
+    for _ in range(20):
+        client.transport.write(bytes(SIZE))
+    await client.until(lambda: "pause" in client.told)
+    client.transport.set_protocol(asyncio.Protocol())
+    client.transport.set_protocol(client)
+    server.transport.resume_reading()
+    await client.until(lambda: client.told.count("resume") == 1)
+    assert complaints == []
+
+
+@on_each
 async def test_names_are_tuples_of_host_and_port(client, server, complaints):
     one, other = client.transport.get_extra_info, server.transport.get_extra_info
     assert one("peername") == other("sockname") and one("sockname") == other("peername")
