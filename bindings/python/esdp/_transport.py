@@ -9,7 +9,7 @@ from asyncio.log import logger
 from typing import Any, Callable, Deque, Optional, Tuple, Union, cast
 
 from esdp import _core, aio
-from esdp._errors import BusyError, Error, ShutDownError
+from esdp._errors import Error, ShutDownError
 from esdp._operations import hear
 
 ZERO_COPY_MIN = 256 * 1024
@@ -300,21 +300,13 @@ class Transport(transports._FlowControlMixin, asyncio.Transport):
                 future.add_done_callback(self._let_go)
                 return
         for region in (self._incoming, self._outgoing):
-            _close_unused(region)
+            region.close()
         self._ended(self)
 
 
 def _mode_after(drained: Optional[BaseException]) -> aio._Mode:
     """How a connection is closed whose end was told to the peer, also before, or could not be told."""
     return "graceful" if drained is None or isinstance(drained, ShutDownError) else "abort"
-
-
-def _close_unused(region: _core.Region) -> None:
-    """One that is still in use, because the program ended before the transfer did, ends with its Context."""
-    try:
-        region.close()
-    except BusyError:
-        pass
 
 
 def _name_of(address: Tuple[str, int]) -> Tuple[Any, ...]:
