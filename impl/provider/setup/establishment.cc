@@ -100,8 +100,7 @@ void Establishment::Accept(Session& session, const sdp::AcceptConnection& action
     session.transport.failure().NoteRefusal(status);
   }
   session.transport.Note(QueuePairCue::kFailed);
-  (void)session.transport.fabric().Reject(std::exchange(session.request, fabric::RequestId::kNone),
-                                          {});
+  RejectRequest(session);
   driver_.Answer(sdp::ConnectFailed{});
 }
 
@@ -112,8 +111,7 @@ void Establishment::Reject(Session& session, const sdp::RejectConnection& action
   } else if (*session.reason == '\0') {
     session.reason = action.reason;
   }
-  (void)session.transport.fabric().Reject(std::exchange(session.request, fabric::RequestId::kNone),
-                                          {});
+  RejectRequest(session);
 }
 
 void Establishment::Replace(Session& session) {
