@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "impl/base/check.h"
+#include "impl/base/moves.h"
 
 // visibility.def as types: an enumeration, names, Next() and the whole listing.
 
@@ -31,11 +31,7 @@ inline constexpr std::array kVisibilityCueNames = {
 #include "impl/provider/session/visibility.def"
 };
 
-struct VisibilityMove {
-  Visibility from;
-  VisibilityCue cue;
-  Visibility to;
-};
+using VisibilityMove = LegalMove<Visibility, VisibilityCue>;
 
 inline constexpr std::array kVisibilityMoves = {
 #define ESDP_VISIBILITY_MOVE(from, cue, to) \
@@ -45,18 +41,12 @@ inline constexpr std::array kVisibilityMoves = {
 
 // Where `cue` leads; nothing if it is not legal in `from`.
 constexpr std::optional<Visibility> Next(Visibility from, VisibilityCue cue) {
-  for (const VisibilityMove& move : kVisibilityMoves) {
-    if (move.from == from && move.cue == cue) return move.to;
-  }
-  return std::nullopt;
+  return NextIn(kVisibilityMoves, from, cue);
 }
 
 // An illegal move is reported, and the state stays.
 inline bool Move(Visibility& visibility, VisibilityCue cue) {
-  const std::optional<Visibility> next = Next(visibility, cue);
-  if (!ESDP_CHECK(next.has_value())) return false;
-  visibility = *next;
-  return true;
+  return MoveIn(kVisibilityMoves, visibility, cue);
 }
 
 // No input reaches its core any more.

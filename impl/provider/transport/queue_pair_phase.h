@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "impl/base/check.h"
+#include "impl/base/moves.h"
 
 // queue_pair_phases.def as types: an enumeration, names, Next() and the whole listing.
 
@@ -31,11 +31,7 @@ inline constexpr std::array kQueuePairCueNames = {
 #include "impl/provider/transport/queue_pair_phases.def"
 };
 
-struct QueuePairMove {
-  QueuePairPhase from;
-  QueuePairCue cue;
-  QueuePairPhase to;
-};
+using QueuePairMove = LegalMove<QueuePairPhase, QueuePairCue>;
 
 inline constexpr std::array kQueuePairMoves = {
 #define ESDP_QUEUE_PAIR_MOVE(from, cue, to) \
@@ -45,18 +41,12 @@ inline constexpr std::array kQueuePairMoves = {
 
 // Where `cue` leads; nothing if it is not legal in `from`.
 constexpr std::optional<QueuePairPhase> Next(QueuePairPhase from, QueuePairCue cue) {
-  for (const QueuePairMove& move : kQueuePairMoves) {
-    if (move.from == from && move.cue == cue) return move.to;
-  }
-  return std::nullopt;
+  return NextIn(kQueuePairMoves, from, cue);
 }
 
 // An illegal move is reported, and the phase stays.
 inline bool Move(QueuePairPhase& phase, QueuePairCue cue) {
-  const std::optional<QueuePairPhase> next = Next(phase, cue);
-  if (!ESDP_CHECK(next.has_value())) return false;
-  phase = *next;
-  return true;
+  return MoveIn(kQueuePairMoves, phase, cue);
 }
 
 // It has never been ready.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "impl/base/moves.h"
 #include "impl/sdp/wire/messages.h"
 
 // The tables of legal moves as types: an enumeration, names, Next() and the whole listing. The
@@ -36,11 +37,7 @@ inline constexpr size_t kPhaseCueCount = kPhaseCueNames.size();
 constexpr const char* ToString(Phase phase) { return kPhaseNames[static_cast<size_t>(phase)]; }
 constexpr const char* ToString(PhaseCue cue) { return kPhaseCueNames[static_cast<size_t>(cue)]; }
 
-struct PhaseMove {
-  Phase from;
-  PhaseCue cue;
-  Phase to;
-};
+using PhaseMove = LegalMove<Phase, PhaseCue>;
 
 inline constexpr std::array kPhaseMoves = {
 #define ESDP_PHASE_MOVE(from, cue, to) PhaseMove{Phase::k##from, PhaseCue::k##cue, Phase::k##to},
@@ -49,10 +46,7 @@ inline constexpr std::array kPhaseMoves = {
 
 // Where `cue` leads; nothing if it is not legal in `from`.
 constexpr std::optional<Phase> Next(Phase from, PhaseCue cue) {
-  for (const PhaseMove& move : kPhaseMoves) {
-    if (move.from == from && move.cue == cue) return move.to;
-  }
-  return std::nullopt;
+  return NextIn(kPhaseMoves, from, cue);
 }
 
 // The queue pair carries messages both ways.
