@@ -20,6 +20,9 @@ def _precompiled_header_impl(ctx):
     ):
         # It is off or on in both the header and its users.
         copts = copts + ["-fmodules-strict-decluse"]
+    if toolchain.compiler == "clang":
+        # Bazel knows whether a file has changed, and does not precompile it again where its time has, as in a new clone.
+        copts = copts + ["-Xclang", "-fno-pch-timestamp"]
     header = ctx.actions.declare_file(ctx.label.name + "/" + ctx.file.header.basename)
     ctx.actions.symlink(output = header, target_file = ctx.file.header)
     precompiled = ctx.actions.declare_file(header.basename + ".gch", sibling = header)
