@@ -36,7 +36,7 @@ class Program:
     def __init__(self, name, *options, before=()):
         environment = dict(os.environ)
         environment["ASAN_OPTIONS"] = environment.get("ASAN_OPTIONS", "") + QUARANTINE
-        self.complaints = tempfile.TemporaryFile("w+", errors="replace")
+        self.complaints = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             [*before, os.path.join(FOLDER, name), *map(str, options)],
             stdin=subprocess.PIPE,
@@ -59,9 +59,8 @@ class Program:
 
     def complained(self):
         """All of standard error so far."""
-        with open(self.complaints.fileno(), errors="replace", closefd=False) as file:
-            file.seek(0)
-            return file.read()
+        file = self.complaints.fileno()  # whose position the program shares: what it writes next goes there
+        return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")
 
     def descriptors(self):
         return len(os.listdir("/proc/%d/fd" % self.process.pid))
