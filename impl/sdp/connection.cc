@@ -1,26 +1,29 @@
 #include "impl/sdp/connection.h"
 
+#include <algorithm>
 #include <variant>
 
 #include "impl/base/check.h"
 #include "impl/sdp/common/limits.h"
 
-namespace esdp::sdp {
+// Set-up, what the application asks, what the clock says, and the end.
 
+namespace esdp::sdp {
 bool Connection::Move(PhaseCue cue) {
   const std::optional<Phase> next = Next(phase_, cue);
-  if (next) phase_ = *next;
-  calm_ = false;
-  return next.has_value();
+  if (!next) return false;
+  phase_ = *next;
+  owed_.Add(Duty::kPhase, phase_ != Phase::kEstablished);
+  return true;
 }
 
 // --- set-up ---
 
 void Connection::On(const AskConnect&, Actions& actions) {
   if (!Move(PhaseCue::kAskConnect)) return;
-  buffers_.PostAll(resize_in_.size(), credits_,
-                   actions);  // before the Hello announces them [R2.7.1, R2.7.2]
-  actions.emplace_back(StartConnect{MakeHello(config_, credits_.posted())});
+  inbound_.buffers().PostAll(outgoing_.credits(),
+                             actions);  // before the Hello announces them [R2.7.1, R2.7.2]
+  actions.emplace_back(StartConnect{MakeHello(config_, outgoing_.credits().posted())});
 }
 
 void Connection::On(const HelloArrived& arrived, Actions& actions) {
@@ -31,8 +34,9 @@ void Connection::On(const HelloArrived& arrived, Actions& actions) {
     return;
   }
   Move(PhaseCue::kHelloAccepted);
-  buffers_.PostAll(resize_in_.size(), credits_, actions);
-  actions.emplace_back(AcceptConnection{MakeHelloAck(config_, credits_.posted(), peer_)});
+  inbound_.buffers().PostAll(outgoing_.credits(), actions);
+  const uint16_t posted = outgoing_.credits().posted();
+  actions.emplace_back(AcceptConnection{MakeHelloAck(config_, posted, peer_)});
 }
 
 // [R2.8.7]
@@ -61,7 +65,12 @@ void Connection::On(const Established& established, Actions& actions) {
     if (!config_.as_deployed) config_.return_token = peer_.return_token;
   }
   Move(PhaseCue::kEstablished);
-  if (established.addresses) NoteAddresses(*established.addresses);
+  if (const auto& addresses = established.addresses) {
+    config_.local_port = addresses->local_port;
+    config_.peer_port = addresses->peer_port;
+    config_.local_address = addresses->local;
+    config_.peer_address = addresses->peer;
+  }
   StartCarrying(established);
   actions.emplace_back(ReportConnected{});
   ReceiveEarly(actions);
@@ -74,22 +83,25 @@ void Connection::ReceiveEarly(Actions& actions) {
   }
 }
 
+// A queue pair, the first or a later one, is ready.
 void Connection::StartCarrying(const Established& established) {
-  reads_out_max_ = established.reads_out_max;
-  credits_.Start(peer_.buffers);
-  SendQueue::Limits limits;
-  limits.gather_max = config_.gather_max < kGatherMax ? config_.gather_max : uint32_t{kGatherMax};
-  limits.send_buffers = config_.send_buffers;
-  limits.policy.coalesce_max = config_.coalesce_max;
-  peer_may_read_ = config_.can_expose && established.reads_in_max > 0;
-  send_.Start(limits);
-  resize_out_.Start(peer_.receive_buffer_bytes, peer_.deployed() || config_.as_deployed
-                                                    ? 0
-                                                    : config_.peer_receive_buffer_bytes);
-  ApplySize();
-  mode_policy_.Want(config_.mode_send, config_.mode_receive);
-  speaks_first_ = config_.initiator_speaks_first && config_.connecting;
-  waits_for_first_ = config_.initiator_speaks_first && !config_.connecting;
+  const bool deployed = peer_.deployed() || config_.as_deployed;
+  // [R19.1] No key of a peer's is invalidated towards a deployed one, nor as one.
+  const bool invalidates = peer_.accepts_invalidate && !deployed;
+  outgoing_.Start(config_, peer_.buffers);
+  inbound_.Start(established.reads_out_max, invalidates);
+  OutboundHalf::Limits limits;
+  limits.queue.gather_max = std::min(config_.gather_max, uint32_t{kGatherMax});
+  limits.queue.send_buffers = config_.send_buffers;
+  limits.queue.policy.coalesce_max = config_.coalesce_max;
+  limits.peer_may_read = config_.can_expose && established.reads_in_max > 0;
+  limits.invalidates = invalidates;
+  limits.write_bytes_max = config_.read_bytes_max;
+  limits.peer_buffer_bytes = peer_.receive_buffer_bytes;
+  limits.peer_buffer_wish = deployed ? 0 : config_.peer_receive_buffer_bytes;
+  outbound_.Start(limits);
+  modes_.Start(!config_.as_deployed && config_.max_adverts > 1 && !peer_.deployed(),
+               config_.mode_send, config_.mode_receive);
 }
 
 void Connection::On(const ConnectFailed&, Actions& actions) {
@@ -102,31 +114,164 @@ void Connection::On(const ConnectFailed&, Actions& actions) {
   End(actions);
 }
 
-// --- the wire ---
+// --- what the fabric says ---
 
 // [R3.10.4]
 void Connection::On(const MessageRefused& refused, Actions& actions) {
   Fail(Outcome::kPeerProtocol, refused.reason, actions);
 }
 
-void Connection::On(const ReadFinished&, Actions& actions) {
-  if (phase_ == Phase::kClosed) return;
-  if (!ESDP_CHECK(reader_.reads_in_flight() > 0)) {
-    Fail(Outcome::kInternal, "ReadFinished: no Read is posted", actions);
-    return;
+void Connection::On(const WriteFinished&, Actions& actions) {
+  if (is_over()) return;
+  if (!ESDP_CHECK(outbound_.write_in_flight())) {
+    return Fail(Outcome::kInternal, "WriteFinished: no Write is posted", actions);
   }
-  const AdvertReader::FinishedRead read = reader_.OnReadFinished();
-  receive_.OnReadFinished(read.operation_number, read.length, counters_);
+  outbound_.OnWriteFinished(outgoing_);
 }
 
-void Connection::On(const WriteFinished&, Actions& actions) {
-  if (phase_ == Phase::kAborting || phase_ == Phase::kClosed) return;
-  if (!ESDP_CHECK(writer_.writes_in_flight() > 0)) {
-    Fail(Outcome::kInternal, "WriteFinished: no Write is posted", actions);
+void Connection::On(const ExposeFailed& failed, Actions& actions) {
+  const bool of_sink = SinkAdverts::Owns(failed.advert);
+  const bool asked =
+      of_sink ? inbound_.OnExposeFailed(failed.advert) : outbound_.OnExposeFailed(failed.advert);
+  if (is_over()) return;
+  if (!ESDP_CHECK(asked)) return Fail(Outcome::kInternal, "ExposeFailed: not asked", actions);
+  of_sink ? inbound_.GoWithoutExposure() : outbound_.GoWithoutExposure();
+  ++counters_.expose_failures;
+}
+
+// --- the number of receive buffers ---
+
+void Connection::On(const ReceivesPrepared& prepared, Actions& actions) {
+  if (!inbound_.buffers().OnPrepared(prepared.done, MayPostReceives(), outgoing_.credits(),
+                                     actions)) {
     return;
   }
-  writer_.OnWriteFinished();
-  send_.OnWriteFinished();
+  window_seen_ = outgoing_.credits().last_received();
+  const bool grown = inbound_.buffers().window().grown();
+  ArmTimer(Timer::kWindow, grown ? AddSaturating(outgoing_.now(), kWindowIdle) : kTimeInfinite,
+           window_armed_, actions);
+}
+
+// Unread bytes are in buffers that a smaller window may not have.
+void Connection::OnWindowTimer(Actions& actions) {
+  ArmTimer(Timer::kWindow, AddSaturating(outgoing_.now(), kWindowIdle), window_armed_, actions);
+  const uint32_t last = outgoing_.credits().last_received();
+  const bool idle = window_seen_ == last && inbound_.idle();
+  window_seen_ = last;
+  if (idle && IsOpen(phase_)) inbound_.buffers().window().Shrink();
+}
+
+// --- what the application asks ---
+
+void Connection::On(const AskCancel& ask, Actions& actions) {
+  if (ask.mode != CancelMode::kIfNotStarted) must_end_ = ask;
+  const Time end_by = AddSaturating(outgoing_.now(), config_.cancel_grace);
+  if (inbound_.urgent().Cancel(ask.operation, ask.outcome, actions)) return;
+  if (outbound_.Cancel(ask, end_by, outgoing_, actions)) {
+    cancel_due_ = std::min(cancel_due_, outbound_.NextEndBy());
+  } else if (!suspend_.Cancel(ask.operation, ask.outcome, actions)) {
+    inbound_.Cancel(ask, end_by, actions);
+    cancel_due_ = std::min(cancel_due_, inbound_.NextEndBy());
+  }
+}
+
+// What was cancelled to end with this step, and has not, takes the connection with it.
+void Connection::EndOrAbort(Actions& actions) {
+  const AskCancel ask = *must_end_;
+  must_end_.reset();
+  const bool late = ask.outcome == Outcome::kDeadlineExceeded;
+  if (outbound_.Has(ask.operation)) {
+    Fail(Outcome::kLocalAbort,
+         late ? "a send had begun when its deadline passed" : "a send that had begun was cancelled",
+         actions);
+  } else if (inbound_.Has(ask.operation)) {
+    Fail(Outcome::kLocalAbort,
+         late ? "a receive had begun when its deadline passed"
+              : "a receive that had begun was cancelled",
+         actions);
+  } else if (suspend_.Has(ask.operation)) {
+    Fail(Outcome::kLocalAbort, "a move that had begun was cancelled", actions);
+  }
+}
+
+void Connection::On(const AskUrgent& ask, Actions& actions) {
+  if (phase_ == Phase::kClosed && cause_ != Outcome::kDone) {
+    UrgentIn::Refuse(ask.operation, cause_, actions);
+  } else if (teardown_.closing()) {
+    UrgentIn::Refuse(ask.operation, Outcome::kShutDown, actions);
+  } else {
+    inbound_.urgent().Await(ask.operation, actions);
+  }
+}
+
+// A queue pair, the first or a later one, starts with what was wanted last.
+void Connection::On(const AskMode& ask, Actions&) {
+  config_.mode_send = ask.send;
+  config_.mode_receive = ask.receive;
+  modes_.Want(ask.send, ask.receive);
+}
+
+void Connection::On(const AskShutdown& ask, Actions& actions) {
+  if (phase_ == Phase::kClosed) {
+    FinishNow(ask.operation, cause_, actions);
+  } else {
+    teardown_.OnAskShutdown(ask);
+  }
+}
+
+void Connection::On(const AskClose& ask, Actions& actions) {
+  if (reported_closed_) {
+    FinishNow(ask.operation, ask.abort ? Outcome::kDone : cause_, actions);
+    return;
+  }
+  const bool escalates = ask.abort && teardown_.close_pending();
+  teardown_.OnAskClose(ask, AddSaturating(outgoing_.now(), config_.linger));
+  if (phase_ == Phase::kClosed) {
+    MaybeReportClosed(actions);
+  } else if (escalates) {
+    Fail(Outcome::kLocalAbort,
+         WaitsForPeerAlone() ? "everything had been sent, and the peer had not closed its side"
+                             : "closed before everything had been sent",
+         actions);
+  } else if (ask.abort) {
+    Fail(Outcome::kLocalAbort, "the application aborted the connection", actions);
+  } else if (phase_ < Phase::kEstablished) {
+    Fail(Outcome::kLocalAbort, "closed before it was connected", actions);
+  } else if (phase_ != Phase::kAborting) {
+    inbound_.CancelAll(Outcome::kShutDown, actions);
+  }
+}
+
+// --- timers ---
+
+void Connection::On(const TimerFired& fired, Actions& actions) {
+  if (fired.timer == Timer::kAcknowledge) return outgoing_.OnAcknowledgeTimer();
+  if (fired.timer == Timer::kSuspend) return OnSuspendTimer(actions);
+  if (fired.timer == Timer::kCancel) return OnCancelTimer(actions);
+  if (fired.timer == Timer::kWindow) return OnWindowTimer(actions);
+  close_armed_ = kTimeInfinite;
+  if (teardown_.LingerEnded(outgoing_.now())) {  // [R13.2.10]
+    Fail(Outcome::kLocalAbort,
+         WaitsForPeerAlone()
+             ? "the linger time ran out: everything had been sent, and the peer had not closed its "
+               "side"
+             : "the linger time ran out before everything had been sent",
+         actions);
+    teardown_.StopWaiting();
+  } else if (phase_ == Phase::kLastAck && teardown_.WaitEnded(outgoing_.now())) {
+    Move(PhaseCue::kWaitEnded);
+    teardown_.WaitForPeer(kTimeInfinite);
+  }
+}
+
+// Set lazily: most of what is cancelled has ended long since.
+void Connection::OnCancelTimer(Actions& actions) {
+  cancel_armed_ = kTimeInfinite;
+  cancel_due_ = std::min(outbound_.NextEndBy(), inbound_.NextEndBy());
+  if (cancel_due_ > outgoing_.now()) return;
+  cancel_due_ = kTimeInfinite;
+  Fail(Outcome::kLocalAbort, "the peer did not give back within cancel_grace what was cancelled",
+       actions);
 }
 
 // --- the end ---
@@ -138,16 +283,22 @@ void Connection::Fail(Outcome cause, const char* reason, Actions& actions) {
     reason_ = reason;
   }
   // [R13.1.3] AbortConn is legal only behind a DisConn of ours. It may be lost with the queue pair.
-  if (IsOpen(phase_) && teardown_.disconn_sent() && !source_.offering() && !sink_.offering() &&
-      MaySendControl()) {
-    Stamp(NewSend(wire::AbortConn{}, actions), SendKind::kControl, false);
+  if (IsOpen(phase_) && teardown_.disconn_sent() && !outbound_.offering() && !inbound_.offering() &&
+      outgoing_.MaySendControl()) {
+    outgoing_.Post(wire::AbortConn{}, Outgoing::Kind::kControl, actions, counters_);
   }
   Move(PhaseCue::kFailed);
   if (phase_ == Phase::kClosed) {
     End(actions);
   } else {
-    actions.emplace_back(Disconnect{false, cause_, reason_});
+    actions.emplace_back(sdp::Disconnect{false, cause_, reason_});
   }
+}
+
+void Connection::Disconnect(Actions& actions) {
+  if (disconnect_asked_) return;
+  disconnect_asked_ = true;
+  actions.emplace_back(sdp::Disconnect{true, Outcome::kDone, ""});
 }
 
 // [R13.1.4, R14.2]
@@ -172,25 +323,23 @@ void Connection::On(const ConnectionLost& lost, Actions& actions) {
 // Nothing moves any more: operations end, in posting order.
 void Connection::End(Actions& actions) {
   teardown_.StopWaiting();
-  if (suspend_.awaited() && cause_ == Outcome::kLocalAbort) SayFarewell(actions);
+  if (suspend_.awaited() && cause_ == Outcome::kLocalAbort) SendFarewell(actions);
   early_.clear();
-  posted_sends_.clear();
-  sink_.OnLost();
-  writer_.DropAll();
-  receive_.OnAllWithdrawn();
+  outgoing_.OnEnd();
+  outbound_.DropSinkAdverts();
+  inbound_.OnLost();
   if (cause_ == Outcome::kDone) {
-    send_.OnAllDelivered();
-    send_.FinishReady(counters_, actions);
+    outbound_.OnAllDelivered(counters_, actions);
   } else {
-    receive_.DropUnread();
+    inbound_.DropUnread();
   }
-  send_.FinishAll(OutcomeAfterEnd(), actions);
+  outbound_.FinishAll(OutcomeAfterEnd(), actions);
   if (cause_ == Outcome::kDone) {
     Deliver(actions);
   } else {
-    receive_.FinishAll(cause_, actions);
+    inbound_.FinishAll(cause_, actions);
   }
-  urgent_in_.FinishAll(OutcomeAfterEnd(), actions);
+  inbound_.urgent().FinishAll(OutcomeAfterEnd(), actions);
   teardown_.FinishShutdowns(cause_, actions);
   suspend_.Finish(OutcomeAfterEnd(), actions);
   MaybeReportClosed(actions);
@@ -200,17 +349,33 @@ void Connection::End(Actions& actions) {
 // while it lasts.
 void Connection::MaybeReportClosed(Actions& actions) {
   if (phase_ != Phase::kClosed || reported_closed_) return;
-  const bool readable = receive_.has_unread() || !receive_.empty();
-  if (cause_ == Outcome::kDone && readable && !teardown_.closing()) return;
-  receive_.DropUnread();
-  receive_.FinishAll(OutcomeAfterEnd(), actions);
+  if (cause_ == Outcome::kDone && inbound_.readable() && !teardown_.closing()) return;
+  inbound_.DropUnread();
+  inbound_.FinishAll(OutcomeAfterEnd(), actions);
   teardown_.FinishCloses(cause_, actions);
   actions.emplace_back(ReportClosed{cause_, reason_});
   reported_closed_ = true;
 }
 
-Outcome Connection::OutcomeAfterEnd() const {
-  return cause_ == Outcome::kDone ? Outcome::kShutDown : cause_;
+// --- the connection as a value ---
+
+uint64_t Connection::digest() const {
+  Digest digest;
+  digest.Add(static_cast<uint8_t>(phase_)).Add(static_cast<uint8_t>(cause_));
+  digest.Add(config_.connecting).Add(window_seen_);
+  peer_.AddTo(digest);
+  outgoing_.AddTo(digest);
+  outbound_.AddTo(digest);
+  inbound_.AddTo(digest);
+  modes_.AddTo(digest);
+  teardown_.AddTo(digest);
+  suspend_.AddTo(digest);
+  digest.Add(early_.size());
+  for (const MessageArrived& arrived : early_) digest.Add(arrived.message.base.sequence);
+  digest.Add(disconnect_asked_).Add(reported_closed_);
+  digest.Add(static_cast<uint64_t>(suspend_armed_.time_since_epoch().count()));
+  digest.Add(static_cast<uint64_t>(close_armed_.time_since_epoch().count()));
+  return digest.value();
 }
 
 }  // namespace esdp::sdp

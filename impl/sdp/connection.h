@@ -1,12 +1,25 @@
 #ifndef ESDP_IMPL_SDP_CONNECTION_H_
 #define ESDP_IMPL_SDP_CONNECTION_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 
+#include "impl/base/ring.h"
 #include "impl/base/time.h"
-#include "impl/sdp/connection_state.h"
+#include "impl/sdp/flow/outgoing.h"
+#include "impl/sdp/inbound/inbound_half.h"
 #include "impl/sdp/interface/action.h"
+#include "impl/sdp/interface/config.h"
+#include "impl/sdp/interface/counters.h"
 #include "impl/sdp/interface/input.h"
+#include "impl/sdp/lifecycle/delivery_modes.h"
+#include "impl/sdp/lifecycle/handshake.h"
+#include "impl/sdp/lifecycle/machines.h"
+#include "impl/sdp/lifecycle/suspend.h"
+#include "impl/sdp/lifecycle/teardown.h"
+#include "impl/sdp/outbound/outbound_half.h"
+#include "impl/sdp/owed.h"
 
 namespace esdp::sdp {
 
@@ -19,12 +32,13 @@ namespace esdp::sdp {
 //              kInternal.
 //   Time:      must not run backwards between inputs.
 //
-// The parts know nothing of each other. What leaves is pulled: after each input the connection asks
-// them, in a fixed order, what they would send now, as far as credits and send slots go, so no
-// message is made before it may leave.
-class Connection : private ConnectionState {
+// It keeps the phase and the end, and arbitrates between its two halves, which know nothing of each
+// other. What leaves is pulled: behind each input what is owed is gone through in one order
+// (SendOwed), as far as credits and send slots go, so no message is made before it may leave.
+class Connection {
  public:
-  explicit Connection(const Config& config) : ConnectionState(config) {}
+  explicit Connection(const Config& config)
+      : config_(config), outgoing_(config), inbound_(config) {}
 
   void Step(const Input& input, Time now, Actions& actions);
   // A Step with this would copy it, send it and finish it, whatever the operation's name.
@@ -36,163 +50,149 @@ class Connection : private ConnectionState {
   const Counters& counters() const { return counters_; }
   // Why this Hello is not of the peer that is to come back [12], or nullptr. For any time.
   const char* CheckResumption(const wire::Message& hello) const;
-  std::optional<uint32_t> oldest_sink_key() const { return sink_.oldest_key(); }
+  std::optional<uint32_t> oldest_sink_key() const { return inbound_.oldest_sink_key(); }
   uint64_t digest() const;
 
  private:
-  // --- connection.cc: what the fabric says, and the end ---
+  // --- step.cc: what each message goes through ---
+  // True: nothing but the two streams has changed.
+  bool Take(const Input& input, Actions& actions);
+  void TakeRare(const Input& input, Actions& actions);
+  bool On(const MessageArrived& arrived, Actions& actions);
+  bool Receive(const MessageArrived& arrived, Actions& actions);
+  const char* CheckArrival(const MessageArrived& arrived) const;
+  bool OnSrcAvail(const wire::SrcAvail& advert, const MessageArrived& arrived, Actions& actions);
+  void OnRdmaRdCompl(const MessageArrived& arrived, Actions& actions);
+  void On(const SendFinished& finished, Actions& actions);
+  void On(const ReadFinished& finished, Actions& actions);
+  void On(const Exposed& exposed, Actions& actions);
+  void On(const Withdrawn& withdrawn, Actions& actions);
+  bool On(const AskSend& ask, Actions& actions);
+  void On(const AskReceive& ask, Actions& actions);
+  void Deliver(Actions& actions);
+  OutboundHalf::SourceTerms TermsOfSourceAdverts() const;
+  bool CopySmall(Actions& actions);
+  void SendOwed(bool steady, Actions& actions);
+  void Advance(bool steady, size_t first, Actions& actions);
+  [[gnu::noinline]] void AdvanceRare(size_t first, Actions& actions);
+  [[gnu::noinline]] void DeliverRare(Actions& actions);
+  bool InvariantsHold() const;
+
+  // --- duties.cc: what is owed beside the streams ---
+  [[gnu::noinline]] Owed AskWhatIsOwed() const;
+  [[gnu::noinline]] void NoteDuties();
+  bool SendRare(Duty first, Duty last, bool may_advertise, Actions& actions);
+  bool SendDuty(Duty duty, bool may_advertise, Actions& actions);
+  void SendReadAnswers(Actions& actions);
+  void SendModeChanges(bool may_advertise, Actions& actions);
+  void SendDisConn(Actions& actions);
+  void ChangeWindow(Actions& actions);
+  void AdvanceNotOpen(Actions& actions);
+  void FinishRare(Actions& actions);
+  void ArmTimers(Actions& actions);
+  // Open, and no timer has to be set anew.
+  bool TimersStand() const {
+    return IsOpen(phase_) && teardown_.NextDeadline() == close_armed_ &&
+           suspend_.NextDeadline() == suspend_armed_ && cancel_due_ == cancel_armed_ &&
+           outgoing_.TimerStands();
+  }
+
+  // --- messages.cc: messages of the peer that are rare ---
+  bool ReceiveRare(const MessageArrived& arrived, Actions& actions);
+  void ReceiveWhileNotOpen(const MessageArrived& arrived, Actions& actions);
+  bool OnSinkAvail(const wire::SinkAvail& advert, const MessageArrived& arrived, Actions& actions);
+  AdvertWriter::Legality LegalityOfSinkAvail() const;
+  void OnModeChange(const wire::ModeChange& change, Actions& actions);
+  void OnChRcvBuf(const wire::ChRcvBuf& request, Actions& actions);
+  void OnDisConn(Actions& actions);
+  // [R17.3] User bytes that may not come, in any message.
+  bool RefusesPayload(Actions& actions) {
+    if (!teardown_.peer_shut()) [[likely]]
+      return false;
+    Fail(Outcome::kPeerProtocol, "data behind DisConn", actions);
+    return true;
+  }
+
+  // --- connection.cc: set-up, what is asked, timers, and the end ---
   void On(const AskConnect& ask, Actions& actions);
   void On(const HelloArrived& arrived, Actions& actions);
   void On(const HelloRefused& refused, Actions& actions);
   void On(const Established& established, Actions& actions);
   void On(const ConnectFailed& failed, Actions& actions);
   void On(const MessageRefused& refused, Actions& actions);
-  void On(const SendFinished& finished, Actions& actions);
-  void On(const ReadFinished& finished, Actions& actions);
   void On(const WriteFinished& finished, Actions& actions);
   void On(const ConnectionLost& lost, Actions& actions);
-
+  void On(const ExposeFailed& failed, Actions& actions);
+  void On(const ReceivesPrepared& prepared, Actions& actions);
+  void On(const AskUrgent& ask, Actions& actions);
+  void On(const AskCancel& ask, Actions& actions);
+  void On(const AskMode& ask, Actions& actions);
+  void On(const AskShutdown& ask, Actions& actions);
+  void On(const AskClose& ask, Actions& actions);
+  void On(const TimerFired& fired, Actions& actions);
+  void OnCancelTimer(Actions& actions);
+  void OnWindowTimer(Actions& actions);
+  void EndOrAbort(Actions& actions);
   bool Move(PhaseCue cue);
   void StartCarrying(const Established& established);
   void ReceiveEarly(Actions& actions);
   // The root cause is given once; later ones change nothing.
   void Fail(Outcome cause, const char* reason, Actions& actions);
+  void Disconnect(Actions& actions);
   void End(Actions& actions);
   void MaybeReportClosed(Actions& actions);
-  Outcome OutcomeAfterEnd() const;
+  Outcome OutcomeAfterEnd() const { return cause_ == Outcome::kDone ? Outcome::kShutDown : cause_; }
+  bool is_over() const { return phase_ == Phase::kAborting || phase_ == Phase::kClosed; }
+  // What is left of a close in order is not ours.
+  bool WaitsForPeerAlone() const { return teardown_.disconn_left() && outbound_.empty(); }
+  // A new queue pair's receives are those that its Hello announces, until it is ready.
+  bool MayPostReceives() const { return phase_ <= Phase::kSuspending; }
+  // [R5.13] Adverts of either kind that may yet be outstanding.
+  size_t AdvertRoom() const;
 
-  // --- application_requests.cc: what the application asks, answers, timers ---
-  void On(const AskCancel& ask, Actions& actions);
-  void EndOrAbort(Actions& actions);
-  void OnCancelTimer(Actions& actions);
-  void On(const AskMode& ask, Actions& actions);
-  void On(const AskShutdown& ask, Actions& actions);
-  void On(const AskClose& ask, Actions& actions);
-  void On(const TimerFired& fired, Actions& actions);
-
-  // --- adaptive_routes.cc ---
-  void AskAdaptiveSend(AskSend ask);
-  void LearnFromEnds(const Actions& actions, size_t first);
-
-  // --- delivery.cc: our adverts, and the modes of both halves ---
-  void On(const Exposed& exposed, Actions& actions);
-  void On(const ExposeFailed& failed, Actions& actions);
-  void On(const Withdrawn& withdrawn, Actions& actions);
-  void OnRdmaRdCompl(const MessageArrived& arrived, Actions& actions);
-  void OnSendSm(const MessageArrived& arrived, Actions& actions);
-  void OnModeChange(const wire::ModeChange& change, Actions& actions);
-  // [8.3, 5] A live SinkAvail wins: what is advertised goes back to the queue.
-  void OverrideSourceAdverts(Actions& actions);
-  size_t AdvertRoom() const;  // adverts of either kind that may yet be outstanding [5]
-  bool MayAdvertise() const;  // the front piece may go that way, perhaps later
-  bool MayOffer() const;      // now
-  void OfferAdvert(Actions& actions);
-  bool HintsPipelined() const;
-  void SendSourceCancel(Actions& actions);
-  void SendModeChanges(Actions& actions);
-  void PostModeChange(const wire::ModeChange& change, Actions& actions);
-
-  // --- urgent_routes.cc ---
-  void On(const AskUrgent& ask, Actions& actions);
-  void NoticeUrgent(wire::BaseHeader& header);
-  void NoteUrgentLeft(wire::BaseHeader& header);
-  void SendUrgentNotice(Actions& actions);
-
-  // --- writing.cc: SinkAvails and RDMA Writes of both sides ---
-  bool MayOfferSink() const;
-  void OfferSink(Actions& actions);
-  void OnSinkExposed(const Exposed& exposed, Actions& actions);
-  bool MayRideAlong() const;
-  bool TakenBySink(const MessageArrived& arrived, Actions& actions);
-  void OnRdmaWrCompl(const MessageArrived& arrived, Actions& actions);
-  void OnSinkCancelAck(const MessageArrived& arrived, Actions& actions);
-  void DropSinkAdverts(Actions& actions);
-  AdvertWriter::Legality LegalityOfSinkAvail() const;
-  bool OnSinkAvail(const wire::SinkAvail& advert, const MessageArrived& arrived, Actions& actions);
-  void SendSinkAnswers(Actions& actions);
-  bool WritesHavePrecedence(Actions& actions);
-  void SendWrites(Actions& actions);
-
-  // --- resize_routes.cc ---
-  void OnChRcvBuf(const wire::ChRcvBuf& request, Actions& actions);
-  void OnChRcvBufAck(const wire::ChRcvBufAck&, const wire::BaseHeader& header, Actions& actions);
-  void On(const ReceivesPrepared& prepared, Actions& actions);
-  void ApplySize();
-  void SendResize(Actions& actions);
-  void ChangeWindow(Actions& actions);
-  void OnWindowTimer(Actions& actions);
-
-  // --- suspend_routes.cc: to a new queue pair [12] ---
+  // --- moves.cc: to a new queue pair [12] ---
   void On(const AskSuspend& ask, Actions& actions);
   void OnSuspComm(const wire::SuspComm& message, Actions& actions);
-  void OnSuspCommAck();
   const char* CheckSilence(const MessageArrived& arrived) const;
-  void OnMessageWhileSuspended(const MessageArrived& arrived, Actions& actions);
   bool Freezes() const;
-  void SuspendOut(Actions& actions);
-  bool TransfersInProcess() const;
-  uint32_t FreeReceives() const;
+  void SuspendOut(bool may_advertise, Actions& actions);
   void AdvanceSuspended(Actions& actions);
   void LeaveQueuePair(Actions& actions);
   void ForgetQueuePair(Actions& actions);
-  void SayFarewell(Actions& actions);
-  void NoteAddresses(const PathAddresses& addresses);
+  void SendFarewell(Actions& actions);
   void OnResumptionHello(const wire::Message& hello, Actions& actions);
   void Resume(const Established& established, Actions& actions);
   void OnSuspendTimer(Actions& actions);
-  void ArmSuspendTimer(Actions& actions);
 
-  // --- arrival.cc: what the peer says ---
-  void On(const MessageArrived& arrived, Actions& actions);
-  void Receive(const MessageArrived& arrived, Actions& actions);
-  [[gnu::noinline]] bool ReceiveRare(const MessageArrived& arrived, Actions& actions);
-  [[gnu::noinline]] void ReceiveWhileNotOpen(const MessageArrived& arrived, Actions& actions);
-  const char* CheckArrival(const MessageArrived& arrived) const;
-  // Each returns true when it keeps the receive buffer.
-  bool OnData(const MessageArrived& arrived, Actions& actions);
-  bool OnSrcAvail(const wire::SrcAvail& advert, const MessageArrived& arrived, Actions& actions);
-  const char* CheckSrcAvail(const MessageArrived& arrived) const;
-  size_t HeldMax() const;
-  void OnSrcAvailCancel(uint32_t sequence);
-  void OnDisConn(Actions& actions);
-  void OnOther(const wire::Body& body, Actions& actions);
-  bool RefusesPayload(Actions& actions);
-  void UseInlineBytes();
+  Config config_;
+  PeerParameters peer_;
+  Phase phase_ = Phase::kIdle;
+  Outcome cause_ = Outcome::kDone;  // the root cause
+  const char* reason_ = "";
 
-  // --- step.cc: what each message costs ---
-  void On(const AskSend& ask, Actions& actions);
-  void On(const AskReceive& ask, Actions& actions);
-  void Take(const Input& input, Actions& actions);
-  void TakeRare(const Input& input, Actions& actions);
-  void Advance(Actions& actions);
-  void AdvanceCalmly(Actions& actions);
-  void SendOut(Actions& actions);
-  void CopySmallSends(Actions& actions);
-  void SendImmediate(const AskSend& ask, Actions& actions);
-  bool SendBeforePayload(Actions& actions);
-  void SendPayload(Actions& actions);
-  void PostPayload(SendQueue::Next next, Actions& actions);
-  bool InvariantsHold() const;
+  Outgoing outgoing_;
+  OutboundHalf outbound_;
+  InboundHalf inbound_;
+  DeliveryModes modes_;
+  Teardown teardown_;
+  Suspend suspend_;
 
-  // --- departure.cc: what follows from it ---
-  [[gnu::noinline]] void MaybeDisconnect(Actions& actions);
-  void Deliver(Actions& actions);
-  bool ReadAdvert(Actions& actions);
-  bool SettleInlineBytes(uint32_t first_read_bytes, Actions& actions);
-  void RefuseAdvert();
-  void DiscardInbound(Actions& actions);
-  void SendAnswers(Actions& actions);
-  void SendDisConn(Actions& actions);
-  void SendUpdate(Actions& actions);
-  void ArmTimers(Actions& actions);
-  template <typename Body>
-  Send& NewSend(const Body& body, Actions& actions) {
-    Send& send = Append<Send>(actions);
-    send.message.body.template emplace<Body>(body);
-    if (send_.has_urgent()) NoticeUrgent(send.message.base);
-    return send;
-  }
-  [[gnu::noinline]] void SendBare(Actions& actions);  // rare: not inlined where it is called
+  // What there is to do beside the streams. It is asked for anew behind each step that has touched
+  // more than them; empty is the steady state.
+  Owed owed_;
+  std::optional<AskCancel> must_end_;  // with this step: it was cancelled to abort otherwise
+  bool disconnect_asked_ = false;
+  bool reported_closed_ = false;
+  GrowingRing<MessageArrived> early_;  // arrived before the queue pair was reported ready
+
+  Time close_armed_ = kTimeInfinite;
+  Time suspend_armed_ = kTimeInfinite;
+  // Not after the first time at which something taken back is overdue.
+  Time cancel_due_ = kTimeInfinite;
+  Time cancel_armed_ = kTimeInfinite;
+  Time window_armed_ = kTimeInfinite;  // the next look whether anything has arrived
+  uint32_t window_seen_ = 0;           // MSeq of the last message at the last look
+  Counters counters_;
 };
 
 }  // namespace esdp::sdp

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <optional>
 #include <variant>
 
 #include "impl/base/check.h"
@@ -5,242 +7,325 @@
 #include "impl/sdp/connection.h"
 
 // One step: an input, what follows from it, and the invariants. This is what each message costs, so
-// it is one function to the compiler, and what is rare stands elsewhere. What leaves does so in
-// this order: answers to the peer, payload, DisConn, news of credits.
+// it is one function to the compiler, and what is rare stands elsewhere.
 
 namespace esdp::sdp {
 
-// --- what leaves ---
-
-inline void Connection::PostPayload(SendQueue::Next next, Actions& actions) {
-  Send& send = NewSend(wire::Data{}, actions);
-  if (next == SendQueue::Next::kRemainder) {
-    send_.TakeRemainder(send);
-  } else if (next == SendQueue::Next::kCopied) {
-    send_.TakeCopied(send);
-  } else {
-    send_.TakeGathered(send);
-  }
-  NoteUrgentLeft(send.message.base);
-  Stamp(send, SendKind::kPayload, false);
-  OnPayloadPosted(send.message.base.sequence);
-}
-
-void Connection::SendPayload(Actions& actions) {
-  if (send_.wants_advert()) send_.LetAdvertise(MayAdvertise());
-  bool waits_for_credit = false;
-  // [R5.9, R5.11] No payload while SrcAvails are outstanding, but the remainder of one that was
-  // refused.
-  while (writer_.idle() || !WritesHavePrecedence(actions)) {
-    const SendQueue::Next next = send_.NextPayload(teardown_.shut());
-    if (next == SendQueue::Next::kNothing || !HasSlot(kWorkSlotsForControl)) break;
-    if (next == SendQueue::Next::kAdvert && !MayOffer()) break;
-    if (!credits_.MaySendPayload()) {
-      waits_for_credit = true;
-      break;
-    }
-    if (next == SendQueue::Next::kAdvert) {
-      OfferAdvert(actions);
-      break;
-    }
-    stalled_ = false;
-    PostPayload(next, actions);
-    if (send_.may_copy()) send_.CopyWaiting(actions, counters_);
-    if (send_.drained() && writer_.idle()) break;
-  }
-  if (waits_for_credit && !stalled_) ++counters_.credit_stalls;
-  stalled_ = waits_for_credit;
-}
-
-inline void Connection::CopySmallSends(Actions& actions) {
-  if (send_.wants_advert()) send_.LetAdvertise(MayAdvertise());
-  if (send_.may_copy()) send_.CopyWaiting(actions, counters_);
-}
-
-// False: nothing more may leave now.
-bool Connection::SendBeforePayload(Actions& actions) {
-  if (speaks_first_ && MaySendControl()) {
-    SendBare(actions);
-    speaks_first_ = false;
-  }
-  CopySmallSends(actions);
-  // Behind both DisConns nobody needs to hear of us any more.
-  if (waits_for_first_ || phase_ == Phase::kLastAck) return false;
-  if (Freezes()) {
-    SuspendOut(actions);
-    return false;
-  }
-  if (reader_.active()) SendAnswers(actions);
-  if (resize_in_.due() || !resize_out_.settled()) SendResize(actions);
-  if (source_.cancel_owed()) SendSourceCancel(actions);
-  if (OwesSinkAnswers()) SendSinkAnswers(actions);
-  if (!ModesRest() && MayUseModes()) SendModeChanges(actions);
-  if (MayOfferSink()) OfferSink(actions);
-  return !sink_.offering();
-}
-
-void Connection::SendOut(Actions& actions) {
-  if (source_.offering() || sink_.offering()) return;  // their adverts have the next MSeq
-  if (!SendBeforePayload(actions)) return;
-  if (!send_.drained() || writer_.in_process()) SendPayload(actions);
-  if (source_.offering()) return;
-  if (send_.has_urgent()) SendUrgentNotice(actions);
-  if (teardown_.shut()) SendDisConn(actions);
-  SendUpdate(actions);
-}
-
-// Of what may follow from an input, all that can while the connection is calm.
-inline void Connection::AdvanceCalmly(Actions& actions) {
-  if (!source_.offering()) {  // its advert has the next MSeq
-    if (send_.has_pieces()) CopySmallSends(actions);
-    if (reader_.active()) SendAnswers(actions);
-    if (!send_.drained()) SendPayload(actions);
-    if (!source_.offering() && (credits_.UpdateDue() != Credits::Update::kNone || stalled_)) {
-      SendUpdate(actions);
-    }
-  }
-  send_.FinishReady(counters_, actions);
-}
-
-void Connection::Advance(Actions& actions) {
-  if (IsOpen(phase_)) {  // [R2.7.3]
-    SendOut(actions);
-    if (buffers_.window().due()) ChangeWindow(actions);
-  } else if (phase_ == Phase::kTimeWait) {
-    Deliver(actions);
-  } else if (phase_ == Phase::kSuspended || phase_ == Phase::kResuming) {
-    AdvanceSuspended(actions);
-  } else if (phase_ == Phase::kClosed) {
-    if (!reported_closed_ || cause_ == Outcome::kDone) Deliver(actions);
-    MaybeReportClosed(actions);
-    return;
-  }
-  if (phase_ != Phase::kAborting && phase_ >= Phase::kEstablished) {
-    send_.FinishReady(counters_, actions);
-    if (teardown_.disconn_left() && send_.empty()) {
-      teardown_.FinishShutdowns(Outcome::kDone, actions);
-    }
-  }
-  if (phase_ == Phase::kTimeWait) MaybeDisconnect(actions);
-}
-
 // --- what comes in ---
 
+inline const char* Connection::CheckArrival(const MessageArrived& arrived) const {
+  const wire::Body& body = arrived.message.body;
+  if (!std::holds_alternative<wire::Data>(body) && arrived.payload_length > 0 &&
+      !std::holds_alternative<wire::SrcAvail>(body) &&
+      !std::holds_alternative<wire::SinkAvail>(body)) {
+    return "Len: this message carries no user bytes";
+  }
+  // [R16.3] Only the message that completes an advert may invalidate, and only if we said so.
+  if (arrived.invalidated_key &&
+      (!config_.remote_invalidate || (!std::holds_alternative<wire::RdmaRdCompl>(body) &&
+                                      !std::holds_alternative<wire::RdmaWrCompl>(body)))) {
+    return "RKey: invalidated by a message that may not";
+  }
+  return suspend_.peer_is_silent() ? CheckSilence(arrived) : nullptr;
+}
+
+// [R17.1] What the peer says: the rows of section 17, each handed to the half that knows.
+inline bool Connection::Receive(const MessageArrived& arrived, Actions& actions) {
+  const wire::Message& message = arrived.message;
+  Credits& credits = outgoing_.credits();
+  if (credits.posted() == 0) {
+    Fail(Outcome::kInternal, "a message arrived without a posted receive", actions);
+    return false;
+  }
+  credits.OnReceiveTaken();  // [R4.2.4]
+  inbound_.buffers().OnReceiveTaken();
+  ++counters_.messages_received;
+  const bool is_data = std::holds_alternative<wire::Data>(message.body);
+  const bool bare = is_data && arrived.payload_length == 0;
+  const char* violation = credits.OnHeader(message.base, bare);
+  if (violation == nullptr) violation = CheckArrival(arrived);
+  if (violation == nullptr && message.base.flags != 0) {
+    violation = inbound_.urgent().OnMessage(message.base.flags, is_data && !bare, actions);
+  }
+  if (violation != nullptr) {
+    Fail(Outcome::kPeerProtocol, violation, actions);
+    return false;
+  }
+  outgoing_.OnMessageArrived();
+  outbound_.OnAcknowledged(credits.acknowledged_by_peer());
+  modes_.OnAcknowledged(credits.acknowledged_by_peer());
+
+  bool steady = message.base.flags == 0;
+  if (!bare && inbound_.buffers().window().in_turn() &&
+      inbound_.buffers().EndsTurn(arrived, outgoing_.now())) {
+    steady = false;
+  }
+  bool keeps_buffer = false;
+  if (is_data) {
+    if (!bare && !RefusesPayload(actions)) {  // [R4.4.5, R6.4]
+      const auto arrival = inbound_.OnData(arrived, outgoing_, actions, counters_);
+      if (arrival.violation != nullptr) Fail(Outcome::kPeerProtocol, arrival.violation, actions);
+      keeps_buffer = arrival.keeps_buffer;
+    }
+  } else if (const auto* advert = std::get_if<wire::SrcAvail>(&message.body)) {
+    keeps_buffer = OnSrcAvail(*advert, arrived, actions);
+  } else if (std::holds_alternative<wire::RdmaRdCompl>(message.body)) {
+    OnRdmaRdCompl(arrived, actions);
+  } else {
+    steady = false;
+    keeps_buffer = ReceiveRare(arrived, actions);
+  }
+  if (IsOpen(phase_)) {
+    inbound_.buffers().OnDone(arrived.buffer, keeps_buffer, outgoing_.credits(), actions);
+  }
+  return steady;
+}
+
+inline bool Connection::OnSrcAvail(const wire::SrcAvail& advert, const MessageArrived& arrived,
+                                   Actions& actions) {
+  if (RefusesPayload(actions)) return false;
+  // [R17.5, R5.10] What the mode of the half allows.
+  const AdvertAllowance allowance = modes_.permits().source_adverts_accepted;
+  InboundHalf::Arrival arrival;
+  if (allowance == AdvertAllowance::kNone) {
+    arrival.violation = "SrcAvail: the half is Buffered";
+  } else if (allowance == AdvertAllowance::kMany && arrived.payload_length > 0) {
+    arrival.violation = "SrcAvail: user bytes in Pipelined";
+  } else {
+    arrival = inbound_.OnSrcAvail(advert, arrived, modes_.SourceAdvertsHeldMax(config_.max_adverts),
+                                  outgoing_, actions, counters_);
+  }
+  if (arrival.violation != nullptr) Fail(Outcome::kPeerProtocol, arrival.violation, actions);
+  return arrival.keeps_buffer;
+}
+
+void Connection::OnRdmaRdCompl(const MessageArrived& arrived, Actions& actions) {
+  const auto& completion = std::get<wire::RdmaRdCompl>(arrived.message.body);
+  const auto read =
+      outbound_.OnRdmaRdCompl(completion.length, arrived.invalidated_key, actions, counters_);
+  if (read.violation != nullptr) return Fail(Outcome::kPeerProtocol, read.violation, actions);
+  if ((arrived.message.base.flags & wire::kFlagReqPipe) != 0) modes_.OnHint();
+  if (read.complete) modes_.OnAdvertRead();
+}
+
+bool Connection::On(const MessageArrived& arrived, Actions& actions) {
+  if (IsOpen(phase_)) return Receive(arrived, actions);
+  ReceiveWhileNotOpen(arrived, actions);
+  return false;
+}
+
 bool Connection::MaySendImmediate(const AskSend& ask) const {
-  return send_.MayLeaveImmediate(ask) && calm_ && !reader_.active() && !ask.adaptive &&
-         HasSlot(kWorkSlotsForControl) && credits_.MaySendPayload();
+  return outbound_.MayLeaveImmediate(ask) && owed_.empty() && phase_ == Phase::kEstablished &&
+         !inbound_.reads() && outgoing_.HasSlot(kWorkSlotsForControl) && outgoing_.MaySendPayload();
 }
 
-inline void Connection::SendImmediate(const AskSend& ask, Actions& actions) {
-  stalled_ = false;
-  const SendBuffer buffer = send_.CopyImmediate(ask, actions, counters_);
-  Send& send = NewSend(wire::Data{}, actions);
-  send.send_buffer = buffer;
-  send.copied_bytes = ask.piece.length;
-  Stamp(send, SendKind::kPayload, false);
-  (void)send_.OnPosted(send.message.base.sequence, counters_);
-  writer_.OnPayloadPosted();
-  send_.FinishImmediate(ask, actions, counters_);
-}
-
-inline void Connection::On(const AskSend& ask, Actions& actions) {
-  if (MaySendImmediate(ask)) return SendImmediate(ask, actions);
-  if (ask.urgent) calm_ = false;
+inline bool Connection::On(const AskSend& ask, Actions& actions) {
+  if (MaySendImmediate(ask)) {
+    outbound_.SendImmediate(ask, outgoing_, actions, counters_);
+    return true;
+  }
   if (phase_ == Phase::kClosed) {
     if (!ask.more) FinishNow(ask.piece.operation, OutcomeAfterEnd(), actions);
   } else if (teardown_.shut()) {
-    send_.AskRefused(ask, Outcome::kShutDown);
-  } else if (ask.adaptive) {
-    AskAdaptiveSend(ask);
+    outbound_.AskRefused(ask, Outcome::kShutDown);
   } else {
-    send_.Ask(ask);
+    outbound_.Ask(ask, outgoing_.now(), counters_);
   }
+  return !ask.urgent;
 }
 
 inline void Connection::On(const AskReceive& ask, Actions& actions) {
   if (phase_ == Phase::kClosed && (cause_ != Outcome::kDone || teardown_.closing())) {
     if (!ask.more) FinishNow(ask.piece.operation, OutcomeAfterEnd(), actions);
   } else if (teardown_.closing()) {
-    receive_.AskRefused(ask, Outcome::kShutDown);
+    inbound_.AskRefused(ask, Outcome::kShutDown);
   } else {
-    receive_.Ask(ask);
-    adverts_crossed_ = false;
+    inbound_.Ask(ask);
   }
 }
 
 inline void Connection::On(const SendFinished&, Actions& actions) {
-  if (phase_ == Phase::kAborting || phase_ == Phase::kClosed) return;
-  if (!ESDP_CHECK(!posted_sends_.empty())) {
-    Fail(Outcome::kInternal, "SendFinished: no Send is posted", actions);
-    return;
+  if (is_over()) return;
+  if (!ESDP_CHECK(outgoing_.AnythingPosted())) {
+    return Fail(Outcome::kInternal, "SendFinished: no Send is posted", actions);
   }
-  const SendKind kind = posted_sends_.TakeFront();
-  if (kind == SendKind::kPayload) send_.OnPayloadFinished();
-  if (kind == SendKind::kDisConn) teardown_.OnDisConnLeft();
+  const Outgoing::Kind kind = outgoing_.OnSendFinished();
+  if (kind == Outgoing::Kind::kPayload) {
+    outbound_.OnPayloadFinished();
+  } else if (kind == Outgoing::Kind::kDisConn) {
+    teardown_.OnDisConnLeft();
+  }
 }
 
-// Those that come with each message first, and they keep what is calm.
-inline void Connection::Take(const Input& input, Actions& actions) {
+void Connection::On(const ReadFinished&, Actions& actions) {
+  if (phase_ == Phase::kClosed) return;
+  if (!ESDP_CHECK(inbound_.read_in_flight())) {
+    return Fail(Outcome::kInternal, "ReadFinished: no Read is posted", actions);
+  }
+  inbound_.OnReadFinished(outgoing_, counters_);
+}
+
+void Connection::On(const Exposed& exposed, Actions& actions) {
+  const bool of_sink = SinkAdverts::Owns(exposed.advert);
+  if (is_over()) {  // too late: nobody will be told of it
+    of_sink ? inbound_.OnExposeFailed(exposed.advert) : outbound_.OnExposeFailed(exposed.advert);
+    return;
+  }
+  const bool asked = of_sink ? inbound_.OnExposed(exposed)
+                             : outbound_.OnExposed(exposed, outgoing_, actions, counters_);
+  if (!ESDP_CHECK(asked)) return Fail(Outcome::kInternal, "Exposed: not asked", actions);
+  if (!of_sink) return;
+  const bool transaction = outbound_.MayRideAlong(outgoing_);
+  const auto kind = transaction ? Outgoing::Kind::kPayload : Outgoing::Kind::kControl;
+  Send& send = inbound_.PostSinkAvail(kind, outgoing_, actions, counters_);
+  if (!transaction) return;
+  outbound_.RideAlong(send, counters_);
+  ++counters_.transactions_sent;
+}
+
+void Connection::On(const Withdrawn& withdrawn, Actions& actions) {
+  inbound_.OnWithdrawn(withdrawn.advert, actions);
+  outbound_.OnWithdrawn(withdrawn.advert);
+}
+
+// Those that come with each message first.
+inline bool Connection::Take(const Input& input, Actions& actions) {
   if (const auto* arrived = std::get_if<MessageArrived>(&input)) return On(*arrived, actions);
-  if (const auto* sent = std::get_if<SendFinished>(&input)) return On(*sent, actions);
+  if (const auto* sent = std::get_if<SendFinished>(&input)) return On(*sent, actions), true;
   if (const auto* send = std::get_if<AskSend>(&input)) return On(*send, actions);
-  if (const auto* receive = std::get_if<AskReceive>(&input)) return On(*receive, actions);
-  if (const auto* exposed = std::get_if<Exposed>(&input)) return On(*exposed, actions);
-  if (const auto* withdrawn = std::get_if<Withdrawn>(&input)) return On(*withdrawn, actions);
-  if (const auto* read = std::get_if<ReadFinished>(&input)) return On(*read, actions);
+  if (const auto* receive = std::get_if<AskReceive>(&input)) return On(*receive, actions), true;
+  if (const auto* exposed = std::get_if<Exposed>(&input)) return On(*exposed, actions), true;
+  if (const auto* withdrawn = std::get_if<Withdrawn>(&input)) return On(*withdrawn, actions), true;
+  if (const auto* read = std::get_if<ReadFinished>(&input)) return On(*read, actions), true;
   TakeRare(input, actions);
+  return false;
 }
 
 void Connection::TakeRare(const Input& input, Actions& actions) {
-  calm_ = false;
   std::visit([&](const auto& it) { On(it, actions); }, input);
+}
+
+// --- what reaches receives ---
+
+void Connection::Deliver(Actions& actions) {
+  InboundHalf::DeliveryTerms terms;
+  terms.may_read = IsOpen(phase_) && !suspend_.freezes();
+  terms.may_read_last = IsOpen(phase_) && suspend_.owes_susp_comm();  // a move waits for a spare
+  terms.may_post = MayPostReceives();
+  terms.end_of_stream = teardown_.peer_shut();
+  terms.has_source_adverts = outbound_.advertised();
+  if (inbound_.Deliver(terms, outgoing_, actions, counters_)) {
+    outbound_.AskSourceAdvertsBack();
+    NoteDuties();
+  }
+}
+
+// --- what leaves ---
+
+size_t Connection::AdvertRoom() const {
+  const size_t out = outbound_.source_adverts() + inbound_.sink_adverts();
+  return peer_.max_adverts - std::min<size_t>(peer_.max_adverts, out);
+}
+
+inline OutboundHalf::SourceTerms Connection::TermsOfSourceAdverts() const {
+  if (!outbound_.wants_source_adverts() || !modes_.wants_source_adverts()) return {};
+  return {modes_.permits().source_adverts, AdvertRoom(), inbound_.MayBeCrossed()};
+}
+
+// Copies small sends that wait. Whether SrcAvails are possible.
+inline bool Connection::CopySmall(Actions& actions) {
+  const bool may_advertise =
+      outbound_.wants_source_adverts() && outbound_.MayAdvertise(TermsOfSourceAdverts());
+  outbound_.CopySmall(may_advertise, actions, counters_);
+  return may_advertise;
+}
+
+// What leaves, in its order. Not `steady`: the duties that are rare too.
+[[gnu::always_inline]] inline void Connection::SendOwed(bool steady, Actions& actions) {
+  if (!steady && !SendRare(Duty::kFirstMessage, Duty::kFirstMessage, false, actions)) return;
+  const bool may_advertise = outbound_.has_pieces() && CopySmall(actions);
+  if (!steady && !SendRare(Duty::kSilence, Duty::kSuspend, may_advertise, actions)) return;
+  if (inbound_.reads()) SendReadAnswers(actions);
+  if (!steady && !SendRare(Duty::kResize, Duty::kSinkAnswers, may_advertise, actions)) return;
+  if (!steady || (outbound_.has_pieces() && outbound_.waiting() >= 2)) {
+    SendModeChanges(may_advertise, actions);
+  }
+  if (!steady && !SendRare(Duty::kSinkAdvert, Duty::kSinkAdvert, may_advertise, actions)) return;
+  if (!outbound_.drained() || (!steady && outbound_.in_process())) {
+    outbound_.SendPayload(TermsOfSourceAdverts(), !steady && teardown_.shut(), outgoing_, actions,
+                          counters_);
+    if (outbound_.offering()) return;  // its advert has the next MSeq
+  }
+  if (!steady && !SendRare(Duty::kUrgentNotice, Duty::kDisConn, may_advertise, actions)) return;
+  if (outgoing_.OwesCredits() || (!steady && owed_.Has(Duty::kCredits))) {
+    outgoing_.SendCredits(actions, counters_);
+  }
 }
 
 // --- the whole ---
 
 inline bool Connection::InvariantsHold() const {
-  if (!buffers_.InvariantsHold(credits_)) return false;
-  if (WorkPosted() > config_.send_work_max) return false;
-  if (source_.count() + sink_.outstanding() > peer_.max_adverts) return false;
-  if (!credits_.InvariantsHold() || !send_.InvariantsHold() || !source_.InvariantsHold() ||
-      !receive_.InvariantsHold())
-    return false;
-  if (!reader_.InvariantsHold()) return false;
-  if (calm_) return true;  // nothing of the rest was touched
-  return sink_.outstanding() == receive_.advertised() && sink_.InvariantsHold() &&
-         writer_.InvariantsHold() && resize_in_.InvariantsHold();
+  return outgoing_.InvariantsHold() && outbound_.InvariantsHold() &&
+         inbound_.InvariantsHold(outgoing_.credits()) &&
+         outbound_.source_adverts() + inbound_.sink_adverts() <= peer_.max_adverts;
 }
 
-void Connection::Step(const Input& input, Time now, Actions& actions) {
-  now_ = now;
-  const size_t first = actions.size();
-  const bool answered = !(source_.offering() || sink_.offering()) ||
-                        std::holds_alternative<Exposed>(input) ||
-                        std::holds_alternative<ExposeFailed>(input);
-  if (!ESDP_CHECK(answered)) Fail(Outcome::kInternal, "Expose: not answered first", actions);
-  Take(input, actions);
-  const bool open = calm_ || IsOpen(phase_);
-  if (!calm_ && open && teardown_.closing()) DiscardInbound(actions);
-  if (open &&
-      (receive_.may_copy() || reader_.active() || receive_.MayFinish(teardown_.peer_shut()))) {
-    Deliver(actions);
-  }
-  // With two sends waiting it may be time for another mode.
-  if (send_.has_pieces() && send_.waiting() >= 2) calm_ = false;
-  if (calm_) {
-    AdvanceCalmly(actions);
+// What leaves and what ends, behind an input and what it has delivered. Compiled for each case, of
+// which the steady one is what each message costs.
+[[gnu::always_inline]] inline void Connection::Advance(bool steady, size_t first,
+                                                       Actions& actions) {
+  if (steady || IsOpen(phase_)) {
+    SendOwed(steady, actions);
+    if (!steady && owed_.Has(Duty::kWindow)) ChangeWindow(actions);
   } else {
-    Advance(actions);
-    if (must_end_) EndOrAbort(actions);
+    AdvanceNotOpen(actions);
+  }
+  if (steady || (phase_ >= Phase::kEstablished && !is_over())) {
+    outbound_.FinishReady(counters_, actions);
+  }
+  if (!steady) FinishRare(actions);
+  if (inbound_.buffers().window().awaits_announcement()) {
+    inbound_.buffers().NoteAnnouncement(actions, first, outgoing_.now());
   }
   if (!ESDP_CHECK(InvariantsHold()))
     Fail(Outcome::kInternal, "an invariant does not hold", actions);
-  if (!(calm_ ? AcknowledgeTimerStands() : TimersStand())) ArmTimers(actions);
+  if (!(steady ? outgoing_.TimerStands() : TimersStand())) ArmTimers(actions);
+  if (!steady) NoteDuties();
+}
+
+void Connection::AdvanceRare(size_t first, Actions& actions) { Advance(false, first, actions); }
+
+void Connection::DeliverRare(Actions& actions) {
+  NoteDuties();
+  if (!IsOpen(phase_)) return;
+  if (teardown_.closing()) inbound_.Discard(outgoing_, actions);
+  if (inbound_.MayDeliver(teardown_.peer_shut())) Deliver(actions);
+}
+
+void Connection::Step(const Input& input, Time now, Actions& actions) {
+  outgoing_.BeginStep(now);
+  const size_t first = actions.size();
+  const bool answered = !(outbound_.offering() || inbound_.offering()) ||
+                        std::holds_alternative<Exposed>(input) ||
+                        std::holds_alternative<ExposeFailed>(input);
+  if (!ESDP_CHECK(answered)) Fail(Outcome::kInternal, "Expose: not answered first", actions);
+  bool steady = Take(input, actions) && owed_.empty();
+  if (!steady) {
+    DeliverRare(actions);
+  } else if (inbound_.MayDeliver(/*end_of_stream=*/false)) {
+    Deliver(actions);
+    steady = owed_.empty();
+  }
+  if (steady) {
+    Advance(true, first, actions);
 #ifndef NDEBUG
-  if (!ESDP_CHECK(!calm_ || FindCalm())) Fail(Outcome::kInternal, "calm, and is not", actions);
+    if (!ESDP_CHECK(!owed_.empty() || AskWhatIsOwed().empty()))
+      Fail(Outcome::kInternal, "a steady step has left a duty", actions);
 #endif
-  if (!calm_) calm_ = FindCalm();
-  if (threshold_.waits()) LearnFromEnds(actions, first);
+  } else {
+    AdvanceRare(first, actions);
+  }
+  if (outbound_.learns()) outbound_.LearnFromEnds(actions, first, now, counters_);
 }
 
 }  // namespace esdp::sdp

@@ -150,12 +150,11 @@ TEST(ModePolicyTest, TheSinkEndsBufferedForALargeReceiveUnlessItWantsBuffered) {
 // R5.24
 TEST(ModePolicyTest, ReqPipeIsSetForSeveralLargeReceivesInCombinedOnly) {
   ModePolicy policy;
-  EXPECT_FALSE(policy.Hints(Mode::kCombined, 1));
-  EXPECT_TRUE(policy.Hints(Mode::kCombined, 2));
-  EXPECT_FALSE(policy.Hints(Mode::kPipelined, 2));
-  EXPECT_FALSE(policy.Hints(Mode::kBuffered, 2));
+  EXPECT_EQ(policy.HintsFrom(Mode::kCombined), 2u);
+  EXPECT_EQ(policy.HintsFrom(Mode::kPipelined), ModePolicy::kNever);
+  EXPECT_EQ(policy.HintsFrom(Mode::kBuffered), ModePolicy::kNever);
   policy.Want(ModeWish::kAutomatic, ModeWish::kCombined);
-  EXPECT_FALSE(policy.Hints(Mode::kCombined, 2));
+  EXPECT_EQ(policy.HintsFrom(Mode::kCombined), ModePolicy::kNever);
 }
 
 }  // namespace

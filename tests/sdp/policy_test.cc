@@ -7,7 +7,7 @@
 namespace esdp::sdp {
 namespace {
 
-constexpr SendLimits kLimits{2048, true};
+constexpr SendLimits kLimits{2048};
 
 SendTraits Traits(uint64_t length) {
   SendTraits traits;

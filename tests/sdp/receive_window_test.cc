@@ -1,4 +1,4 @@
-#include "impl/sdp/receive_window.h"
+#include "impl/sdp/flow/receive_window.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "impl/sdp/lifecycle/resize.h"
+#include "impl/sdp/flow/resize.h"
 
 #include <gtest/gtest.h>
 

@@ -29,7 +29,6 @@ struct SendTraits {
 
 struct SendLimits {
   uint32_t coalesce_max = 0;
-  bool may_advertise = false;  // the fabric can expose and the peer may read
 };
 
 // Whether the peer shall read this piece, where we may advertise.

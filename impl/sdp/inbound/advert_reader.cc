@@ -57,9 +57,7 @@ size_t AdvertReader::Current() const {
   return index;
 }
 
-uint32_t AdvertReader::LeftOfCurrent() const {
-  // [R7.2.4, R7.4.3] Nothing of a later advert before all of a remainder, nothing behind a cancel.
-  if (cancelled_ || refused_ || remainder_ > 0) return 0;
+uint32_t AdvertReader::LeftBehindOldest() const {
   const size_t current = Current();
   return current < adverts_.size() ? adverts_[current].length - adverts_[current].started : 0;
 }

@@ -51,7 +51,13 @@ class AdvertReader {
   size_t held() const { return adverts_.size(); }
   bool fresh() const { return fresh_; }
   // Bytes of the advert being read that no read has been started for, and that may be read now.
-  uint32_t left() const { return adverts_.empty() ? 0 : LeftOfCurrent(); }
+  // [R7.2.4, R7.4.3] Nothing of a later advert before all of a remainder, nothing behind a cancel.
+  uint32_t left() const {
+    if (adverts_.empty() || cancelled_ || refused_ || remainder_ > 0) return 0;
+    const Advert& oldest = adverts_.front();
+    if (oldest.started < oldest.length) return oldest.length - oldest.started;
+    return adverts_.size() == 1 ? 0 : LeftBehindOldest();
+  }
   // A fresh advert's inline bytes are used: they belong to the caller now.
   Inline UseInline();
   // They are read again: their buffer belongs to the caller now.
@@ -83,6 +89,7 @@ class AdvertReader {
   bool in_remainder() const { return remainder_ > 0; }
   // Returns why these bytes may not come, or nullptr.
   const char* OnData(uint32_t length) {  // [R17.4]
+    if (!active()) return nullptr;
     if (!adverts_.empty() && length > remainder_) return "Data: a SrcAvail is outstanding";
     remainder_ -= std::min(remainder_, length);
     return nullptr;
@@ -106,7 +113,7 @@ class AdvertReader {
   };
   // The first advert with bytes that no read was started for; held() if there is none.
   size_t Current() const;
-  uint32_t LeftOfCurrent() const;
+  uint32_t LeftBehindOldest() const;
   bool AdvertsHold() const;
 
   GrowingRing<Advert> adverts_;  // not Processed

@@ -117,7 +117,7 @@ void ReceiveQueue::DropPieces(uint64_t number) {
 
 // --- bytes ---
 
-bool ReceiveQueue::InvariantsHold(ReceiveBuffer buffer) const {
+bool ReceiveQueue::Holds(ReceiveBuffer buffer) const {
   for (const Unread& unread : unread_) {
     if (unread.buffer == buffer) return true;
   }

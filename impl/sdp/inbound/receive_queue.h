@@ -106,15 +106,15 @@ class ReceiveQueue {
 
   bool empty() const { return operations_.empty(); }
   size_t buffers_held() const { return unread_.size(); }
-  bool InvariantsHold(ReceiveBuffer buffer) const;
+  bool Holds(ReceiveBuffer buffer) const;
   uint32_t BuffersHeldBelow(uint32_t number) const;
   void DropUnread() { unread_.clear(); }
   // Bytes that no receive will get: from here on none meets the end of the stream.
   ReceiveBuffer DropOldestUnread();
 
   bool InvariantsHold() const {
+    if (operations_.empty()) return pieces_.empty() && advertised_ == 0;
     if (advertised_ > pieces_.size() || (advertised_ > 0 && !unread_.empty())) return false;
-    if (operations_.empty()) return pieces_.empty();
     const Operation& front = operations_.front();
     return front.assigned <= front.length && front.in_flight <= front.assigned;
   }

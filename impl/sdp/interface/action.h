@@ -167,6 +167,24 @@ template <typename Kind>
   return *std::get_if<Kind>(&actions.emplace_back(std::in_place_type<Kind>));
 }
 
+// `armed`: the deadline that the timer is set to.
+inline void ArmTimer(Timer timer, Time deadline, Time& armed, Actions& actions) {
+  if (deadline == armed) return;
+  armed = deadline;
+  if (deadline == kTimeInfinite) {
+    actions.emplace_back(ClearTimer{timer});
+  } else {
+    actions.emplace_back(SetTimer{timer, deadline});
+  }
+}
+
+// Ends an operation that has moved no byte.
+[[gnu::noinline]] inline void FinishNow(OperationId operation, Outcome outcome, Actions& actions) {
+  FinishOperation& finish = Append<FinishOperation>(actions);
+  finish.operation = operation;
+  finish.outcome = outcome;
+}
+
 }  // namespace esdp::sdp
 
 #endif  // ESDP_IMPL_SDP_INTERFACE_ACTION_H_

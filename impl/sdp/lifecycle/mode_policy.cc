@@ -6,6 +6,7 @@ void ModePolicy::Want(ModeWish send, ModeWish receive) {
   send_ = send;
   receive_ = receive;
   raised_ = false;
+  hints_from_ = receive == ModeWish::kPipelined ? 0 : receive == ModeWish::kAutomatic ? 2 : kNever;
 }
 
 void ModePolicy::OnHint() {
@@ -53,12 +54,6 @@ std::optional<Mode> ModePolicy::NextReceive(Mode now, uint32_t large_receives) c
 }
 
 // [R5.24]
-bool ModePolicy::Hints(Mode receive, uint32_t large_receives) const {
-  if (receive != Mode::kCombined) return false;
-  return receive_ == ModeWish::kPipelined ||
-         (receive_ == ModeWish::kAutomatic && large_receives >= 2);
-}
-
 void ModePolicy::AddTo(Digest& digest) const {
   digest.Add(static_cast<uint8_t>(send_)).Add(static_cast<uint8_t>(receive_));
   digest.Add(refusals_).Add(hinted_).Add(raised_);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "impl/base/digest.h"
@@ -22,6 +23,7 @@ class ModePolicy {
  public:
   static constexpr uint32_t kRefusalsToCombined = 2;
   static constexpr uint32_t kRefusalsToBuffered = 8;
+  static constexpr uint32_t kNever = std::numeric_limits<uint32_t>::max();
 
   void Want(ModeWish send, ModeWish receive);
 
@@ -43,8 +45,10 @@ class ModePolicy {
   std::optional<Mode> NextSend(Mode now, uint32_t large_sends) const;
   // Of the half in which we are the sink. `large_receives`: posted and waiting.
   std::optional<Mode> NextReceive(Mode now, uint32_t large_receives) const;
-  // Whether to set REQ_PIPE.
-  bool Hints(Mode receive, uint32_t large_receives) const;
+  // From so many large receives on, posted and waiting, REQ_PIPE is set.
+  uint32_t HintsFrom(Mode receive) const {
+    return receive == Mode::kCombined ? hints_from_ : kNever;
+  }
 
   void AddTo(Digest& digest) const;
 
@@ -53,7 +57,8 @@ class ModePolicy {
 
   ModeWish send_ = ModeWish::kAutomatic;
   ModeWish receive_ = ModeWish::kAutomatic;
-  uint32_t refusals_ = 0;  // in a row
+  uint32_t hints_from_ = 2;  // what follows from receive_
+  uint32_t refusals_ = 0;    // in a row
   bool hinted_ = false;
   bool raised_ = false;  // since the wish was told
 };

@@ -6,7 +6,10 @@
 
 namespace esdp::sdp {
 
-void SendQueue::Start(const Limits& limits) { limits_ = limits; }
+void SendQueue::Start(const Limits& limits) {
+  limits_ = limits;
+  for (Piece& piece : pieces_) Judge(piece);
+}
 
 // --- the application ---
 
@@ -16,12 +19,15 @@ void SendQueue::Ask(const AskSend& ask) {
   if (!follows) {
     operation.id = ask.piece.operation;
     operation.complete_at = ask.complete_at;
-    operation.begin = operation.end = asked_;
+    operation.begin = asked_;
+  } else if (operation.outcome != Outcome::kDone) {
+    operation.open = ask.more;
+    return;
   }
   operation.open = ask.more;
-  if (ask.piece.length == 0 || operation.outcome != Outcome::kDone) return;
   asked_ += ask.piece.length;
   operation.end = asked_;
+  if (ask.piece.length == 0) return;
   if (pieces_.empty()) wants_advert_ = false;
   Piece& piece = pieces_.PushBack();
   piece.range = ask.piece;
@@ -102,12 +108,12 @@ bool SendQueue::CopyPart(Piece& piece, Actions& actions, Counters& counters) {
   return true;
 }
 
-void SendQueue::CopyWaiting(Actions& actions, Counters& counters) {
+void SendQueue::CopyWaiting(bool may_advertise, Actions& actions, Counters& counters) {
   // What is advertised may come back, and then goes first.
   if (!advertised_.empty()) return;
   while (!pieces_.empty()) {
     Piece& piece = pieces_.front();
-    if (RouteOf(piece) != SendRoute::kCopy) return;
+    if (RouteOf(piece, may_advertise) != SendRoute::kCopy) return;
     if (!CopyPart(piece, actions, counters)) return;
     piece.Begin();
     if (piece.range.length == 0) pieces_.PopFront();
@@ -115,28 +121,6 @@ void SendQueue::CopyWaiting(Actions& actions, Counters& counters) {
 }
 
 // --- the wire ---
-
-SendQueue::Next SendQueue::NextPayload(bool draining) const {
-  if (!remainders_.empty()) return Next::kRemainder;
-  if (!filled_.empty()) {
-    // A partly filled buffer waits for company while an earlier message is still on its way; that
-    // one's completion sends it off. A queued piece here is one that cannot join the buffer.
-    const bool may_leave = filled_.size() > 1 || filled_.front().bytes == BufferRoom() ||
-                           filled_.front().urgent || unfinished_.empty() || !pieces_.empty() ||
-                           draining;
-    return may_leave ? Next::kCopied : Next::kNothing;
-  }
-  if (pieces_.empty()) return Next::kNothing;
-  switch (RouteOf(pieces_.front())) {
-    case SendRoute::kCopy:
-      return Next::kNothing;  // waits for a send buffer, or for the adverts before it
-    case SendRoute::kGather:
-      return advertised_.empty() ? Next::kGathered : Next::kNothing;
-    case SendRoute::kAdvertise:
-      return Next::kAdvert;
-  }
-  return Next::kNothing;
-}
 
 void SendQueue::TakeCopied(Send& send) {
   const Filled filled = filled_.TakeFront();
@@ -149,15 +133,15 @@ void SendQueue::TakeCopied(Send& send) {
 
 // Adds the front of `piece` to the message; `room` is what the message still takes.
 void SendQueue::Gather(Send& send, Piece& piece, uint32_t& room) {
-  OperationRange part = piece.range;
-  part.length = std::min(part.length, room);
-  send.gather[send.gather_count++] = part;
-  room -= part.length;
-  piece.range.offset += part.length;
-  piece.range.length -= part.length;
+  const uint32_t length = std::min(piece.range.length, room);
+  send.gather[send.gather_count++] = {piece.range.operation, length, piece.range.offset};
+  room -= length;
+  piece.range.offset += length;
+  piece.range.length -= length;
   piece.Begin();
-  emitted_ += part.length;
-  At(piece.number).uncopied_end = std::max(At(piece.number).uncopied_end, emitted_);
+  emitted_ += length;
+  Operation& operation = At(piece.number);
+  operation.uncopied_end = std::max(operation.uncopied_end, emitted_);
 }
 
 void SendQueue::TakeRemainder(Send& send) {
@@ -168,19 +152,19 @@ void SendQueue::TakeRemainder(Send& send) {
   if (remainders_.front().range.length == 0) remainders_.PopFront();
 }
 
-void SendQueue::TakeGathered(Send& send) {
+void SendQueue::TakeGathered(Send& send, bool may_advertise) {
   last_taken_ = {emitted_, std::nullopt};
-  uint32_t room = GatherRoom();
-  while (!pieces_.empty() && room > 0 && send.gather_count < limits_.gather_max) {
+  uint32_t room = has_urgent() ? GatherRoomBeforeUrgent() : limits_.payload_max;
+  do {
     Piece& piece = pieces_.front();
-    if (RouteOf(piece) != SendRoute::kGather) break;
+    if (RouteOf(piece, may_advertise) != SendRoute::kGather) break;
     const uint32_t before = room;
     Gather(send, piece, room);
     taken_ += before - room;
     if (piece.range.length > 0) continue;
     if (piece.urgent) OnUrgentTaken(send);
     pieces_.PopFront();
-  }
+  } while (!pieces_.empty() && room > 0 && send.gather_count < limits_.gather_max);
 }
 
 void SendQueue::OnAllDelivered() {

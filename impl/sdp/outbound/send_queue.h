@@ -50,30 +50,52 @@ class SendQueue : private SendQueueState {
   // what Ask, CopyWaiting, TakeCopied and FinishReady make of it, without a queue in between. The
   // caller posts the message between the two calls, and tells OnPosted.
   bool MayLeaveImmediate(const AskSend& ask) const {
-    return RouteOfCopied(TraitsOf(ask), limits_.policy) == SendRoute::kCopy &&
-           unfinished_.empty() && operations_.empty() && drained() && !ask.more && !ask.urgent &&
-           ask.complete_at == CompleteAt::kReusable && ask.piece.length > 0 &&
-           ask.piece.length <= BufferRoom() && !WantsAdvert(TraitsOf(ask)) && has_free_buffer();
+    return operations_.empty() && unfinished_.empty() &&
+           RouteOfCopied(TraitsOf(ask), limits_.policy) == SendRoute::kCopy && drained() &&
+           !ask.more && !ask.urgent && ask.complete_at == CompleteAt::kReusable &&
+           ask.piece.length > 0 && ask.piece.length <= BufferRoom() &&
+           !WantsAdvert(TraitsOf(ask)) && has_free_buffer();
   }
   SendBuffer CopyImmediate(const AskSend& ask, Actions& actions, Counters& counters);
   void FinishImmediate(const AskSend& ask, Actions& actions, Counters& counters);
 
   // Copies queued small pieces into send buffers, as far as there are any.
-  void CopyWaiting(Actions& actions, Counters& counters);
-  bool may_copy() const {  // else CopyWaiting has nothing to do
-    return !pieces_.empty() && advertised_.empty() && RouteOf(pieces_.front()) == SendRoute::kCopy;
+  // `may_advertise`, here and below: SrcAvails are possible; if not, all goes as Data.
+  void CopyWaiting(bool may_advertise, Actions& actions, Counters& counters);
+  bool may_copy(bool may_advertise) const {  // else CopyWaiting has nothing to do
+    return !pieces_.empty() && advertised_.empty() &&
+           RouteOf(pieces_.front(), may_advertise) == SendRoute::kCopy;
   }
 
   void SetPayloadMax(uint32_t bytes) { limits_.payload_max = bytes; }
   bool holds_copies() const { return !filled_.empty(); }
-  void LetAdvertise(bool may) { limits_.policy.may_advertise = may; }  // if not, all goes as Data
 
   // --- the wire. The caller asks NextPayload, calls the Take of that kind, and posts it. ---
   // `draining`: nothing will follow, so a partly filled buffer need not wait.
-  Next NextPayload(bool draining) const;
+  Next NextPayload(bool draining, bool may_advertise) const {
+    if (!remainders_.empty()) return Next::kRemainder;
+    if (!filled_.empty()) {
+      // A partly filled buffer waits for company while an earlier message is still on its way; that
+      // one's completion sends it off. A queued piece here is one that cannot join the buffer.
+      const bool may_leave = filled_.size() > 1 || filled_.front().bytes == BufferRoom() ||
+                             filled_.front().urgent || unfinished_.empty() || !pieces_.empty() ||
+                             draining;
+      return may_leave ? Next::kCopied : Next::kNothing;
+    }
+    if (pieces_.empty()) return Next::kNothing;
+    switch (RouteOf(pieces_.front(), may_advertise)) {
+      case SendRoute::kCopy:
+        return Next::kNothing;  // waits for a send buffer, or for the adverts before it
+      case SendRoute::kGather:
+        return advertised_.empty() ? Next::kGathered : Next::kNothing;
+      case SendRoute::kAdvertise:
+        return Next::kAdvert;
+    }
+    return Next::kNothing;
+  }
   void TakeRemainder(Send& send);
   void TakeCopied(Send& send);
-  void TakeGathered(Send& send);
+  void TakeGathered(Send& send, bool may_advertise);
   // The message of a Take, with this MSeq. Returns the user bytes in it.
   uint64_t OnPosted(uint32_t sequence, Counters& counters) {
     const uint64_t bytes = emitted_ - last_taken_.begin;
@@ -103,7 +125,7 @@ class SendQueue : private SendQueueState {
   // --- RDMA Write into memory that the peer has advertised (send_queue_writes.cc) ---
   // What of the queue's front may be written rather than sent; nothing, where copied bytes or a
   // remainder come first, or the application wants it copied.
-  std::optional<OperationRange> Writable() const;
+  std::optional<OperationRange> Writable(bool may_advertise) const;
   void OnWriteStarted(uint32_t length, Counters& counters);  // of Writable()
   void OnWriteFinished();                                    // the oldest
   void OnWritesReported(uint32_t sequence);  // RdmaWrCompl was posted with this MSeq
@@ -130,14 +152,14 @@ class SendQueue : private SendQueueState {
     if (dropped_ > 0) FinishDropped(actions);
     while (OldestIsReady()) FinishOldest(counters, actions);
   }
-  // Whether anything that waits would be advertised, where we may: LetAdvertise matters.
+  // Whether anything that waits would be advertised, where we may.
   bool wants_advert() const { return wants_advert_ && has_pieces(); }
   void FinishAll(Outcome outcome, Actions& actions);  // the end: everything left
   // No byte is waiting to be emitted.
   bool drained() const { return pieces_.empty() && filled_.empty() && remainders_.empty(); }
   bool has_pieces() const { return !pieces_.empty(); }
   size_t waiting() const { return pieces_.size() + advertised_.size(); }  // not below LargeSends
-  uint32_t LargeSends() const;  // waiting or advertised, counted up to a few
+  uint32_t LargeSends(bool may_advertise) const;  // waiting or advertised, counted up to a few
   bool empty() const { return operations_.empty(); }
   bool InvariantsHold() const {
     return emitted_ <= taken_ && taken_ <= asked_ && buffers_used_ <= limits_.send_buffers &&
@@ -147,7 +169,7 @@ class SendQueue : private SendQueueState {
   void AddTo(Digest& digest) const;
 
  private:
-  uint32_t GatherRoom() const;
+  uint32_t GatherRoomBeforeUrgent() const;
   void OnUrgentTaken(Send& send);
   void OnUrgentCancelled(const Operation& operation);
   bool has_free_buffer() const {

@@ -9,10 +9,10 @@ namespace esdp::sdp {
 
 // --- adverts ---
 
-uint32_t SendQueue::LargeSends() const {
+uint32_t SendQueue::LargeSends(bool may_advertise) const {
   uint32_t count = static_cast<uint32_t>(advertised_.size());
   for (size_t i = 0; i < pieces_.size() && i < 2; ++i) {
-    if (RouteOf(pieces_[i]) == SendRoute::kAdvertise) ++count;
+    if (RouteOf(pieces_[i], may_advertise) == SendRoute::kAdvertise) ++count;
   }
   return count;
 }

@@ -49,6 +49,7 @@ class SendQueueState {
     bool refused_exposure = false;
     bool urgent = false;        // ends with an urgent byte
     bool wants_advert = false;  // what follows from the above: kAdvertise, where we may
+    SendRoute otherwise = SendRoute::kGather;
     void Begin() {
       begun = true;
       wants_advert = false;
@@ -84,16 +85,17 @@ class SendQueueState {
     return {ask.piece.length, ask.zcopy_min, ask.path, ask.exposable, ask.copyable};
   }
   Operation& At(uint64_t number) { return operations_[number - first_number_]; }
-  SendRoute RouteOf(const Piece& piece) const {
-    if (piece.wants_advert && limits_.policy.may_advertise) return SendRoute::kAdvertise;
-    return RouteOfCopied(piece.traits, limits_.policy);
+  // Not `may_advertise`: everything goes as Data.
+  static SendRoute RouteOf(const Piece& piece, bool may_advertise) {
+    return piece.wants_advert && may_advertise ? SendRoute::kAdvertise : piece.otherwise;
   }
-  // After a change of its range or traits.
+  // After a change of its range or traits, or of our limits.
   void Judge(Piece& piece) {
     const uint32_t exposable = piece.urgent ? piece.range.length - 1 : piece.range.length;
     piece.wants_advert = !piece.begun && !piece.refused_exposure &&
                          exposable >= kSourceAdvertBytesMin && WantsAdvert(piece.traits);
     if (piece.wants_advert) wants_advert_ = true;
+    piece.otherwise = RouteOfCopied(piece.traits, limits_.policy);
   }
   uint32_t BufferRoom() const { return std::min(limits_.payload_max, kSendBufferBytes); }
   // Below it no message of ours needs the memory.

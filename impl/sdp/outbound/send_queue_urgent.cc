@@ -29,8 +29,7 @@ bool SendQueue::HasUrgent(OperationId operation) const {
 
 // [R10.2] No message carries the urgent byte and more than kUrgentAheadMax bytes before it: its
 // notice may have to ride on the same message.
-uint32_t SendQueue::GatherRoom() const {
-  if (urgent_marks_.empty()) return limits_.payload_max;
+uint32_t SendQueue::GatherRoomBeforeUrgent() const {
   const uint64_t ahead = urgent_marks_.front().end - taken_;
   const uint64_t most = ahead > kUrgentAheadMax ? ahead - kUrgentAheadMax : ahead;
   return static_cast<uint32_t>(std::min<uint64_t>(most, limits_.payload_max));

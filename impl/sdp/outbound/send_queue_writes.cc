@@ -9,7 +9,7 @@
 
 namespace esdp::sdp {
 
-std::optional<OperationRange> SendQueue::Writable() const {
+std::optional<OperationRange> SendQueue::Writable(bool may_advertise) const {
   if (!remainders_.empty() || !filled_.empty() || !advertised_.empty()) return std::nullopt;
   if (pieces_.empty()) return std::nullopt;
   const Piece& piece = pieces_.front();
@@ -19,7 +19,7 @@ std::optional<OperationRange> SendQueue::Writable() const {
   const bool unwanted =
       piece.traits.path == Path::kCopy ||
       (piece.traits.path == Path::kByThreshold && piece.traits.zcopy_min == Config::kNever);
-  if (unwanted || RouteOf(piece) == SendRoute::kCopy) return std::nullopt;
+  if (unwanted || RouteOf(piece, may_advertise) == SendRoute::kCopy) return std::nullopt;
   return range;
 }
 

@@ -1,4 +1,4 @@
-#include "impl/sdp/credits.h"
+#include "impl/sdp/flow/credits.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
-#ifndef ESDP_IMPL_SDP_RECEIVE_WINDOW_H_
-#define ESDP_IMPL_SDP_RECEIVE_WINDOW_H_
+#ifndef ESDP_IMPL_SDP_FLOW_RECEIVE_WINDOW_H_
+#define ESDP_IMPL_SDP_FLOW_RECEIVE_WINDOW_H_
 
 #include <cstdint>
 
@@ -113,4 +113,4 @@ class ReceiveWindow {
 
 }  // namespace esdp::sdp
 
-#endif  // ESDP_IMPL_SDP_RECEIVE_WINDOW_H_
+#endif  // ESDP_IMPL_SDP_FLOW_RECEIVE_WINDOW_H_

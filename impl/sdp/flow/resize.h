@@ -1,5 +1,5 @@
-#ifndef ESDP_IMPL_SDP_LIFECYCLE_RESIZE_H_
-#define ESDP_IMPL_SDP_LIFECYCLE_RESIZE_H_
+#ifndef ESDP_IMPL_SDP_FLOW_RESIZE_H_
+#define ESDP_IMPL_SDP_FLOW_RESIZE_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -76,7 +76,7 @@ class ResizeAnswer {
   bool due() const { return state_ == State::kDue; }
   wire::ChRcvBufAck Take();
 
-  bool InvariantsHold() const { return size_ >= wire::kReceiveBufferBytesMin && told_ > 0; }
+  bool InvariantsHold() const { return size_ >= wire::kReceiveBufferBytesMin; }
   void AddTo(Digest& digest) const;
 
  private:
@@ -91,4 +91,4 @@ class ResizeAnswer {
 
 }  // namespace esdp::sdp
 
-#endif  // ESDP_IMPL_SDP_LIFECYCLE_RESIZE_H_
+#endif  // ESDP_IMPL_SDP_FLOW_RESIZE_H_

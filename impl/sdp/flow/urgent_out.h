@@ -1,5 +1,5 @@
-#ifndef ESDP_IMPL_SDP_OUTBOUND_URGENT_OUT_H_
-#define ESDP_IMPL_SDP_OUTBOUND_URGENT_OUT_H_
+#ifndef ESDP_IMPL_SDP_FLOW_URGENT_OUT_H_
+#define ESDP_IMPL_SDP_FLOW_URGENT_OUT_H_
 
 #include <cstdint>
 #include <optional>
@@ -34,4 +34,4 @@ class UrgentOut {
 
 }  // namespace esdp::sdp
 
-#endif  // ESDP_IMPL_SDP_OUTBOUND_URGENT_OUT_H_
+#endif  // ESDP_IMPL_SDP_FLOW_URGENT_OUT_H_

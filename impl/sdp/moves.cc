@@ -41,28 +41,22 @@ void Connection::On(const AskSuspend& ask, Actions& actions) {
              !MayMovePeer(config_, peer_) || suspend_.pending()) {
     refusal = Outcome::kUnsupported;  // [19] a deployed peer ignores SuspComm, and never sends one
   }
-  if (refusal == Outcome::kDone) {
-    suspend_.OnAsk(ask);
-    return;
-  }
-  FinishOperation finish;
-  finish.operation = ask.operation;
-  finish.outcome = refusal;
-  actions.emplace_back(finish);
+  if (refusal != Outcome::kDone) return FinishNow(ask.operation, refusal, actions);
+  suspend_.OnAsk(ask);
 }
 
 void Connection::OnSuspComm(const wire::SuspComm& message, Actions& actions) {
   // Both DisConns have crossed it: the peer ends the connection.
   if (phase_ == Phase::kLastAck) return;
   const char* refusal = RefusalOfMove(config_, peer_);
-  if (refusal == nullptr && !suspend_.TakeMove(now_, config_.moves_max)) {
+  if (refusal == nullptr && !suspend_.TakeMove(outgoing_.now(), config_.moves_max)) {
     refusal = "SuspComm: too many moves";
   }
   if (refusal != nullptr) {
     Fail(Outcome::kPeerProtocol, refusal, actions);
     return;
   }
-  const Time until = AddSaturating(now_, config_.suspend_wait);
+  const Time until = AddSaturating(outgoing_.now(), config_.suspend_wait);
   switch (suspend_.OnSuspComm(message, config_.connecting, until)) {
     case Suspend::Answer::kRespond:
       Move(PhaseCue::kSuspCommArrived);
@@ -73,10 +67,6 @@ void Connection::OnSuspComm(const wire::SuspComm& message, Actions& actions) {
       Fail(Outcome::kPeerProtocol, "SuspComm: a second one, or for port 0", actions);
       return;
   }
-}
-
-void Connection::OnSuspCommAck() {
-  if (suspend_.OnSuspCommAck()) Move(PhaseCue::kSuspCommAckArrived);
 }
 
 // [R12.2] Behind SuspComm the peer says no more than this.
@@ -90,63 +80,52 @@ const char* Connection::CheckSilence(const MessageArrived& arrived) const {
   return allowed ? nullptr : "a message behind SuspComm";
 }
 
-// The queue pair is being ended: news of credits may still have been on their way.
-void Connection::OnMessageWhileSuspended(const MessageArrived& arrived, Actions& actions) {
-  const char* violation = CheckSilence(arrived);
-  if (violation != nullptr) Fail(Outcome::kPeerProtocol, violation, actions);
-}
-
 // --- before the old queue pair is left ---
-
-// [R12.1], [R12.3] Reads that run are finished and reported. An advert with nothing running is void
-// afterwards: its inline bytes count, the rest is the source's again.
-bool Connection::TransfersInProcess() const {
-  return writer_.in_process() || writer_.writes_in_flight() > 0 || reader_.reads_in_flight() > 0 ||
-         reader_.NextAnswer() != AdvertReader::Answer::kNone;
-}
-
-uint32_t Connection::FreeReceives() const {
-  return buffers_.count() - receive_.BuffersHeldBelow(buffers_.count());
-}
 
 // What is on its way may leave us two receive buffers, but the next Hello has to announce three: a
 // wish waits for a spare one. Unread bytes may hold it for long, so nothing waits for the wish.
 bool Connection::Freezes() const {
-  return suspend_.freezes() && !(suspend_.owes_susp_comm() && !buffers_.has_spare());
+  return suspend_.freezes() && !(suspend_.owes_susp_comm() && !inbound_.buffers().has_spare());
 }
 
-void Connection::SuspendOut(Actions& actions) {
-  if (reader_.fresh()) UseInlineBytes();
+void Connection::SuspendOut(bool may_advertise, Actions& actions) {
+  inbound_.UseInlineBytes();
   if (suspend_.initiator()) {
     // SuspComm is out and nothing may follow it, but a peer without credits could not answer.
-    if (credits_.MustUpdate() && HasSlot(0)) SendBare(actions);
+    if (outgoing_.credits().MustUpdate() && outgoing_.HasSlot(0)) {
+      outgoing_.PostBare(actions, counters_);
+    }
     return;
   }
-  SendAnswers(actions);
+  SendReadAnswers(actions);
   // [R12.1] Partial fills are completed as for a cancel.
-  if (writer_.in_process()) writer_.OnSinkAvailCancel();
-  SendSinkAnswers(actions);
-  const bool ready = !TransfersInProcess() && MaySendControl();
-  if (suspend_.owes_susp_comm_ack() && ready && FreeReceives() >= kBuffersMin) {
+  if (outbound_.in_process()) outbound_.OnSinkAvailCancel();
+  outbound_.SendSinkCancelAck(may_advertise, !inbound_.holds_acknowledgement(), outgoing_, actions,
+                              counters_);
+  inbound_.SendSinkCancel(outgoing_, actions, counters_);
+  // [R12.1], [R12.3] Reads that run are finished and reported. An advert with nothing running is
+  // void afterwards: its inline bytes count, the rest is the source's again.
+  const bool in_process = outbound_.in_process() || outbound_.write_in_flight() ||
+                          inbound_.read_in_flight() || inbound_.owes_read_answer();
+  const bool ready = !in_process && outgoing_.MaySendControl();
+  if (suspend_.owes_susp_comm_ack() && ready && inbound_.FreeReceives() >= kBuffersMin) {
     suspend_.TakeSuspCommAck();
-    Stamp(NewSend(wire::SuspCommAck{}, actions), SendKind::kControl, false);
+    outgoing_.Post(wire::SuspCommAck{}, Outgoing::Kind::kControl, actions, counters_);
     Move(PhaseCue::kSuspCommAckSent);
-    return;
+  } else if (suspend_.owes_susp_comm() && ready && Move(PhaseCue::kSuspCommSent)) {
+    const wire::SuspComm message = suspend_.TakeSuspComm();
+    NoteDuties();
+    outgoing_.Post(message, Outgoing::Kind::kControl, actions, counters_);
+  } else {
+    outgoing_.SendCredits(actions, counters_);
   }
-  if (suspend_.owes_susp_comm() && ready && Move(PhaseCue::kSuspCommSent)) {
-    Stamp(NewSend(suspend_.TakeSuspComm(), actions), SendKind::kControl, false);
-    return;
-  }
-  SendUpdate(actions);
 }
 
 void Connection::AdvanceSuspended(Actions& actions) {
   Deliver(actions);
   // [R12.3] The responder ends the queue pair, when SuspCommAck has left.
   if (phase_ != Phase::kSuspended || !suspend_.responder()) return;
-  if (!posted_sends_.empty() || disconnect_asked_) return;
-  disconnect_asked_ = true;
-  actions.emplace_back(Disconnect{true, Outcome::kDone, ""});
+  if (!outgoing_.AnythingPosted()) Disconnect(actions);
 }
 
 // --- without a queue pair ---
@@ -161,54 +140,29 @@ void Connection::LeaveQueuePair(Actions& actions) {
     return;
   }
   actions.emplace_back(ReplaceQueuePair{});
-  buffers_.PostFree(resize_in_.size(), credits_, actions);
-  actions.emplace_back(StartConnect{MakeHello(config_, credits_.posted(), config_.return_token),
-                                    suspend_.peer_port()});
+  inbound_.buffers().PostFree(outgoing_.credits(), actions);
+  const uint16_t posted = outgoing_.credits().posted();
+  actions.emplace_back(
+      StartConnect{MakeHello(config_, posted, config_.return_token), suspend_.peer_port()});
 }
 
 // What has ended without a queue pair the peer would learn at its deadline only.
-void Connection::SayFarewell(Actions& actions) {
+void Connection::SendFarewell(Actions& actions) {
   Config config = config_;
-  config.receive_buffer_bytes = resize_in_.size();
+  config.receive_buffer_bytes = inbound_.buffers().bytes();
   actions.emplace_back(Farewell{MakeHello(config, config.receive_buffers, config.return_token),
                                 suspend_.peer_port()});
 }
 
 // [R12.6], [R12.7] Everything sent has arrived, everything received is here, every advert is void.
 void Connection::ForgetQueuePair(Actions& actions) {
-  for (const SendKind kind : posted_sends_) {
-    if (kind == SendKind::kDisConn) teardown_.OnDisConnLeft();
-  }
-  posted_sends_.clear();
-  send_.OnQueuePairLeft();
-  const bool advertised = source_.outstanding();
-  while (const auto number = source_.OnQueuePairLeft()) send_.OnWithdrawn(*number);
-  if (advertised) send_.OnAdvertsRevoked(actions);
-  reader_ = AdvertReader{};
-  modes_ = Modes{};
-  sink_.OnQueuePairLeft();
-  receive_.OnAllWithdrawn();
-  receive_.OnAdvertsDropped(actions);
-  writer_ = AdvertWriter{};
-  config_.receive_buffer_bytes = resize_in_.size();  // what the next Hello says
-  resize_in_ = ResizeAnswer{};
-  resize_in_.Start(config_.receive_buffer_bytes, config_.receive_buffer_bytes_max);
-  sink_adverts_enabled_ = true;
-  adverts_crossed_ = false;
-  credits_ = Credits{};
-  const size_t surplus = receive_.buffers_held() - receive_.BuffersHeldBelow(buffers_.count());
-  buffers_.OnQueuePairLeft([this](ReceiveBuffer buffer) { return receive_.InvariantsHold(buffer); },
-                           surplus);
-  stalled_ = acknowledgement_due_ = disconnect_asked_ = false;
-  speaks_first_ = waits_for_first_ = false;
-  acknowledge_at_.reset();
-}
-
-void Connection::NoteAddresses(const PathAddresses& addresses) {
-  config_.local_port = addresses.local_port;
-  config_.peer_port = addresses.peer_port;
-  config_.local_address = addresses.local;
-  config_.peer_address = addresses.peer;
+  if (outgoing_.DisConnPosted()) teardown_.OnDisConnLeft();
+  outbound_.OnQueuePairLeft(actions);
+  inbound_.OnQueuePairLeft(actions);
+  modes_.OnQueuePairLeft();
+  outgoing_.OnQueuePairLeft();
+  config_.receive_buffer_bytes = inbound_.buffers().bytes();  // what the next Hello says
+  disconnect_asked_ = false;
 }
 
 // --- on the new one ---
@@ -232,29 +186,30 @@ void Connection::OnResumptionHello(const wire::Message& hello, Actions& actions)
   const char* refusal = CheckResumption(hello);
   if (refusal == nullptr) refusal = CheckHello(hello, peer);
   // Copied payload that waits was cut for buffers of that size.
-  if (refusal == nullptr && peer.receive_buffer_bytes < resize_out_.size()) {
+  if (refusal == nullptr && peer.receive_buffer_bytes < outbound_.message_bytes()) {
     refusal = "LocalRcvSz: smaller than before";
   }
-  if (refusal == nullptr && FreeReceives() < kBuffersMin) {
+  if (refusal == nullptr && inbound_.FreeReceives() < kBuffersMin) {
     refusal = "Bufs: the peer has overdrawn its credits";
   }
   // Once answered, another request is none of this connection's.
-  if (refusal == nullptr && credits_.posted() > 0) refusal = "Hello: a second one";
+  if (refusal == nullptr && outgoing_.credits().posted() > 0) refusal = "Hello: a second one";
   if (refusal != nullptr) {
     actions.emplace_back(RejectConnection{refusal});
     return;
   }
   peer_ = peer;
   actions.emplace_back(ReplaceQueuePair{});
-  buffers_.PostFree(resize_in_.size(), credits_, actions);
-  actions.emplace_back(AcceptConnection{MakeHelloAck(config_, credits_.posted(), peer_)});
+  inbound_.buffers().PostFree(outgoing_.credits(), actions);
+  const uint16_t posted = outgoing_.credits().posted();
+  actions.emplace_back(AcceptConnection{MakeHelloAck(config_, posted, peer_)});
 }
 
 void Connection::Resume(const Established& established, Actions& actions) {
   if (config_.connecting) {
     const char* refusal =
         established.hello_ack ? CheckHelloAck(*established.hello_ack, peer_) : "HelloAck: missing";
-    if (refusal == nullptr && peer_.receive_buffer_bytes < resize_out_.size()) {
+    if (refusal == nullptr && peer_.receive_buffer_bytes < outbound_.message_bytes()) {
       refusal = "ActRcvSz: smaller than before";
     }
     if (refusal != nullptr) {
@@ -268,7 +223,7 @@ void Connection::Resume(const Established& established, Actions& actions) {
                                 : PhaseCue::kResumed);
   StartCarrying(established);
   suspend_.OnResumed(actions);
-  buffers_.PostFree(resize_in_.size(), credits_, actions);
+  inbound_.buffers().PostFree(outgoing_.credits(), actions);
   ++counters_.resumptions;
   ReceiveEarly(actions);
 }
@@ -277,18 +232,13 @@ void Connection::Resume(const Established& established, Actions& actions) {
 
 void Connection::OnSuspendTimer(Actions& actions) {
   suspend_armed_ = kTimeInfinite;
-  if (suspend_.DropLateWish(now_, actions) || !suspend_.Ended(now_)) return;
+  if (suspend_.DropLateWish(outgoing_.now(), actions) || !suspend_.Ended(outgoing_.now())) return;
   Fail(Outcome::kResumeFailed,
        phase_ == Phase::kResuming    ? "the peer did not come back in time"
        : phase_ == Phase::kSuspended ? "the old queue pair did not end in time"
        : suspend_.initiator()        ? "SuspComm was not answered in time"
                                      : "SuspCommAck could not be sent in time",
        actions);
-}
-
-void Connection::ArmSuspendTimer(Actions& actions) {
-  const bool over = !IsAlive(phase_);
-  Arm(Timer::kSuspend, over ? kTimeInfinite : suspend_.NextDeadline(), suspend_armed_, actions);
 }
 
 }  // namespace esdp::sdp

@@ -1,5 +1,5 @@
-#ifndef ESDP_IMPL_SDP_CREDITS_H_
-#define ESDP_IMPL_SDP_CREDITS_H_
+#ifndef ESDP_IMPL_SDP_FLOW_CREDITS_H_
+#define ESDP_IMPL_SDP_FLOW_CREDITS_H_
 
 #include <cstdint>
 #include <optional>
@@ -90,7 +90,8 @@ class Credits {
   uint32_t acknowledged_by_peer() const { return peer_acknowledged_; }
 
   bool InvariantsHold() const {
-    return PeerWouldKnow() <= int32_t{posted_} && AtOrAfter(last_sent_, peer_acknowledged_) &&
+    return (!held_at_ || AtOrAfter(last_received_, *held_at_)) &&
+           AtOrAfter(last_sent_, peer_acknowledged_) &&
            AtOrAfter(last_received_, acknowledged_told_);
   }
   void AddTo(Digest& digest) const;
@@ -171,4 +172,4 @@ inline void Credits::Stamp(wire::BaseHeader& header, bool payload, bool bare) {
 
 }  // namespace esdp::sdp
 
-#endif  // ESDP_IMPL_SDP_CREDITS_H_
+#endif  // ESDP_IMPL_SDP_FLOW_CREDITS_H_

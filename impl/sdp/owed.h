@@ -1,0 +1,56 @@
+#ifndef ESDP_IMPL_SDP_OWED_H_
+#define ESDP_IMPL_SDP_OWED_H_
+
+#include <bit>
+#include <cstdint>
+
+namespace esdp::sdp {
+
+// What a connection may have to do behind an input. Messages leave in the order of the enumerators.
+enum class Duty : uint8_t {
+  kFirstMessage,  // a bare Data before anything else [R2.7.5]
+  kCopies,        // small sends go into send buffers: no message
+  kSilence,       // nothing else may leave now [R2.7.6, R13.2.9]
+  kSuspend,       // SuspComm and SuspCommAck, and what has to leave before them [12]
+  kReadAnswers,   // RdmaRdCompl and SendSm [7]
+  kResize,        // ChRcvBuf and ChRcvBufAck [11]
+  kSourceCancel,  // SrcAvailCancel [7.4]
+  kSinkAnswers,   // SinkCancelAck, and SinkAvailCancel [8.4]
+  kModeChange,    // ModeChange [5]
+  kSinkAdvert,    // SinkAvail [8.1]
+  kPayload,       // Data, SrcAvail, RDMA Writes and RdmaWrCompl
+  kUrgentNotice,  // a bare Data with OOB_PEND [R10.8]
+  kDisConn,       // DisConn [13]
+  kCredits,       // a bare Data with news of credits or an acknowledgement [4.4]
+  kWindow,        // another number of receive buffers: no message
+  kPhase,         // what another phase than Established asks for: no message
+  kDeadlines,     // timers, other than that of the acknowledgement, are to be watched: no message
+};
+
+// A set of duties.
+class Owed {
+ public:
+  void Add(Duty duty, bool owed) {
+    bits_ |= static_cast<uint32_t>(owed) << static_cast<unsigned>(duty);
+  }
+  bool empty() const { return bits_ == 0; }
+  bool Has(Duty duty) const { return (bits_ >> static_cast<unsigned>(duty) & 1) != 0; }
+  Duty First() const { return static_cast<Duty>(std::countr_zero(bits_)); }  // not of an empty one
+  Owed From(Duty duty) const {
+    Owed rest = *this;
+    rest.bits_ &= ~uint32_t{0} << static_cast<unsigned>(duty);
+    return rest;
+  }
+  Owed Behind(Duty duty) const {
+    Owed rest = *this;
+    rest.bits_ &= ~uint32_t{1} << static_cast<unsigned>(duty);
+    return rest;
+  }
+
+ private:
+  uint32_t bits_ = 0;
+};
+
+}  // namespace esdp::sdp
+
+#endif  // ESDP_IMPL_SDP_OWED_H_
