@@ -25,7 +25,7 @@ namespace esdp::sdp {
 
 // One SDP connection: a state machine without I/O.
 //
-//   One door:  Step takes one input and the time, and appends actions. Nothing else is read or
+//   One door:  Step takes one input and the time, and replaces actions. Nothing else is read or
 //              called; payload is never touched; the same inputs give the same actions.
 //   Value:     copyable; digest() is equal for equal states.
 //   Checks:    after each step the invariants are checked. One that fails ends the connection with
@@ -73,8 +73,8 @@ class Connection {
   OutboundHalf::SourceTerms TermsOfSourceAdverts() const;
   bool CopySmall(Actions& actions);
   void SendOwed(bool steady, Actions& actions);
-  void Advance(bool steady, size_t first, Actions& actions);
-  [[gnu::noinline]] void AdvanceRare(size_t first, Actions& actions);
+  void Advance(bool steady, Actions& actions);
+  [[gnu::noinline]] void AdvanceRare(Actions& actions);
   [[gnu::noinline]] void DeliverRare(Actions& actions);
   bool InvariantsHold() const;
 

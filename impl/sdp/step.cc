@@ -272,8 +272,7 @@ inline bool Connection::InvariantsHold() const {
 
 // What leaves and what ends, behind an input and what it has delivered. Compiled for each case, of
 // which the steady one is what each message costs.
-[[gnu::always_inline]] inline void Connection::Advance(bool steady, size_t first,
-                                                       Actions& actions) {
+[[gnu::always_inline]] inline void Connection::Advance(bool steady, Actions& actions) {
   if (steady || IsOpen(phase_)) {
     SendOwed(steady, actions);
     if (!steady && owed_.Has(Duty::kWindow)) ChangeWindow(actions);
@@ -285,7 +284,7 @@ inline bool Connection::InvariantsHold() const {
   }
   if (!steady) FinishRare(actions);
   if (inbound_.buffers().window().awaits_announcement()) {
-    inbound_.buffers().NoteAnnouncement(actions, first, outgoing_.now());
+    inbound_.buffers().NoteAnnouncement(actions, outgoing_.now());
   }
   if (!ESDP_CHECK(InvariantsHold()))
     Fail(Outcome::kInternal, "an invariant does not hold", actions);
@@ -293,7 +292,7 @@ inline bool Connection::InvariantsHold() const {
   if (!steady) NoteDuties();
 }
 
-void Connection::AdvanceRare(size_t first, Actions& actions) { Advance(false, first, actions); }
+void Connection::AdvanceRare(Actions& actions) { Advance(false, actions); }
 
 void Connection::DeliverRare(Actions& actions) {
   NoteDuties();
@@ -303,8 +302,8 @@ void Connection::DeliverRare(Actions& actions) {
 }
 
 void Connection::Step(const Input& input, Time now, Actions& actions) {
+  actions.clear();
   outgoing_.BeginStep(now);
-  const size_t first = actions.size();
   const bool answered = !(outbound_.offering() || inbound_.offering()) ||
                         std::holds_alternative<Exposed>(input) ||
                         std::holds_alternative<ExposeFailed>(input);
@@ -317,15 +316,15 @@ void Connection::Step(const Input& input, Time now, Actions& actions) {
     steady = owed_.empty();
   }
   if (steady) {
-    Advance(true, first, actions);
+    Advance(true, actions);
 #ifndef NDEBUG
     if (!ESDP_CHECK(!owed_.empty() || AskWhatIsOwed().empty()))
       Fail(Outcome::kInternal, "a steady step has left a duty", actions);
 #endif
   } else {
-    AdvanceRare(first, actions);
+    AdvanceRare(actions);
   }
-  if (outbound_.learns()) outbound_.LearnFromEnds(actions, first, now, counters_);
+  if (outbound_.learns()) outbound_.LearnFromEnds(actions, now, counters_);
 }
 
 }  // namespace esdp::sdp

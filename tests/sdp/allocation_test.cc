@@ -38,7 +38,6 @@ class Wire {
   void Feed(Connection& to, Connection& peer, const Input& input) {
     if (depth_ == actions_.size()) actions_.emplace_back();
     const size_t mine = depth_++;
-    actions_[mine].clear();
     to.Step(input, Time{}, actions_[mine]);
     for (size_t i = 0; i < actions_[mine].size(); ++i) {
       const Action action = actions_[mine][i];

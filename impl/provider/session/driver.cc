@@ -34,7 +34,6 @@ void Driver::FeedAllAnswers(Session& session) {
 }
 
 void Driver::RunStep(Session& session, const sdp::Input& input) {
-  actions_.clear();
   session.core.Step(input, now_, actions_);
   for (const sdp::Action& action : actions_) CarryOut(session, action);
 }
@@ -55,7 +54,6 @@ inline void Driver::CarryOut(Session& session, const sdp::Action& action) {
 std::optional<uint64_t> Driver::SendImmediate(Session& session, const sdp::Input& ask,
                                               ConstBytes bytes) try {
   uint64_t stream_offset = 0;
-  actions_.clear();
   session.core.Step(ask, now_, actions_);
   for (const sdp::Action& action : actions_) {
     const auto* copy = std::get_if<sdp::CopyOut>(&action);

@@ -31,8 +31,8 @@ void ReceiveBuffers::OnWindowAnswered(bool done, Actions& actions) {
   for (size_t left = spare_.size(); left > 0; --left) KeepOrRetire(spare_.TakeFront(), actions);
 }
 
-void ReceiveBuffers::NoteAnnouncement(const Actions& actions, size_t first, Time now) {
-  for (size_t i = first; i < actions.size() && window_.awaits_announcement(); ++i) {
+void ReceiveBuffers::NoteAnnouncement(const Actions& actions, Time now) {
+  for (size_t i = 0; i < actions.size() && window_.awaits_announcement(); ++i) {
     const auto* send = std::get_if<Send>(&actions[i]);
     if (send == nullptr) continue;
     const wire::BaseHeader& header = send->message.base;

@@ -21,7 +21,8 @@
 namespace esdp::sdp {
 
 // The private receive buffers of a connection: which of them are posted, which are free, how many
-// there are, and how large they are [11]. What is posted is promised to the peer as credits, so each call is handed those.
+// there are, and how large they are [11]. What is posted is promised to the peer as credits, so
+// each call is handed those.
 //
 // Buffers are numbered from 0. There is one more than are posted (kSpareReceiveBuffers). After the
 // window has shrunk, those numbered higher than it has are surplus: the peer may still use them,
@@ -81,9 +82,9 @@ class ReceiveBuffers {
   }
 
   // --- their number ---
-  // Messages have left in this step, actions[first] and after: a turn begins with one that announces
-  // all buffers. While the window awaits it.
-  void NoteAnnouncement(const Actions& actions, size_t first, Time now);
+  // What leaves in this step: a turn begins with a message that announces all buffers. While the
+  // window awaits it.
+  void NoteAnnouncement(const Actions& actions, Time now);
   // In a turn: a message has arrived that cost the peer a credit. Whether a change is due.
   [[gnu::noinline]] bool EndsTurn(const MessageArrived& arrived, Time now);
   // Asks for the memory of as many as the window is to have, unless they are of two sizes, or a

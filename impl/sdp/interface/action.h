@@ -152,7 +152,7 @@ using Action = std::variant<StartConnect, AcceptConnection, RejectConnection, Re
                             PostReceive, PrepareReceives, RetireReceive, Send, Read, Write, CopyIn,
                             CopyOut, Expose, Withdraw, FinishOperation, SetTimer, ClearTimer>;
 
-// The caller keeps one and clears it between steps, so that a steady state allocates nothing.
+// Those of one step. The caller keeps one for all, so that a steady state allocates nothing.
 using Actions = std::vector<Action>;
 
 [[gnu::noinline, gnu::cold]] inline void MakeRoom(Actions& actions) {

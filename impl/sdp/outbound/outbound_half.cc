@@ -60,10 +60,9 @@ void OutboundHalf::AskAdaptive(AskSend ask, Time now, Counters& counters) {
   send_.Ask(ask);
 }
 
-void OutboundHalf::LearnFromEnds(const Actions& actions, size_t first, Time now,
-                                 Counters& counters) {
-  for (size_t i = first; i < actions.size(); ++i) {
-    const auto* end = std::get_if<FinishOperation>(&actions[i]);
+void OutboundHalf::LearnFromEnds(const Actions& actions, Time now, Counters& counters) {
+  for (const Action& action : actions) {
+    const auto* end = std::get_if<FinishOperation>(&action);
     if (end == nullptr) continue;
     threshold_.End(end->operation, end->bytes, end->bytes_zero_copy, end->outcome == Outcome::kDone,
                    now);

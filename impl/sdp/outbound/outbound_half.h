@@ -158,8 +158,8 @@ class OutboundHalf {
 
   // --- the threshold that is learned ---
   bool learns() const { return threshold_.waits(); }
-  // Operations that have ended, from actions[first] on.
-  void LearnFromEnds(const Actions& actions, size_t first, Time now, Counters& counters);
+  // From the operations that end in this step.
+  void LearnFromEnds(const Actions& actions, Time now, Counters& counters);
 
   bool InvariantsHold() const {
     return send_.InvariantsHold() && source_.InvariantsHold() && writer_.InvariantsHold();
