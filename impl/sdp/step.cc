@@ -273,7 +273,7 @@ inline bool Connection::InvariantsHold() const {
 // What leaves and what ends, behind an input and what it has delivered. Compiled for each case, of
 // which the steady one is what each message costs.
 [[gnu::always_inline]] inline void Connection::Advance(bool steady, Actions& actions) {
-  if (steady || IsOpen(phase_)) {
+  if (steady || IsOpen(phase_)) {  // [R2.7.3]
     SendOwed(steady, actions);
     if (!steady && owed_.Has(Duty::kWindow)) ChangeWindow(actions);
   } else {
