@@ -179,7 +179,7 @@ class Connection {
 
   // What there is to do beside the streams. It is asked for anew behind each step that has touched
   // more than them; empty is the steady state.
-  Owed owed_;
+  Owed owed_{Duty::kPhase};
   std::optional<AskCancel> must_end_;  // with this step: it was cancelled to abort otherwise
   bool disconnect_asked_ = false;
   bool reported_closed_ = false;

@@ -30,6 +30,8 @@ enum class Duty : uint8_t {
 // A set of duties.
 class Owed {
  public:
+  Owed() = default;
+  explicit Owed(Duty duty) { Add(duty, true); }
   void Add(Duty duty, bool owed) {
     bits_ |= static_cast<uint32_t>(owed) << static_cast<unsigned>(duty);
   }
