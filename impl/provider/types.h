@@ -135,8 +135,8 @@ struct ConnectionOptions {
   uint32_t moves_max = 16;  // by the peer, see sdp::Config
 };
 
-// What the core counts, and what happens where it does not look. connection_counters.def lists those
-// that the application sees.
+// What the core counts, and what happens where it does not look. Those of connection_counters.def
+// are the application's.
 struct ConnectionCounters : sdp::Counters {
   uint64_t returns_rejected = 0;
 };
