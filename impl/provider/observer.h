@@ -46,6 +46,11 @@ class Observer {
     (void)connection;
     (void)failure;
   }
+  // What the application could do now; each change, where it is watched.
+  virtual void OnReadiness(ConnectionId connection, const Readiness& readiness) {
+    (void)connection;
+    (void)readiness;
+  }
   // Last word on a connection: every transfer has been finished. kOk for a clean end.
   virtual void OnClosed(ConnectionId connection, const Failure& cause, uint64_t bytes_received) = 0;
   // The time of a kAlarm has come.
@@ -94,6 +99,7 @@ struct Request {
     kAbort,
     kTaken,
     kModes,
+    kReadiness,
     kAlarm
   } kind = Kind::kTransfer;
   ConnectionId connection = ConnectionId::kNone;
@@ -103,6 +109,7 @@ struct Request {
   // kTaken: the application owns this incoming connection now, so that it no longer counts against
   // its listener's backlog; every other request says so too.
   // kModes: the delivery modes wished from now on.
+  // kReadiness: OnReadiness tells what it is, and each change.
   // kCancelSuspend: gives the kSuspend with this tag up, if its peer has not been told.
   Transfer* transfer = nullptr;
   CancelMode cancel_mode = CancelMode::kIfNotStarted;

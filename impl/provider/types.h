@@ -12,6 +12,7 @@
 #include "impl/base/time.h"
 #include "impl/fabric/types.h"
 #include "impl/sdp/interface/counters.h"
+#include "impl/sdp/interface/readiness.h"
 
 // What the front end and the provider say to each other. Sizes in bytes, instants on the shard's
 // clock.
@@ -111,6 +112,9 @@ struct TransferResult {
   uint64_t stream_offset = 0;
 };
 
+// What the application could do with a connection, see sdp::ReportReadiness.
+using Readiness = sdp::Readiness;
+
 // Whether the peer may move a connection, see sdp::Config.
 enum class PeerMoves : uint8_t { kRefused, kGuarded, kUnguarded };
 
@@ -133,6 +137,7 @@ struct ConnectionOptions {
   bool shows_receives = true;                       // the peer may write to them
   PeerMoves peer_moves = PeerMoves::kRefused;
   uint32_t moves_max = 16;  // by the peer, see sdp::Config
+  bool watch_readiness = false;
 };
 
 // What the core counts, and what happens where it does not look. Those of connection_counters.def

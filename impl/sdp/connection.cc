@@ -211,6 +211,8 @@ void Connection::On(const AskMode& ask, Actions&) {
   modes_.Want(ask.send, ask.receive);
 }
 
+void Connection::On(const WatchReadiness&, Actions&) { readiness_watch_.Start(); }
+
 void Connection::On(const AskShutdown& ask, Actions& actions) {
   if (phase_ == Phase::kClosed) {
     FinishNow(ask.operation, cause_, actions);
@@ -349,7 +351,7 @@ void Connection::End(Actions& actions) {
 // while it lasts.
 void Connection::MaybeReportClosed(Actions& actions) {
   if (phase_ != Phase::kClosed || reported_closed_) return;
-  if (cause_ == Outcome::kDone && inbound_.readable() && !teardown_.closing()) return;
+  if (cause_ == Outcome::kDone && inbound_.in_use() && !teardown_.closing()) return;
   inbound_.DropUnread();
   inbound_.FinishAll(OutcomeAfterEnd(), actions);
   teardown_.FinishCloses(cause_, actions);
@@ -373,6 +375,7 @@ uint64_t Connection::digest() const {
   digest.Add(early_.size());
   for (const MessageArrived& arrived : early_) digest.Add(arrived.message.base.sequence);
   digest.Add(disconnect_asked_).Add(reported_closed_);
+  readiness_watch_.AddTo(digest);
   digest.Add(static_cast<uint64_t>(suspend_armed_.time_since_epoch().count()));
   digest.Add(static_cast<uint64_t>(close_armed_.time_since_epoch().count()));
   return digest.value();

@@ -20,6 +20,7 @@
 #include "impl/sdp/lifecycle/teardown.h"
 #include "impl/sdp/outbound/outbound_half.h"
 #include "impl/sdp/owed.h"
+#include "impl/sdp/readiness_watch.h"
 
 namespace esdp::sdp {
 
@@ -48,13 +49,14 @@ class Connection {
   bool closed() const { return reported_closed_; }
   Phase phase() const { return phase_; }
   const Counters& counters() const { return counters_; }
+  Readiness readiness() const;
   // Why this Hello is not of the peer that is to come back [12], or nullptr. For any time.
   const char* CheckResumption(const wire::Message& hello) const;
   std::optional<uint32_t> oldest_sink_key() const { return inbound_.oldest_sink_key(); }
   uint64_t digest() const;
 
  private:
-  // --- step.cc: what each message goes through ---
+  // --- what each message goes through ---
   // True: nothing but the two streams has changed.
   bool Take(const Input& input, Actions& actions);
   void TakeRare(const Input& input, Actions& actions);
@@ -78,7 +80,7 @@ class Connection {
   [[gnu::noinline]] void DeliverRare(Actions& actions);
   bool InvariantsHold() const;
 
-  // --- duties.cc: what is owed beside the streams ---
+  // --- what is owed beside the streams ---
   [[gnu::noinline]] Owed AskWhatIsOwed() const;
   [[gnu::noinline]] void NoteDuties();
   bool SendRare(Duty first, Duty last, bool may_advertise, Actions& actions);
@@ -90,14 +92,9 @@ class Connection {
   void AdvanceNotOpen(Actions& actions);
   void FinishRare(Actions& actions);
   void ArmTimers(Actions& actions);
-  // Open, and no timer has to be set anew.
-  bool TimersStand() const {
-    return IsOpen(phase_) && teardown_.NextDeadline() == close_armed_ &&
-           suspend_.NextDeadline() == suspend_armed_ && cancel_due_ == cancel_armed_ &&
-           outgoing_.TimerStands();
-  }
+  bool TimersStand() const;  // open, and no timer has to be set anew
 
-  // --- messages.cc: messages of the peer that are rare ---
+  // --- messages of the peer that are rare ---
   bool ReceiveRare(const MessageArrived& arrived, Actions& actions);
   void ReceiveWhileNotOpen(const MessageArrived& arrived, Actions& actions);
   bool OnSinkAvail(const wire::SinkAvail& advert, const MessageArrived& arrived, Actions& actions);
@@ -113,7 +110,7 @@ class Connection {
     return true;
   }
 
-  // --- connection.cc: set-up, what is asked, timers, and the end ---
+  // --- set-up, what is asked, timers, and the end ---
   void On(const AskConnect& ask, Actions& actions);
   void On(const HelloArrived& arrived, Actions& actions);
   void On(const HelloRefused& refused, Actions& actions);
@@ -127,6 +124,7 @@ class Connection {
   void On(const AskUrgent& ask, Actions& actions);
   void On(const AskCancel& ask, Actions& actions);
   void On(const AskMode& ask, Actions& actions);
+  void On(const WatchReadiness& watch, Actions& actions);
   void On(const AskShutdown& ask, Actions& actions);
   void On(const AskClose& ask, Actions& actions);
   void On(const TimerFired& fired, Actions& actions);
@@ -150,7 +148,7 @@ class Connection {
   // [R5.13] Adverts of either kind that may yet be outstanding.
   size_t AdvertRoom() const;
 
-  // --- moves.cc: to a new queue pair [12] ---
+  // --- to a new queue pair [12] ---
   void On(const AskSuspend& ask, Actions& actions);
   void OnSuspComm(const wire::SuspComm& message, Actions& actions);
   const char* CheckSilence(const MessageArrived& arrived) const;
@@ -183,6 +181,7 @@ class Connection {
   std::optional<AskCancel> must_end_;  // with this step: it was cancelled to abort otherwise
   bool disconnect_asked_ = false;
   bool reported_closed_ = false;
+  ReadinessWatch readiness_watch_{config_.watch_readiness};
   GrowingRing<MessageArrived> early_;  // arrived before the queue pair was reported ready
 
   Time close_armed_ = kTimeInfinite;

@@ -156,6 +156,24 @@ void Connection::FinishRare(Actions& actions) {
   if (must_end_) EndOrAbort(actions);
 }
 
+// --- readiness ---
+
+Readiness Connection::readiness() const {
+  Readiness now;
+  const bool carries = phase_ >= Phase::kEstablished && !is_over();
+  now.readable = inbound_.readable() && !teardown_.closing();
+  now.writable = carries && !teardown_.shut() && outbound_.writable();
+  now.urgent = inbound_.urgent().unheard() && !is_over();
+  now.ended = teardown_.peer_shut() || is_over();
+  return now;
+}
+
+bool Connection::TimersStand() const {
+  return IsOpen(phase_) && teardown_.NextDeadline() == close_armed_ &&
+         suspend_.NextDeadline() == suspend_armed_ && cancel_due_ == cancel_armed_ &&
+         outgoing_.TimerStands();
+}
+
 void Connection::ArmTimers(Actions& actions) {
   const Time suspend = IsAlive(phase_) ? suspend_.NextDeadline() : kTimeInfinite;
   ArmTimer(Timer::kSuspend, suspend, suspend_armed_, actions);

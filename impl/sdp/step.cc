@@ -324,6 +324,8 @@ void Connection::Step(const Input& input, Time now, Actions& actions) {
   } else {
     AdvanceRare(actions);
   }
+  if (readiness_watch_.on()) [[unlikely]]
+    readiness_watch_.Tell(readiness(), actions);
   if (outbound_.learns()) outbound_.LearnFromEnds(actions, now, counters_);
 }
 

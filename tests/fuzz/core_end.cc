@@ -10,10 +10,15 @@ namespace {
 constexpr uint64_t kFirstAddress = 0x1000;
 constexpr uint32_t kPayloadOffset = wire::kHeaderBytesMax;
 
+Config Watched(Config config) {
+  config.watch_readiness = true;
+  return config;
+}
+
 }  // namespace
 
 CoreEnd::CoreEnd(const Config& config, uint32_t reads_max)
-    : config_(config), core_(config), reads_max_(reads_max) {}
+    : config_(config), core_(Watched(config)), reads_max_(reads_max) {}
 
 void CoreEnd::Feed(const Input& input) {
   Actions actions;

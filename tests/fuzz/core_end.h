@@ -112,6 +112,10 @@ class CoreEnd {
   void Act(const PostReceive& action);
   void Act(const PrepareReceives&) { to_prepare_ = true; }
   void Act(const RetireReceive&) {}
+  void Act(const sdp::ReportReadiness& action) {
+    Require(readiness_ != action.readiness);
+    readiness_ = action.readiness;
+  }
   void Act(const sdp::Send& action);
   void Act(const Read& action);
   void Act(const Write& action);
@@ -150,6 +154,7 @@ class CoreEnd {
   std::deque<AdvertId> withdrawing_;
   std::optional<AdvertId> to_expose_;
   bool to_prepare_ = false;
+  std::optional<sdp::Readiness> readiness_;
   std::map<Timer, Time> timers_;
   uint32_t next_key_ = 1;
   uint32_t last_sequence_ = 0;

@@ -117,6 +117,7 @@ class Stage {
   void Act(End& end, const PostReceive& action);
   void Act(End& end, const PrepareReceives& action);
   void Act(End& end, const RetireReceive& action);
+  void Act(End&, const ReportReadiness&) {}
   void Act(End& end, const sdp::Send& action);
   void Act(End& end, const Read& action);
   void Act(End& end, const Write& action);

@@ -8,9 +8,17 @@
 #include "impl/sdp/common/limits.h"
 
 namespace esdp::sdp::testing {
+namespace {
+
+Config Watched(Config config) {
+  config.watch_readiness = true;
+  return config;
+}
+
+}  // namespace
 
 Side::Side(const Config& config, const char* name)
-    : name_(name), config_(config), core_(config), connecting_(config.connecting) {}
+    : name_(name), config_(config), core_(Watched(config)), connecting_(config.connecting) {}
 
 // --- the application ---
 
@@ -144,7 +152,13 @@ std::vector<std::byte> Side::SentStream() const {
 void Side::Feed(const Input& input) {
   Actions actions;
   core_.Step(input, now_, actions);
+  if (const auto* arrived = std::get_if<MessageArrived>(&input)) {
+    const auto* advert = std::get_if<wire::SrcAvail>(&arrived->message.body);
+    if (advert == nullptr) data_arrived_ += arrived->payload_length;
+    if (advert != nullptr) adverts_arrived_ += advert->length;
+  }
   for (const Action& action : actions) Run(action);
+  CheckReadiness();
   if (prepare_asked_) {
     prepare_asked_ = false;
     Feed(ReceivesPrepared{prepares});
@@ -270,6 +284,7 @@ void Side::CheckAdverts(const sdp::Send& send) {
 }
 
 void Side::Act(const Read& action) {
+  read_ += action.target.length;
   EXPECT_LE(action.target.length, config_.read_bytes_max);
   ++operations_.at(action.target.operation).reads;
   work_.push_back(action);
@@ -293,6 +308,7 @@ void Side::Act(const CopyIn& action) {
   const std::vector<std::byte>& from = receive_memory_.at(action.buffer);
   ASSERT_LE(action.buffer_offset + action.target.length, from.size());
   for (const ReceiveBuffer buffer : posted_) EXPECT_NE(buffer, action.buffer) << name_;
+  copied_in_ += action.target.length;
   CopyBytes(Bytes(At(action.target), action.target.length),
             ConstBytes(from).subspan(action.buffer_offset, action.target.length));
 }
@@ -372,6 +388,22 @@ void Side::Act(const FinishOperation& action) {
                    operation.memory.begin() + static_cast<ptrdiff_t>(action.bytes));
   if (action.urgent) received_urgent_.push_back(received_.size() - 1);
   saw_end_of_stream_ = saw_end_of_stream_ || action.end_of_stream;
+}
+
+void Side::Act(const ReportReadiness& action) {
+  EXPECT_NE(readiness_, action.readiness) << name_ << ": no change";
+  readiness_ = action.readiness;
+}
+
+// By the bytes that have arrived and those that were taken.
+void Side::CheckReadiness() const {
+  ASSERT_TRUE(readiness_) << name_;
+  EXPECT_EQ(reported_closed_ && !readiness_->ended, false) << name_;
+  if (readiness_->readable) {
+    EXPECT_GT(data_arrived_ + adverts_arrived_, copied_in_ + read_) << name_;
+  } else if (IsOpen(core_.phase()) && expected_.count(SimOperation::Kind::kClose) == 0) {
+    EXPECT_LE(data_arrived_, copied_in_) << name_ << ": bytes wait that nobody is told of";
+  }
 }
 
 void Side::Act(const SetTimer& action) { timers_[action.timer] = action.at; }

@@ -137,6 +137,7 @@ class Side {
   void Act(const Expose& action);
   void Act(const Withdraw& action);
   void Act(const FinishOperation& action);
+  void Act(const ReportReadiness& action);
   void Act(const SetTimer& action);
   void Act(const ClearTimer& action);
   OperationId NewOperation(SimOperation::Kind kind, const std::vector<uint32_t>& pieces);
@@ -146,6 +147,7 @@ class Side {
   void CheckUrgent(const sdp::Send& send);
   void CheckOrder(const FinishOperation& action, SimOperation::Kind kind);
   void CheckAdverts(const sdp::Send& send);
+  void CheckReadiness() const;
   // Where the peer's RDMA goes: nullptr, with a failure noted, where it may not.
   std::byte* Reached(const RemoteRange& remote, uint32_t length, Right right);
 
@@ -196,6 +198,9 @@ class Side {
   size_t adverts_most_ = 0;
   ModeWatch mode_watch_;
   uint64_t dropped_after_advert_ = 0;
+  std::optional<Readiness> readiness_;               // as reported
+  uint64_t data_arrived_ = 0, adverts_arrived_ = 0;  // bytes
+  uint64_t copied_in_ = 0, read_ = 0;
   std::map<Timer, Time> timers_;
   int expose_failures_wanted_ = 0;  // out of 100
   Random chance_{1};

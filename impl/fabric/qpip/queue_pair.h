@@ -91,7 +91,7 @@ class QueuePair final : private InboundEvents {
   void OnSent(const OutMessage& message);
   void FinishSends();
 
-  // Receiving (queue_pair_receive.cc).
+  // Receiving.
   bool Receive();
   Receiver::Outcome ReadTurn();
   void OnMessage(uint64_t receive_slot) override;
@@ -103,7 +103,7 @@ class QueuePair final : private InboundEvents {
   void BecomeReady(ConstBytes private_data);
   void LookAfterPeer();
 
-  // Ending (queue_pair_end.cc).
+  // Ending.
   void BeginClosing();
   bool Drain();
   void OnPeerEnd();

@@ -101,7 +101,7 @@ class QueuePair {
     uint32_t regions = 0;
   };
 
-  // Posting (queue_pair_post.cc).
+  // Posting.
   absl::Status CheckSend(const SendWork& work) const;
   absl::Status CheckEntries(const ScatterEntry* entries, uint32_t count, uint32_t count_max,
                             bool writes) const;

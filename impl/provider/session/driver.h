@@ -138,6 +138,7 @@ class Driver {
   void Act(Session& session, const sdp::PostReceive& action);
   void Act(Session& session, const sdp::PrepareReceives& action);
   void Act(Session& session, const sdp::RetireReceive& action);
+  void Act(Session& session, const sdp::ReportReadiness& action);
   void Act(Session& session, const sdp::Send& action);
   void Act(Session& session, const sdp::Read& action);
   void Act(Session& session, const sdp::Write& action);

@@ -65,6 +65,10 @@ void Driver::Act(Session& session, const sdp::PrepareReceives& action) {
   answers_.PushBack(sdp::ReceivesPrepared{changed.ok()});
 }
 
+void Driver::Act(Session& session, const sdp::ReportReadiness& action) {
+  if (IsKnown(session.visibility)) observer_.OnReadiness(session.id, action.readiness);
+}
+
 void Driver::Act(Session& session, const sdp::RetireReceive& action) {
   const uint32_t buffer = static_cast<uint32_t>(action.buffer);
   if (!session.transport.pool().HasReceiveBuffer(buffer))

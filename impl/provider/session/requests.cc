@@ -72,6 +72,9 @@ void Requests::Carry(const Request& request) {
       }
       return driver_.Feed(*session,
                           sdp::AskMode{ToCore(request.send_mode), ToCore(request.receive_mode)});
+    case Request::Kind::kReadiness:
+      if (session->attempt) session->attempt->options.watch_readiness = true;
+      return driver_.Feed(*session, sdp::WatchReadiness{});
     case Request::Kind::kShutdown:
       return Shutdown(*session);
     case Request::Kind::kSuspend:

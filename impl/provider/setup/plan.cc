@@ -92,6 +92,7 @@ Plan MakePlan(const ConnectionOptions& options, const fabric::Limits& limits, bo
       AtMost32(limits.scatter_gather_max - 1, sdp::kGatherMax);  // the header is one entry
   core.initiator_speaks_first = limits.initiator_speaks_first;
   core.as_deployed = options.as_deployed;
+  core.watch_readiness = options.watch_readiness;
   core.mode_send = static_cast<sdp::ModeWish>(options.send_mode);
   core.mode_receive = static_cast<sdp::ModeWish>(options.receive_mode);
   if (limits.sends_wait_for_reads) core.read_ahead_bytes = kReadAheadBytes;

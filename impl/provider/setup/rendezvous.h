@@ -51,7 +51,7 @@ class Rendezvous {
         half_open_max_(bounds.half_open),
         admission_(bounds) {}
 
-  // listeners.cc: on one port of every fabric that has the address. Where two share their ports and
+  // On one port of every fabric that has the address. Where two share their ports and
   // what they speak, one of them listens.
   absl::StatusOr<ListenerId> Listen(const Address& address, int backlog,
                                     const ConnectionOptions& options,
@@ -61,13 +61,13 @@ class Rendezvous {
   uint8_t FabricOf(ListenerId listener) const;
   absl::Status StopListening(ListenerId listener);
 
-  // attempts.cc: over the first fabric that leads to the peer. The next one is tried where there is
+  // Over the first fabric that leads to the peer. The next one is tried where there is
   // no path and nobody who listens, or no answer for a while; its name stays.
   absl::StatusOr<ConnectionId> Connect(const Address& local, const Address& peer,
                                        const ConnectionOptions& options, Time deadline,
                                        const std::function<void(ConnectionId)>& named);
 
-  // suspend.cc: a port of ours where the peer of this connection may come back, until the
+  // A port of ours where the peer of this connection may come back, until the
   // connection has been moved.
   absl::StatusOr<uint16_t> ListenForReturn(Session& session);
   // No operation has this name. It rings for those that are let wait for their rejection.

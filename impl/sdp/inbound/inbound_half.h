@@ -45,6 +45,7 @@ class InboundHalf {
   Time NextEndBy() const { return receive_.NextEndBy(); }
   bool Has(OperationId operation) const { return receive_.Has(operation); }
   UrgentIn& urgent() { return urgent_; }
+  const UrgentIn& urgent() const { return urgent_; }
   // Every receive ends: the application reads no more.
   void CancelAll(Outcome outcome, Actions& actions);
 
@@ -88,7 +89,11 @@ class InboundHalf {
   // that it gets to its end.
   void Discard(Outgoing& outgoing, Actions& actions);
   void DropUnread() { receive_.DropUnread(); }
-  bool readable() const { return receive_.has_unread() || !receive_.empty(); }
+  // Bytes are here, or a receive waits for some.
+  bool in_use() const { return receive_.has_unread() || !receive_.empty(); }
+  bool readable() const {
+    return receive_.has_unread() || (reader_.left() > 0 && !receive_.has_room());
+  }
   uint32_t LargeReceives() const { return receive_.LargeReceives(); }
   // [R15.1] The peer waits for us to read, and the application for something else: an advert of
   // ours could close the circle.

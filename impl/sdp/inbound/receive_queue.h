@@ -64,7 +64,7 @@ class ReceiveQueue {
   // The operation at Room() takes no more bytes; it has some.
   void EndShort();
 
-  // --- memory that the peer may write to (receive_queue_adverts.cc) ---
+  // --- memory that the peer may write to ---
   // The places shown to the peer are the first ones, in order. While there are any, no byte is
   // unread: what arrives goes to the first of them.
   struct AdvertPlace {

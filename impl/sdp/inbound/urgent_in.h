@@ -31,6 +31,7 @@ class UrgentIn {
   void OnEndOfStream(Actions& actions);
   void FinishAll(Outcome outcome, Actions& actions);
 
+  bool unheard() const { return unheard_ > 0; }
   bool empty() const { return waiting_.empty(); }
   void AddTo(Digest& digest) const;
 

@@ -10,6 +10,7 @@
 
 #include "impl/base/time.h"
 #include "impl/sdp/interface/ids.h"
+#include "impl/sdp/interface/readiness.h"
 #include "impl/sdp/wire/messages.h"
 
 // What must be done, in this order, after a step.
@@ -139,6 +140,11 @@ struct FinishOperation {
   uint64_t stream_offset = 0;    // of the operation's first byte in its direction
 };
 
+// It differs from the one before, or is the first behind WatchReadiness. The last of its step.
+struct ReportReadiness {
+  Readiness readiness;
+};
+
 struct SetTimer {  // replaces an earlier setting
   Timer timer{};
   Time at{};
@@ -147,10 +153,11 @@ struct ClearTimer {
   Timer timer{};
 };
 
-using Action = std::variant<StartConnect, AcceptConnection, RejectConnection, ReplaceQueuePair,
-                            AwaitHello, Farewell, ReportConnected, Disconnect, ReportClosed,
-                            PostReceive, PrepareReceives, RetireReceive, Send, Read, Write, CopyIn,
-                            CopyOut, Expose, Withdraw, FinishOperation, SetTimer, ClearTimer>;
+using Action =
+    std::variant<StartConnect, AcceptConnection, RejectConnection, ReplaceQueuePair, AwaitHello,
+                 Farewell, ReportConnected, Disconnect, ReportClosed, PostReceive, PrepareReceives,
+                 RetireReceive, Send, Read, Write, CopyIn, CopyOut, Expose, Withdraw,
+                 FinishOperation, ReportReadiness, SetTimer, ClearTimer>;
 
 // Those of one step. The caller keeps one for all, so that a steady state allocates nothing.
 using Actions = std::vector<Action>;

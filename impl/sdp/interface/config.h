@@ -52,6 +52,7 @@ struct Config {
   uint8_t max_adverts = 16;  // adverts the peer may have outstanding towards us
   // Behave as the deployed peers do: declare one advert and no capability, stay in Combined.
   bool as_deployed = false;
+  bool watch_readiness = false;  // as if WatchReadiness came first
   ModeWish mode_send = ModeWish::kAutomatic;
   ModeWish mode_receive = ModeWish::kAutomatic;
 

@@ -118,6 +118,9 @@ struct AskUrgent {
   OperationId operation{};
 };
 
+// From now on ReportReadiness says what the application could do, and each change of it.
+struct WatchReadiness {};
+
 struct AskShutdown {  // write side; finishes when DisConn has left
   OperationId operation{};
 };
@@ -168,8 +171,8 @@ struct TimerFired {
 using Input =
     std::variant<AskConnect, HelloArrived, HelloRefused, Established, ConnectFailed, MessageArrived,
                  MessageRefused, SendFinished, ReadFinished, WriteFinished, ConnectionLost, AskSend,
-                 AskReceive, AskUrgent, AskCancel, AskMode, AskShutdown, AskClose, AskSuspend,
-                 ReceivesPrepared, Exposed, ExposeFailed, Withdrawn, TimerFired>;
+                 AskReceive, AskUrgent, AskCancel, AskMode, WatchReadiness, AskShutdown, AskClose,
+                 AskSuspend, ReceivesPrepared, Exposed, ExposeFailed, Withdrawn, TimerFired>;
 
 }  // namespace esdp::sdp
 

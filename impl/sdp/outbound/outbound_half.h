@@ -66,6 +66,7 @@ class OutboundHalf {
   // --- what waits ---
   bool empty() const { return send_.empty(); }  // no operation
   bool has_pieces() const { return send_.has_pieces(); }
+  bool writable() const { return send_.writable(); }
   size_t waiting() const { return send_.waiting(); }  // not below the large sends
   bool drained() const { return send_.drained(); }    // no byte
   // [R13.1.1, R13.1.2] Nothing is left that DisConn would have to wait for.

@@ -67,6 +67,10 @@ class SendQueue : private SendQueueState {
            RouteOf(pieces_.front(), may_advertise) == SendRoute::kCopy;
   }
 
+  bool writable() const {  // a small one would be copied at once
+    return pieces_.empty() && advertised_.empty() && has_free_buffer();
+  }
+
   void SetPayloadMax(uint32_t bytes) { limits_.payload_max = bytes; }
   bool holds_copies() const { return !filled_.empty(); }
 
@@ -122,7 +126,7 @@ class SendQueue : private SendQueueState {
   void OnAdvertsRevoked(Actions& actions);
   void OnWithdrawn(uint64_t operation_number);  // one advert of it is out of the peer's reach
 
-  // --- RDMA Write into memory that the peer has advertised (send_queue_writes.cc) ---
+  // --- RDMA Write into memory that the peer has advertised ---
   // What of the queue's front may be written rather than sent; nothing, where copied bytes or a
   // remainder come first, or the application wants it copied.
   std::optional<OperationRange> Writable(bool may_advertise) const;
@@ -143,7 +147,7 @@ class SendQueue : private SendQueueState {
   void OnAllDelivered();   // the connection ended in order
   void OnQueuePairLeft();  // for another one: what was posted has left and arrived [12]
   uint64_t emitted() const { return emitted_; }
-  // --- urgent bytes: send_queue_urgent.cc. A Take that ends with one sets OOB_PRES. ---
+  // --- urgent bytes. A Take that ends with one sets OOB_PRES. ---
   bool has_urgent() const { return !urgent_marks_.empty(); }
   // User bytes that no message has carried or advertised, up to and with the next urgent one.
   std::optional<uint64_t> UrgentAhead() const;

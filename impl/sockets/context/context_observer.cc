@@ -227,6 +227,12 @@ void ContextState::OnResumed(provider::ConnectionId connection, const provider::
   if (const auto stream = FindConnection(connection)) stream->OnResumed(failure);
 }
 
+void ContextState::OnReadiness(provider::ConnectionId connection,
+                               const provider::Readiness& readiness) {
+  const InObserverCall in_call;
+  if (const auto stream = FindConnection(connection)) stream->OnReadiness(readiness);
+}
+
 void ContextState::OnClosed(provider::ConnectionId connection, const provider::Failure& cause,
                             uint64_t bytes_received) {
   const InObserverCall in_call;

@@ -125,6 +125,8 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   void OnImmediateSent(provider::ImmediateSend& send) override;
   void OnShutDown(provider::ConnectionId connection, const provider::Failure& failure) override;
   void OnResumed(provider::ConnectionId connection, const provider::Failure& failure) override;
+  void OnReadiness(provider::ConnectionId connection,
+                   const provider::Readiness& readiness) override;
   void OnRejected(provider::Rejection reason) override {
     rejected_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
   }

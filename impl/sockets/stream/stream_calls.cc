@@ -153,6 +153,8 @@ void StreamState::SubmitModes(provider::ModeWish send, provider::ModeWish receiv
   Submit({.kind = Kind::kModes, .send_mode = send, .receive_mode = receive});
 }
 
+void StreamState::WatchReadiness() { Submit({.kind = Kind::kReadiness}); }
+
 void StreamState::AnnounceTaken() { Submit({.kind = Kind::kTaken}); }
 
 }  // namespace esdp::sockets

@@ -106,6 +106,16 @@ absl::Status StreamState::CloseStatus(const provider::Failure& cause) const {
   return StatusOf(cause);
 }
 
+void StreamState::OnReadiness(const provider::Readiness& readiness) {
+  const std::lock_guard lock(mutex_);
+  readiness_ = readiness;
+}
+
+provider::Readiness StreamState::readiness() const {
+  const std::lock_guard lock(mutex_);
+  return readiness_;
+}
+
 void StreamState::OnClosed(const provider::Failure& cause, uint64_t bytes_received) {
   Operation* connecting = nullptr;
   std::vector<Operation*> shutdowns;
@@ -115,6 +125,7 @@ void StreamState::OnClosed(const provider::Failure& cause, uint64_t bytes_receiv
     KeepCause(cause);
     bytes_received_ = bytes_received;
     phase_ = Phase::kEnded;
+    readiness_ = {.ended = true};
     connecting = std::exchange(connect_, nullptr);
     shutdowns.swap(shutdowns_);
     if (connect_cancelled_) connect_status = MakeError(ErrorKind::kCancelled, "Cancel was called");

@@ -43,6 +43,9 @@ class StreamState {
   void SetOptions(const SocketOptions& options);
   // Tells the shard which delivery modes are wished from now on.
   void SubmitModes(provider::ModeWish send, provider::ModeWish receive);
+  // From now on readiness() follows the connection; before, it knows of an end alone.
+  void WatchReadiness();
+  provider::Readiness readiness() const;
 
   // The operation is its own: where it fails, nobody hears of it. It can be called again then.
   absl::Status Connect(Operation& operation, const Address& local, const Address& peer,
@@ -85,6 +88,7 @@ class StreamState {
   void OnFailed(const provider::Failure& cause);
   void OnShutDown(const provider::Failure& failure);
   void OnResumed(const provider::Failure& failure) { FinishSuspend(StatusOf(failure)); }
+  void OnReadiness(const provider::Readiness& readiness);
   void OnClosed(const provider::Failure& cause, uint64_t bytes_received);
   void OnShutdownLate(OpId op);
   void OnCloseLate();
@@ -153,6 +157,7 @@ class StreamState {
   Address peer_;
   provider::Failure cause_;                  // of the end
   std::atomic<uint64_t> bytes_received_{0};  // in all, once it has ended
+  provider::Readiness readiness_;
   bool connect_cancelled_ = false;
   CloseMode close_mode_ = CloseMode::kGraceful;
   bool close_late_ = false;

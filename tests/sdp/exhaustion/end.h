@@ -124,6 +124,7 @@ struct End {
   void Act(const PostReceive& action);
   void Act(const PrepareReceives& action) { to_prepare = action.bytes; }
   void Act(const RetireReceive&) {}
+  void Act(const ReportReadiness&) {}
   void Act(const sdp::Send& action);
   void Act(const Read& action);
   void Act(const Write& action);
