@@ -91,6 +91,17 @@ void Recorder::OnResumed(ConnectionId connection, const Failure& failure) {
   resumed_.push_back({connection, failure});
 }
 
+void Recorder::OnReadiness(ConnectionId connection, const Readiness& readiness) {
+  const Lock lock(mutex_);
+  readiness_[connection] = readiness;
+}
+
+std::optional<Readiness> Recorder::readiness(ConnectionId connection) const {
+  const Lock lock(mutex_);
+  const auto found = readiness_.find(connection);
+  return found == readiness_.end() ? std::nullopt : std::optional(found->second);
+}
+
 std::vector<ConnectionId> Recorder::incoming() const {
   const Lock lock(mutex_);
   return incoming_;

@@ -51,6 +51,7 @@ class Recorder final : public Observer {
   void OnShutDown(ConnectionId connection, const Failure& failure) override;
   void OnClosed(ConnectionId connection, const Failure& cause, uint64_t) override;
   void OnResumed(ConnectionId connection, const Failure& failure) override;
+  void OnReadiness(ConnectionId connection, const Readiness& readiness) override;
 
   std::vector<ConnectionId> incoming() const;
   std::vector<ConnectionId> connected() const;
@@ -59,6 +60,8 @@ class Recorder final : public Observer {
   std::vector<Ended> shut_down() const;
   std::vector<Ended> closed() const;
   std::vector<Ended> resumed() const;
+  // What was reported last; nothing, where nothing was.
+  std::optional<Readiness> readiness(ConnectionId connection) const;
   std::optional<Finished> Find(const Transfer& transfer) const;
   void Forget();
 
@@ -83,6 +86,7 @@ class Recorder final : public Observer {
   std::vector<Ended> shut_down_;
   std::vector<Ended> closed_;
   std::vector<Ended> resumed_;
+  std::map<ConnectionId, Readiness> readiness_;
   std::map<Rejection, uint64_t> rejected_;
 };
 

@@ -79,6 +79,29 @@ TEST_P(ShardTest, ConnectsAndTellsBothSides) {
   EXPECT_EQ(server().recorder.incoming().size(), 1u);
 }
 
+TEST_P(ShardTest, ReadinessIsToldWhereItIsWatched) {
+  ConnectionOptions watched;
+  watched.watch_readiness = true;
+  pair_.Listen(watched);
+  ASSERT_TRUE(pair_.Connect());
+  const auto of_server = [&] { return server().recorder.readiness(pair_.server_connection()); };
+  const auto of_client = [&] { return client().recorder.readiness(pair_.client_connection()); };
+  const Readiness writable{.writable = true};
+  ASSERT_TRUE(pair_.RunUntil([&] { return of_server() == writable; }));
+  EXPECT_EQ(of_client(), std::nullopt);
+
+  Memory& from = NewMemory(client(), 100);
+  Submit(client(), pair_.client_connection(), NewJob(from, true, 0, 100));
+  ASSERT_TRUE(pair_.RunUntil([&] { return of_server()->readable; })) << "no receive is posted";
+  EXPECT_EQ(of_client(), std::nullopt);
+
+  Submit(client(), pair_.client_connection(), Request::Kind::kReadiness);
+  ASSERT_TRUE(pair_.RunUntil([&] { return of_client() == writable; }));
+  Submit(client(), pair_.client_connection(), Request::Kind::kShutdown);
+  ASSERT_TRUE(pair_.RunUntil([&] { return of_server()->ended && !of_client()->writable; }));
+  EXPECT_TRUE(of_server()->readable) << "the end is behind the bytes";
+}
+
 TEST_P(ShardTest, CarriesCopiedBytes) {
   ASSERT_TRUE(pair_.Connect());
   Memory& from = NewMemory(client(), 300'000);
