@@ -93,6 +93,7 @@ void Connection::StartCarrying(const Established& established) {
   OutboundHalf::Limits limits;
   limits.queue.gather_max = std::min(config_.gather_max, uint32_t{kGatherMax});
   limits.queue.send_buffers = config_.send_buffers;
+  limits.queue.immediate_max = config_.immediate_max;
   limits.queue.policy.coalesce_max = config_.coalesce_max;
   limits.peer_may_read = config_.can_expose && established.reads_in_max > 0;
   limits.invalidates = invalidates;

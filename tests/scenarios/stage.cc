@@ -40,7 +40,9 @@ Stage::End::End(const char* name_given, bool connecting) : name(name_given) {
   config.remote_invalidate = true;
 }
 
-Stage::Stage() : a_("a", true), b_("b", false) {}
+Stage::Stage(bool immediate) : a_("a", true), b_("b", false) {
+  if (!immediate) a_.config.immediate_max = b_.config.immediate_max = 0;
+}
 
 // --- what the cores do ---
 

@@ -20,7 +20,8 @@ namespace esdp::sdp::scenarios {
 
 class Stage {
  public:
-  Stage();
+  // Not `immediate`: a small send takes the queue, whatever is before it.
+  explicit Stage(bool immediate);
 
   // Executes one command and lets everything happen that follows from it. Returns what happened,
   // line by line. docs/testing.md lists the commands.

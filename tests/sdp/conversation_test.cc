@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 
+#include "tests/sdp/action_digest.h"
 #include "tests/sdp/pair.h"
 #include "tests/sdp/reached.h"
 
@@ -342,6 +344,36 @@ void WishForModes(Config& config, Random& random) {
   config.as_deployed = random.Chance(1, 10);
   config.mode_send = DrawWish(random);
   config.mode_receive = DrawWish(random);
+}
+
+// A small send with nothing before it passes the queue by. Nobody can tell from what follows.
+TEST_F(ConversationTest, BothRoutesOfASmallSendGiveTheSameActions) {
+  uint64_t immediate = 0;
+  ForEachSeed([&immediate](uint64_t seed) {
+    if (seed % 4 != 0 && SeedsFromEnvironment().count > 1) return;
+    Random random(seed);
+    PairOptions options = DrawPair(random);
+    BePatient(options);
+    options.a.coalesce_max = options.b.coalesce_max = 600;
+    const auto hold = [&options, seed](Random random) {
+      auto pair = std::make_unique<Pair>(options, seed);
+      pair->Connect();
+      Application a(pair->a, random, UnitOf(options));
+      Application b(pair->b, random, UnitOf(options));
+      Converse(*pair, a, b, random, true);
+      return pair;
+    };
+    const auto with = hold(random);
+    options.a.immediate_max = options.b.immediate_max = 0;
+    const auto without = hold(random);
+
+    EXPECT_EQ(without->a.immediate_sends() + without->b.immediate_sends(), 0u);
+    EXPECT_EQ(testing::DigestsOf(with->a.history()), testing::DigestsOf(without->a.history()));
+    EXPECT_EQ(testing::DigestsOf(with->b.history()), testing::DigestsOf(without->b.history()));
+    immediate += with->a.immediate_sends() + with->b.immediate_sends();
+  });
+  if (HasFailure() || SeedsFromEnvironment().count < kConversations) return;
+  EXPECT_GT(immediate, 50u);
 }
 
 TEST_F(ConversationTest, WhateverModesBothSidesWishForAndInWhateverOrderNoByteIsLost) {

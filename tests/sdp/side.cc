@@ -54,6 +54,7 @@ OperationId Side::AskToSend(const SendOptions& options) {
     ask.zcopy_min = options.zcopy_min;
     ask.urgent = options.urgent;
     offset += options.pieces[i];
+    if (core_.MaySendImmediate(ask)) ++immediate_sends_;
     Feed(ask);
   }
   return id;

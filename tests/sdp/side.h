@@ -79,6 +79,7 @@ class Side {
   Connection& core() { return core_; }
   const Connection& core() const { return core_; }
   const std::vector<Action>& history() const { return history_; }
+  uint64_t immediate_sends() const { return immediate_sends_; }
   template <typename T>
   size_t CountOf() const {
     size_t count = 0;
@@ -194,6 +195,7 @@ class Side {
   std::optional<AdvertId> to_answer_;
   uint32_t next_key_ = 100;
   uint32_t last_sequence_ = 0;
+  uint64_t immediate_sends_ = 0;
   size_t peer_max_adverts_ = 255;
   size_t adverts_most_ = 0;
   ModeWatch mode_watch_;

@@ -63,6 +63,10 @@ struct Config {
   uint32_t coalesce_max =
       2048;  // a send piece up to this long is copied and may share a message with its neighbours
 
+  // A whole send that is copied, with nothing before it, leaves without the queue if it has at most
+  // so many bytes. The actions are the same: below this the tests compare both routes.
+  uint32_t immediate_max = ~uint32_t{0};
+
   Duration acknowledge_delay =
       std::chrono::milliseconds(10);  // kDelivered of the peer waits at most this
   Duration close_wait =

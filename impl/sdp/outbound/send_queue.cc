@@ -8,6 +8,7 @@ namespace esdp::sdp {
 
 void SendQueue::Start(const Limits& limits) {
   limits_ = limits;
+  SetPayloadMax(limits.payload_max);
   for (Piece& piece : pieces_) Judge(piece);
 }
 

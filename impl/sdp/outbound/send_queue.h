@@ -53,7 +53,7 @@ class SendQueue : private SendQueueState {
     return operations_.empty() && unfinished_.empty() &&
            RouteOfCopied(TraitsOf(ask), limits_.policy) == SendRoute::kCopy && drained() &&
            !ask.more && !ask.urgent && ask.complete_at == CompleteAt::kReusable &&
-           ask.piece.length > 0 && ask.piece.length <= BufferRoom() &&
+           ask.piece.length > 0 && ask.piece.length <= immediate_max_ &&
            !WantsAdvert(TraitsOf(ask)) && has_free_buffer();
   }
   SendBuffer CopyImmediate(const AskSend& ask, Actions& actions, Counters& counters);
@@ -71,7 +71,10 @@ class SendQueue : private SendQueueState {
     return pieces_.empty() && advertised_.empty() && has_free_buffer();
   }
 
-  void SetPayloadMax(uint32_t bytes) { limits_.payload_max = bytes; }
+  void SetPayloadMax(uint32_t bytes) {
+    limits_.payload_max = bytes;
+    immediate_max_ = std::min(limits_.immediate_max, BufferRoom());
+  }
   bool holds_copies() const { return !filled_.empty(); }
 
   // --- the wire. The caller asks NextPayload, calls the Take of that kind, and posts it. ---

@@ -23,6 +23,7 @@ class SendQueueState {
     uint32_t payload_max = 0;  // user bytes of one Data message
     uint32_t gather_max = 1;   // ranges of one message
     uint16_t send_buffers = 0;
+    uint32_t immediate_max = 0;
     SendLimits policy;
   };
 
@@ -127,6 +128,7 @@ class SendQueueState {
   }
 
   Limits limits_;
+  uint32_t immediate_max_ = 0;  // and what a send buffer holds
   GrowingRing<Operation> operations_;
   uint64_t first_number_ = 0;  // of operations_[0]
   GrowingRing<Piece> pieces_;
