@@ -1,4 +1,4 @@
-"""The static libraries behind a list of targets, for a test that reads their symbols."""
+"""What is linked: the static libraries behind a list of targets, or all but the library itself."""
 
 def _archives_impl(ctx):
     files = []
@@ -16,5 +16,21 @@ def _archives_impl(ctx):
 # With everything they depend on, since a call is not purer for being made one library further down.
 archives = rule(
     implementation = _archives_impl,
+    attrs = {"deps": attr.label_list(providers = [CcInfo])},
+)
+
+def _without_library_impl(ctx):
+    kept = []
+    for dep in ctx.attr.deps:
+        for linked in dep[CcInfo].linking_context.linker_inputs.to_list():
+            package = linked.owner.package
+            if not linked.owner.workspace_name and (package in ("", "api") or package.startswith("impl/")):
+                continue
+            kept.append(linked)
+    return [CcInfo(linking_context = cc_common.create_linking_context(linker_inputs = depset(kept, order = "topological")))]
+
+# What these libraries link, the library itself apart: a program that has it from elsewhere, as it is installed.
+without_library = rule(
+    implementation = _without_library_impl,
     attrs = {"deps": attr.label_list(providers = [CcInfo])},
 )
