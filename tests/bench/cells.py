@@ -9,7 +9,7 @@ import programs
 NAMES = ["zcopy", "bcopy", "latency", "rate", "one_processor", "memory", "allocations", "long_path"]
 
 TARGETS = [
-    "//samples/esdp_perf",
+    "//tools/esdp_perf",
     "//tests/bench:tcp_ping_pong",
     "//tests/bench:tcp_places",
     "//tests/bench:connection_memory",
@@ -48,7 +48,7 @@ class Bench:
     # --- what is measured -------------------------------------------------------------------------
 
     def _perf(self, *options, cpus=None):
-        binary = self.folder / "samples/esdp_perf/esdp_perf"
+        binary = self.folder / "tools/esdp_perf/esdp_perf"
         words = [str(word) for word in options] + ["--congestion", self.congestion]
         return programs.esdp_perf(binary, self.options.seconds, words, cpus or self.cpus)
 
@@ -147,7 +147,7 @@ class Bench:
 
         def ours():
             options = [str(word) for word in words] + ["--congestion", self.congestion]
-            binary = self.folder / "samples/esdp_perf/esdp_perf"
+            binary = self.folder / "tools/esdp_perf/esdp_perf"
             return _stream_of(programs.esdp_perf(binary, self.options.seconds, options, free, self.path, WARM_UP))
 
         theirs = lambda: programs.iperf3(self.options.seconds, size, self.congestion, free, self.path, WARM_UP)

@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import instructions
 
 ROOT = pathlib.Path(os.environ["TEST_SRCDIR"]) / os.environ["TEST_WORKSPACE"]
-PERF = ROOT / "samples/esdp_perf/esdp_perf"
+PERF = ROOT / "tools/esdp_perf/esdp_perf"
 # Rounds of a ping-pong; what the program does besides is subtracted. Both sides spin: on a busy machine a round takes as long
 # as it takes until each has had a processor.
 FEW, MANY, SIZE = 50, 250, 64

@@ -26,7 +26,7 @@ import esdp.aio  # noqa: E402
 
 SIZE = 1 << 20
 DEPTH = 8
-PERF = os.path.join(ROOT, "samples/esdp_perf/esdp_perf")
+PERF = os.path.join(ROOT, "tools/esdp_perf/esdp_perf")
 
 
 def receive(pipe):

@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "samples/esdp_perf/histogram.h"
 #include "tests/bench/plain_tcp.h"
+#include "tools/esdp_perf/histogram.h"
 
 namespace {
 

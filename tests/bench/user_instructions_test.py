@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import instructions
 
 ROOT = pathlib.Path(os.environ["TEST_SRCDIR"]) / os.environ["TEST_WORKSPACE"]
-PERF = ROOT / "samples/esdp_perf/esdp_perf"
+PERF = ROOT / "tools/esdp_perf/esdp_perf"
 FEW, MANY = 8 << 20, 40 << 20  # bytes; what the programs do besides is subtracted
 ROUNDS = 3  # how much one poll finds, and so what it costs, depends on who runs when
 KINDS = {"BCopy 64 KiB": ("copy", "64K"), "ZCopy 1 MiB": ("zcopy", "1M")}

@@ -95,7 +95,8 @@ def _masked(text):
 
 
 def documents(root):
-    """README.md, the README.md of samples and all under docs/."""
+    """README.md, those of samples and tools, and all under docs/."""
     root = pathlib.Path(root)
-    paths = [root / "README.md", *sorted((root / "samples").rglob("README.md")), *sorted((root / "docs").rglob("*.md"))]
+    paths = [root / "README.md", root / "tools/README.md"]
+    paths += [*sorted((root / "samples").rglob("README.md")), *sorted((root / "docs").rglob("*.md"))]
     return [(str(path.relative_to(root)), path.read_text()) for path in paths]

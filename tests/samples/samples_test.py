@@ -5,16 +5,16 @@ import os
 import sys
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../programs"))
 
-from programs import SAMPLES, SampleTest, nobody_listens
+from programs import RUNFILES, ProgramTest, nobody_listens
 
 
 def sample(name):
-    return os.path.join(SAMPLES, name)
+    return os.path.join(RUNFILES, "samples", name)
 
 
-class SmallSamplesTest(SampleTest):
+class SmallSamplesTest(ProgramTest):
     def test_hello_moves_a_megabyte_without_copying_it(self):
         output = self.run_program(sample("hello"))
         self.assertIn("hello, registered memory", output)

@@ -33,7 +33,7 @@ def headers_alone(tree):
     What a source has as its first include the builds compile alone already, and include_guards looks at its guard. Before
     that of a test comes a precompiled one.
     """
-    seen = {_first_include(tree, path) for path in tree.select((".cc",), ("bindings", "impl", "samples"))}
+    seen = {_first_include(tree, path) for path in tree.select((".cc",), ("bindings", "impl", "samples", "tools"))}
     python = _python_headers()
 
     def check(path):
@@ -50,7 +50,7 @@ def headers_alone(tree):
             return [Breach(path, 1, f"does not compile alone: {first}")]
         return []
 
-    return _in_parallel(check, tree.select((".h",), ("api", "bindings", "impl", "samples", "tests")))
+    return _in_parallel(check, tree.select((".h",), ("api", "bindings", "impl", "samples", "tests", "tools")))
 
 
 def _first_include(tree, path):
@@ -74,7 +74,7 @@ def formatted(tree):
 def linted(tree):
     """clang-tidy, with the checks of .clang-tidy, has nothing to say about what is shipped."""
     options = ["-std=c++20", f"-I{tree.root}", f"-I{tree.root}/api", *_python_headers()]
-    shipped = tree.select((".cc",), ("bindings", "impl", "samples"))
+    shipped = tree.select((".cc",), ("bindings", "impl", "samples", "tools"))
     found = _in_parallel(lambda batch: _lint(tree, options, batch), _batches(shipped))
     # A header is looked at once for every batch that includes it.
     return sorted(set(found))

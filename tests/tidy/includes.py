@@ -103,14 +103,15 @@ ROOMS = [
     Room("impl/assembly/diagnose.*", ["esdp/.*", "impl/.*"], [ABSEIL, POSIX]),
     Room("impl/assembly/.*", ["esdp/.*", "impl/.*"], [ABSEIL]),
     Room("bindings/python/.*", ["esdp/.*", "bindings/python/.*"], [API_ABSEIL, "pybind11/.*"]),
-    Room("samples/.*", ["esdp/.*", "samples/.*"], [ABSEIL, POSIX, "openssl/(evp|sha)[.]h"]),
+    Room("samples/.*", ["esdp/.*", "samples/.*"], [ABSEIL, POSIX]),
+    Room("tools/.*", ["esdp/.*", "tools/.*"], [ABSEIL, POSIX, "openssl/(evp|sha)[.]h"]),
 ]
 
 _INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
 def _is_ours(path):
-    return path.startswith(("esdp/", "impl/", "api/", "bindings/", "samples/", "tests/"))
+    return path.startswith(("esdp/", "impl/", "api/", "bindings/", "samples/", "tests/", "tools/"))
 
 
 def _is_standard(name):
@@ -132,7 +133,7 @@ def _wrong(room, name):
 
 def include_table(tree):
     """Every #include obeys the table of who may use whom."""
-    for path in tree.sources(("api", "impl", "bindings", "samples")):
+    for path in tree.sources(("api", "impl", "bindings", "samples", "tools")):
         room = next((room for room in ROOMS if room.paths.fullmatch(path)), None)
         if room is None:
             yield Breach(path, 1, "belongs to no room of the include table (tests/tidy/includes.py)")

@@ -38,6 +38,7 @@ MAY_USE = {
     "impl/sockets": ["api", "impl/base", "impl/provider"],
     "impl/assembly": None,  # everything
     "samples": [],
+    "tools": [],
     "bindings/python": [],
 }
 LIBRARY = re.compile(r"//(api|impl/[a-z/]+):([\w-]+)")

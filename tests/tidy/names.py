@@ -56,7 +56,7 @@ BANS = (
         r"\babsl::(Mutex|CondVar|Notification|MutexLock|BlockingCounter)\b",
         "std::mutex and std::condition_variable: Debian's absl::Mutex is not known to ThreadSanitizer",
     ),
-    Ban(r"\busing\s+namespace\b", "the names one by one", rooms=("api", "impl", "samples", "tests")),
+    Ban(r"\busing\s+namespace\b", "the names one by one", rooms=("api", "impl", "samples", "tests", "tools")),
     Ban(r"\bthrow\b(?!\s*\()", "a Status: no exception crosses a border"),
     Ban(r"#\s*define\s+(private|protected)\b", "a test of what the class shows", rooms=("api", "impl", "tests")),
 )

@@ -157,7 +157,8 @@ class TidyTest(unittest.TestCase):
             "api/esdp/l.h": '#include "impl/base/bytes.h"\n',
             "api/esdp/m.h": "#include <poll.h>\n",
             "samples/n.cc": '#include "impl/base/bytes.h"\n',
-            "impl/nowhere/o.cc": "\n",
+            "tools/o.cc": '#include "samples/arguments.h"\n',
+            "impl/nowhere/p.cc": "\n",
         }
         self.assertEqual(self.broken(includes.include_table, files), [(path, 1) for path in sorted(files)])
 
@@ -170,6 +171,7 @@ class TidyTest(unittest.TestCase):
             "impl/sockets/queue/event_queue.cc": '#include <sys/eventfd.h>\n#include "esdp/event.h"\n',
             "impl/assembly/d.cc": '#include "impl/fabric/qpip/fabric.h"\n',
             "samples/e.cc": '#include "esdp/socket.h"\n#include <sys/epoll.h>\n',
+            "tools/f.cc": '#include "tools/g.h"\n#include <openssl/evp.h>\n',
         }
         self.assertEqual(self.broken(includes.include_table, files), [])
 

@@ -4,7 +4,7 @@ import os
 import re
 from typing import NamedTuple
 
-ROOMS_WITH_LIMITS = ("api", "impl", "bindings", "samples")
+ROOMS_WITH_LIMITS = ("api", "impl", "bindings", "samples", "tools")
 
 
 class Breach(NamedTuple):
