@@ -6,8 +6,8 @@
 #include <string>
 
 #include "impl/fabric/sim/faults.h"
-#include "tests/sim/findings.h"
-#include "tests/sim/marks.h"
+#include "tests/sim/checkers/findings.h"
+#include "tests/sim/checkers/marks.h"
 #include "tests/sim/run.h"
 
 namespace esdp::simulation {

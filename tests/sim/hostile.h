@@ -8,7 +8,7 @@
 #include "impl/base/random.h"
 #include "impl/fabric/sim/wire_observer.h"
 #include "impl/sdp/wire/messages.h"
-#include "tests/sim/marks.h"
+#include "tests/sim/checkers/marks.h"
 
 namespace esdp::simulation {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "tests/sim/findings.h"
-#include "tests/sim/stream_checker.h"
+#include "tests/sim/checkers/findings.h"
+#include "tests/sim/checkers/stream_checker.h"
 
 namespace esdp::simulation {
 

@@ -11,10 +11,10 @@
 #include "esdp/socket.h"
 #include "impl/base/random.h"
 #include "impl/base/time.h"
-#include "tests/sim/findings.h"
+#include "tests/sim/checkers/findings.h"
+#include "tests/sim/checkers/marks.h"
+#include "tests/sim/checkers/memory_checker.h"
 #include "tests/sim/link.h"
-#include "tests/sim/marks.h"
-#include "tests/sim/memory_checker.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/station.h"
 

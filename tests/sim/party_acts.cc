@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "tests/sim/content.h"
+#include "tests/sim/checkers/content.h"
 #include "tests/sim/party.h"
 
 namespace esdp::simulation {

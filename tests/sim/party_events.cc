@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "tests/sim/content.h"
+#include "tests/sim/checkers/content.h"
 #include "tests/sim/party.h"
 
 namespace esdp::simulation {

@@ -12,8 +12,8 @@
 #include "impl/base/check.h"
 #include "impl/base/digest.h"
 #include "impl/fabric/sim/world.h"
+#include "tests/sim/checkers/memory_checker.h"
 #include "tests/sim/link.h"
-#include "tests/sim/memory_checker.h"
 #include "tests/sim/party.h"
 #include "tests/sim/wires.h"
 

@@ -8,8 +8,8 @@
 
 #include "impl/fabric/sim/faults.h"
 #include "impl/fabric/sim/wire_observer.h"
-#include "tests/sim/findings.h"
-#include "tests/sim/marks.h"
+#include "tests/sim/checkers/findings.h"
+#include "tests/sim/checkers/marks.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/station.h"
 

@@ -14,9 +14,9 @@
 #include "esdp/context.h"
 #include "impl/base/random.h"
 #include "impl/fabric/sim/world.h"
-#include "tests/sim/completion_checker.h"
-#include "tests/sim/findings.h"
-#include "tests/sim/memory_checker.h"
+#include "tests/sim/checkers/completion_checker.h"
+#include "tests/sim/checkers/findings.h"
+#include "tests/sim/checkers/memory_checker.h"
 #include "tests/sim/plan.h"
 
 namespace esdp::simulation {

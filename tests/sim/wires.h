@@ -4,10 +4,10 @@
 #include <functional>
 #include <vector>
 
+#include "tests/sim/checkers/memory_checker.h"
+#include "tests/sim/checkers/wire_checker.h"
 #include "tests/sim/forger.h"
 #include "tests/sim/hostile.h"
-#include "tests/sim/memory_checker.h"
-#include "tests/sim/wire_checker.h"
 
 namespace esdp::simulation {
 

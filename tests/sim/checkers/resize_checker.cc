@@ -1,4 +1,4 @@
-#include "tests/sim/resize_checker.h"
+#include "tests/sim/checkers/resize_checker.h"
 
 #include <algorithm>
 

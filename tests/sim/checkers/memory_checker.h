@@ -1,5 +1,5 @@
-#ifndef ESDP_TESTS_SIM_MEMORY_CHECKER_H_
-#define ESDP_TESTS_SIM_MEMORY_CHECKER_H_
+#ifndef ESDP_TESTS_SIM_CHECKERS_MEMORY_CHECKER_H_
+#define ESDP_TESTS_SIM_CHECKERS_MEMORY_CHECKER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <span>
 
 #include "impl/fabric/sim/wire_observer.h"
-#include "tests/sim/findings.h"
+#include "tests/sim/checkers/findings.h"
 
 namespace esdp::simulation {
 
@@ -42,4 +42,4 @@ class MemoryChecker {
 
 }  // namespace esdp::simulation
 
-#endif  // ESDP_TESTS_SIM_MEMORY_CHECKER_H_
+#endif  // ESDP_TESTS_SIM_CHECKERS_MEMORY_CHECKER_H_

@@ -1,4 +1,4 @@
-#include "tests/sim/completion_checker.h"
+#include "tests/sim/checkers/completion_checker.h"
 
 #include <algorithm>
 #include <optional>

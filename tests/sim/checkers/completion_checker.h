@@ -1,5 +1,5 @@
-#ifndef ESDP_TESTS_SIM_COMPLETION_CHECKER_H_
-#define ESDP_TESTS_SIM_COMPLETION_CHECKER_H_
+#ifndef ESDP_TESTS_SIM_CHECKERS_COMPLETION_CHECKER_H_
+#define ESDP_TESTS_SIM_CHECKERS_COMPLETION_CHECKER_H_
 
 #include <cstdint>
 #include <deque>
@@ -7,7 +7,7 @@
 #include <string>
 
 #include "esdp/event.h"
-#include "tests/sim/findings.h"
+#include "tests/sim/checkers/findings.h"
 
 namespace esdp::simulation {
 
@@ -57,4 +57,4 @@ class CompletionChecker {
 
 }  // namespace esdp::simulation
 
-#endif  // ESDP_TESTS_SIM_COMPLETION_CHECKER_H_
+#endif  // ESDP_TESTS_SIM_CHECKERS_COMPLETION_CHECKER_H_

@@ -1,4 +1,4 @@
-#include "tests/sim/marks.h"
+#include "tests/sim/checkers/marks.h"
 
 namespace esdp::simulation {
 

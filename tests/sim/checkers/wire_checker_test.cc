@@ -1,6 +1,6 @@
 // That the checker of the wire can fail: each conversation has one fault, and it finds it.
 
-#include "tests/sim/wire_fixture.h"
+#include "tests/sim/checkers/wire_fixture.h"
 
 namespace esdp::simulation {
 namespace {

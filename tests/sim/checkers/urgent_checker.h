@@ -1,9 +1,9 @@
-#ifndef ESDP_TESTS_SIM_URGENT_CHECKER_H_
-#define ESDP_TESTS_SIM_URGENT_CHECKER_H_
+#ifndef ESDP_TESTS_SIM_CHECKERS_URGENT_CHECKER_H_
+#define ESDP_TESTS_SIM_CHECKERS_URGENT_CHECKER_H_
 
 #include <cstdint>
 
-#include "tests/sim/wire_books.h"
+#include "tests/sim/checkers/wire_books.h"
 
 namespace esdp::simulation {
 
@@ -26,4 +26,4 @@ class UrgentChecker : private WireBooks<UrgentPage> {
 
 }  // namespace esdp::simulation
 
-#endif  // ESDP_TESTS_SIM_URGENT_CHECKER_H_
+#endif  // ESDP_TESTS_SIM_CHECKERS_URGENT_CHECKER_H_

@@ -1,8 +1,8 @@
-#include "tests/sim/stream_checker.h"
+#include "tests/sim/checkers/stream_checker.h"
 
 #include <algorithm>
 
-#include "tests/sim/content.h"
+#include "tests/sim/checkers/content.h"
 
 namespace esdp::simulation {
 

@@ -1,5 +1,5 @@
-#ifndef ESDP_TESTS_SIM_MARKS_H_
-#define ESDP_TESTS_SIM_MARKS_H_
+#ifndef ESDP_TESTS_SIM_CHECKERS_MARKS_H_
+#define ESDP_TESTS_SIM_CHECKERS_MARKS_H_
 
 #include <cstdint>
 #include <map>
@@ -32,4 +32,4 @@ const std::vector<std::string>& RequiredMarks();
 
 }  // namespace esdp::simulation
 
-#endif  // ESDP_TESTS_SIM_MARKS_H_
+#endif  // ESDP_TESTS_SIM_CHECKERS_MARKS_H_

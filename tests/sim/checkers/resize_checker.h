@@ -1,10 +1,10 @@
-#ifndef ESDP_TESTS_SIM_RESIZE_CHECKER_H_
-#define ESDP_TESTS_SIM_RESIZE_CHECKER_H_
+#ifndef ESDP_TESTS_SIM_CHECKERS_RESIZE_CHECKER_H_
+#define ESDP_TESTS_SIM_CHECKERS_RESIZE_CHECKER_H_
 
 #include <cstdint>
 #include <optional>
 
-#include "tests/sim/wire_books.h"
+#include "tests/sim/checkers/wire_books.h"
 
 namespace esdp::simulation {
 
@@ -49,4 +49,4 @@ class ResizeChecker : private WireBooks<ResizePage> {
 
 }  // namespace esdp::simulation
 
-#endif  // ESDP_TESTS_SIM_RESIZE_CHECKER_H_
+#endif  // ESDP_TESTS_SIM_CHECKERS_RESIZE_CHECKER_H_

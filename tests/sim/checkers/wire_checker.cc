@@ -1,4 +1,4 @@
-#include "tests/sim/wire_checker.h"
+#include "tests/sim/checkers/wire_checker.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // That the checkers of modes, receive buffers, urgent bytes and other queue pairs can fail: each
 // conversation has one fault, and it is found.
 
-#include "tests/sim/wire_fixture.h"
+#include "tests/sim/checkers/wire_fixture.h"
 
 namespace esdp::simulation {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/sim/urgent_checker.h"
+#include "tests/sim/checkers/urgent_checker.h"
 
 namespace esdp::simulation {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/sim/memory_checker.h"
+#include "tests/sim/checkers/memory_checker.h"
 
 #include <iterator>
 #include <string>

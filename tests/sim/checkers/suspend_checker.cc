@@ -1,4 +1,4 @@
-#include "tests/sim/suspend_checker.h"
+#include "tests/sim/checkers/suspend_checker.h"
 
 namespace esdp::simulation {
 

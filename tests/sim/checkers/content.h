@@ -1,5 +1,5 @@
-#ifndef ESDP_TESTS_SIM_CONTENT_H_
-#define ESDP_TESTS_SIM_CONTENT_H_
+#ifndef ESDP_TESTS_SIM_CHECKERS_CONTENT_H_
+#define ESDP_TESTS_SIM_CHECKERS_CONTENT_H_
 
 #include <cstdint>
 #include <cstring>
@@ -29,4 +29,4 @@ inline void FillContent(uint64_t seed, uint64_t offset, Bytes out) {
 
 }  // namespace esdp::simulation
 
-#endif  // ESDP_TESTS_SIM_CONTENT_H_
+#endif  // ESDP_TESTS_SIM_CHECKERS_CONTENT_H_

@@ -1,16 +1,16 @@
-#ifndef ESDP_TESTS_SIM_WIRE_CHECKER_H_
-#define ESDP_TESTS_SIM_WIRE_CHECKER_H_
+#ifndef ESDP_TESTS_SIM_CHECKERS_WIRE_CHECKER_H_
+#define ESDP_TESTS_SIM_CHECKERS_WIRE_CHECKER_H_
 
 #include <cstdint>
 #include <deque>
 #include <optional>
 #include <set>
 
-#include "tests/sim/mode_checker.h"
-#include "tests/sim/resize_checker.h"
-#include "tests/sim/suspend_checker.h"
-#include "tests/sim/urgent_checker.h"
-#include "tests/sim/wire_books.h"
+#include "tests/sim/checkers/mode_checker.h"
+#include "tests/sim/checkers/resize_checker.h"
+#include "tests/sim/checkers/suspend_checker.h"
+#include "tests/sim/checkers/urgent_checker.h"
+#include "tests/sim/checkers/wire_books.h"
 
 namespace esdp::simulation {
 
@@ -109,4 +109,4 @@ class WireChecker : public fabric::sim::WireObserver, private WireBooks<WirePage
 
 }  // namespace esdp::simulation
 
-#endif  // ESDP_TESTS_SIM_WIRE_CHECKER_H_
+#endif  // ESDP_TESTS_SIM_CHECKERS_WIRE_CHECKER_H_

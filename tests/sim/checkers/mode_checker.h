@@ -1,10 +1,10 @@
-#ifndef ESDP_TESTS_SIM_MODE_CHECKER_H_
-#define ESDP_TESTS_SIM_MODE_CHECKER_H_
+#ifndef ESDP_TESTS_SIM_CHECKERS_MODE_CHECKER_H_
+#define ESDP_TESTS_SIM_CHECKERS_MODE_CHECKER_H_
 
 #include <cstdint>
 #include <optional>
 
-#include "tests/sim/wire_books.h"
+#include "tests/sim/checkers/wire_books.h"
 
 namespace esdp::simulation {
 
@@ -43,4 +43,4 @@ class ModeChecker : private WireBooks<ModePage> {
 
 }  // namespace esdp::simulation
 
-#endif  // ESDP_TESTS_SIM_MODE_CHECKER_H_
+#endif  // ESDP_TESTS_SIM_CHECKERS_MODE_CHECKER_H_

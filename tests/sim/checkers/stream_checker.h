@@ -1,5 +1,5 @@
-#ifndef ESDP_TESTS_SIM_STREAM_CHECKER_H_
-#define ESDP_TESTS_SIM_STREAM_CHECKER_H_
+#ifndef ESDP_TESTS_SIM_CHECKERS_STREAM_CHECKER_H_
+#define ESDP_TESTS_SIM_CHECKERS_STREAM_CHECKER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "impl/base/bytes.h"
-#include "tests/sim/findings.h"
+#include "tests/sim/checkers/findings.h"
 
 namespace esdp::simulation {
 
@@ -63,4 +63,4 @@ class StreamChecker {
 
 }  // namespace esdp::simulation
 
-#endif  // ESDP_TESTS_SIM_STREAM_CHECKER_H_
+#endif  // ESDP_TESTS_SIM_CHECKERS_STREAM_CHECKER_H_

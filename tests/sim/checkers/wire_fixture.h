@@ -1,5 +1,5 @@
-#ifndef ESDP_TESTS_SIM_WIRE_FIXTURE_H_
-#define ESDP_TESTS_SIM_WIRE_FIXTURE_H_
+#ifndef ESDP_TESTS_SIM_CHECKERS_WIRE_FIXTURE_H_
+#define ESDP_TESTS_SIM_CHECKERS_WIRE_FIXTURE_H_
 
 #include <array>
 #include <utility>
@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "impl/sdp/wire/codec.h"
-#include "tests/sim/wire_checker.h"
+#include "tests/sim/checkers/wire_checker.h"
 
 // Conversations for the checkers of the wire, told message by message.
 
@@ -104,4 +104,4 @@ class FullWireCheckerTest : public WireCheckerTest {
 
 }  // namespace esdp::simulation
 
-#endif  // ESDP_TESTS_SIM_WIRE_FIXTURE_H_
+#endif  // ESDP_TESTS_SIM_CHECKERS_WIRE_FIXTURE_H_

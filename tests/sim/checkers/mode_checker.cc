@@ -1,4 +1,4 @@
-#include "tests/sim/mode_checker.h"
+#include "tests/sim/checkers/mode_checker.h"
 
 namespace esdp::simulation {
 namespace {

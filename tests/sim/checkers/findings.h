@@ -1,5 +1,5 @@
-#ifndef ESDP_TESTS_SIM_FINDINGS_H_
-#define ESDP_TESTS_SIM_FINDINGS_H_
+#ifndef ESDP_TESTS_SIM_CHECKERS_FINDINGS_H_
+#define ESDP_TESTS_SIM_CHECKERS_FINDINGS_H_
 
 #include <cstddef>
 #include <string>
@@ -36,4 +36,4 @@ class Findings {
 
 }  // namespace esdp::simulation
 
-#endif  // ESDP_TESTS_SIM_FINDINGS_H_
+#endif  // ESDP_TESTS_SIM_CHECKERS_FINDINGS_H_

@@ -3,10 +3,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/sim/completion_checker.h"
-#include "tests/sim/content.h"
-#include "tests/sim/memory_checker.h"
-#include "tests/sim/stream_checker.h"
+#include "tests/sim/checkers/completion_checker.h"
+#include "tests/sim/checkers/content.h"
+#include "tests/sim/checkers/memory_checker.h"
+#include "tests/sim/checkers/stream_checker.h"
 
 namespace esdp::simulation {
 namespace {

@@ -1,5 +1,5 @@
-#ifndef ESDP_TESTS_SIM_WIRE_BOOKS_H_
-#define ESDP_TESTS_SIM_WIRE_BOOKS_H_
+#ifndef ESDP_TESTS_SIM_CHECKERS_WIRE_BOOKS_H_
+#define ESDP_TESTS_SIM_CHECKERS_WIRE_BOOKS_H_
 
 #include <cstdint>
 #include <map>
@@ -10,8 +10,8 @@
 #include "impl/fabric/sim/wire_observer.h"
 #include "impl/sdp/wire/codec.h"
 #include "impl/sdp/wire/messages.h"
-#include "tests/sim/findings.h"
-#include "tests/sim/marks.h"
+#include "tests/sim/checkers/findings.h"
+#include "tests/sim/checkers/marks.h"
 
 namespace esdp::simulation {
 
@@ -57,4 +57,4 @@ class WireBooks {
 
 }  // namespace esdp::simulation
 
-#endif  // ESDP_TESTS_SIM_WIRE_BOOKS_H_
+#endif  // ESDP_TESTS_SIM_CHECKERS_WIRE_BOOKS_H_
