@@ -1,19 +1,15 @@
+#include "impl/provider/transport/buffer_pool.h"
+
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "impl/provider/regions.h"
-#include "impl/provider/session/operations.h"
-#include "impl/provider/transport/buffer_pool.h"
 #include "tests/provider/fake_fabric.h"
 
 namespace esdp::provider {
 namespace {
-
-using Span = std::span<std::byte>;
 
 TEST(BufferPoolTest, PartsDoNotOverlapAndLieInOneRegistration) {
   FakeFabric fabric;
@@ -148,120 +144,6 @@ TEST(BufferPoolTest, CloseIsRepeatedWhileTheFabricHoldsTheMemory) {
   fabric.Refuse("Deregister", absl::OkStatus());
   EXPECT_TRUE(pool.Close(fabric).ok());
   EXPECT_TRUE(fabric.regions().empty());
-}
-
-TEST(MemoryRegionTest, IsSplitAtTheFabricsLimit) {
-  FakeFabric fabric;
-  fabric.mutable_limits().region_bytes_max = 1000;
-  std::vector<std::byte> memory(2500);
-  const auto region = *MemoryRegion::Register({&fabric}, memory, true, Exposure::kPerOperation);
-  EXPECT_EQ(region->chunk_count(), 3u);
-  EXPECT_EQ(fabric.regions().size(), 3u);
-  EXPECT_EQ(region->ContiguousFrom(900, 500), 100u);
-  EXPECT_EQ(region->ContiguousFrom(1000, 500), 500u);
-  EXPECT_EQ(region->Entry(0, 1500, 10).address, memory.data() + 1500);
-  EXPECT_EQ(fabric.regions().at(static_cast<uint64_t>(region->Entry(0, 1500, 10).region)).base,
-            memory.data() + 1000);
-  EXPECT_TRUE(region->Contains(2500, 0));
-  EXPECT_FALSE(region->Contains(2500, 1));
-  EXPECT_FALSE(region->Contains(~uint64_t{0}, 2));
-  EXPECT_TRUE(region->Deregister({&fabric}).ok());
-  EXPECT_TRUE(fabric.regions().empty());
-}
-
-TEST(MemoryRegionTest, OnlyARegionKeyGetsRemoteRights) {
-  FakeFabric fabric;
-  std::vector<std::byte> memory(100);
-  for (const Exposure exposure : {Exposure::kPerOperation, Exposure::kNone, Exposure::kRegionKey}) {
-    const auto region = *MemoryRegion::Register({&fabric}, memory, true, exposure);
-    const fabric::Access access = fabric.regions().rbegin()->second.access;
-    EXPECT_TRUE(access.local_write);
-    EXPECT_EQ(access.remote_read, exposure == Exposure::kRegionKey);
-    EXPECT_EQ(access.remote_write, exposure == Exposure::kRegionKey);
-  }
-}
-
-TEST(MemoryRegionTest, AFailureInTheMiddleUndoesWhatWasDone) {
-  FakeFabric fabric;
-  fabric.Refuse("Register", absl::ResourceExhaustedError("RLIMIT_MEMLOCK"));
-  std::vector<std::byte> memory(100);
-  const auto region = MemoryRegion::Register({&fabric}, memory, true, Exposure::kNone);
-  EXPECT_EQ(region.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_NE(region.status().ToString().find("RLIMIT_MEMLOCK"), std::string::npos);
-  EXPECT_TRUE(fabric.regions().empty());
-  EXPECT_EQ(MemoryRegion::Register({&fabric}, Span(), true, Exposure::kNone).status().code(),
-            absl::StatusCode::kInvalidArgument);
-}
-
-TEST(MemoryRegionTest, StaysWhileOperationsUseIt) {
-  FakeFabric fabric;
-  std::vector<std::byte> memory(100);
-  const auto region = *MemoryRegion::Register({&fabric}, memory, true, Exposure::kNone);
-  region->AddOperation();
-  EXPECT_EQ(region->Deregister({&fabric}).code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_TRUE(region->registered());
-  region->RemoveOperation();
-  EXPECT_TRUE(region->Deregister({&fabric}).ok());
-}
-
-class ResolveTest : public testing::Test {
- protected:
-  ResolveTest() : memory_(1000) {
-    region_ = *MemoryRegion::Register({&fabric_}, memory_, true, Exposure::kPerOperation);
-    pieces_ = {{region_.get(), 500, 100}, {region_.get(), 0, 0}, {region_.get(), 0, 50}};
-    transfer_.pieces = pieces_;
-    operation_.transfer = &transfer_;
-  }
-  std::optional<ResolvedRange> At(uint64_t offset, uint32_t length) {
-    return Resolve(operation_, {sdp::OperationId{1}, length, offset}, 0);
-  }
-
-  FakeFabric fabric_;
-  std::vector<std::byte> memory_;
-  std::shared_ptr<MemoryRegion> region_;
-  std::vector<Piece> pieces_;
-  Transfer transfer_;
-  Operation operation_;
-};
-
-TEST_F(ResolveTest, FindsEachRangeForwardsAndBackwards) {
-  EXPECT_EQ(At(0, 100)->entry.address, memory_.data() + 500);
-  EXPECT_EQ(At(100, 50)->entry.address, memory_.data());
-  EXPECT_EQ(At(149, 1)->entry.address, memory_.data() + 49);
-  EXPECT_EQ(At(99, 1)->entry.address, memory_.data() + 599);
-  EXPECT_EQ(At(120, 5)->offset, 20u);
-}
-
-TEST_F(ResolveTest, RefusesWhatIsNotInOnePiece) {
-  EXPECT_FALSE(At(99, 2));
-  EXPECT_FALSE(At(150, 1));
-  EXPECT_FALSE(At(~uint64_t{0}, 1));
-  EXPECT_TRUE(At(149, 1));
-}
-
-TEST(OperationTableTest, AStaleNameIsNotFound) {
-  OperationTable table;
-  const sdp::OperationId first = *table.Insert({});
-  ASSERT_NE(table.Find(first), nullptr);
-  table.Erase(first);
-  EXPECT_EQ(table.Find(first), nullptr);
-  const sdp::OperationId second = *table.Insert({});
-  EXPECT_NE(first, second);
-  EXPECT_EQ(table.Find(first), nullptr);
-  table.Erase(first);
-  EXPECT_NE(table.Find(second), nullptr);
-  EXPECT_EQ(table.size(), 1u);
-  EXPECT_EQ(table.Find(sdp::OperationId{0}), nullptr);
-}
-
-TEST(OperationTableTest, GenerationsWrapWithoutGivingANameOfZero) {
-  OperationTable table;
-  for (int i = 0; i < 3000; ++i) {
-    const sdp::OperationId id = *table.Insert({});
-    ASSERT_NE(id, sdp::OperationId{0});
-    ASSERT_NE(table.Find(id), nullptr);
-    table.Erase(id);
-  }
 }
 
 }  // namespace
