@@ -157,9 +157,8 @@ class OutboundHalf {
   void OnAllDelivered(Counters& counters, Actions& actions);
   void FinishAll(Outcome outcome, Actions& actions) { send_.FinishAll(outcome, actions); }
 
-  // --- the threshold that is learned ---
+  // --- the threshold that is learned, from the operations that end in a step ---
   bool learns() const { return threshold_.waits(); }
-  // From the operations that end in this step.
   void LearnFromEnds(const Actions& actions, Time now, Counters& counters);
 
   bool InvariantsHold() const {

@@ -227,6 +227,10 @@ void ContextState::OnResumed(provider::ConnectionId connection, const provider::
   if (const auto stream = FindConnection(connection)) stream->OnResumed(failure);
 }
 
+void ContextState::OnRejected(provider::Rejection reason) {
+  rejected_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
+}
+
 void ContextState::OnReadiness(provider::ConnectionId connection,
                                const provider::Readiness& readiness) {
   const InObserverCall in_call;

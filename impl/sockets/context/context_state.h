@@ -127,9 +127,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   void OnResumed(provider::ConnectionId connection, const provider::Failure& failure) override;
   void OnReadiness(provider::ConnectionId connection,
                    const provider::Readiness& readiness) override;
-  void OnRejected(provider::Rejection reason) override {
-    rejected_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
-  }
+  void OnRejected(provider::Rejection reason) override;
   void OnClosed(provider::ConnectionId connection, const provider::Failure& cause,
                 uint64_t bytes_received) override;
   void OnAlarm(uint64_t key) override;
