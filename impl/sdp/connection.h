@@ -84,6 +84,7 @@ class Connection {
   [[gnu::noinline]] Owed AskWhatIsOwed() const;
   [[gnu::noinline]] void NoteDuties();
   bool SendRare(Duty first, Duty last, bool may_advertise, Actions& actions);
+  bool SendDuties(Duty first, Duty last, bool may_advertise, Actions& actions);
   bool SendDuty(Duty duty, bool may_advertise, Actions& actions);
   void SendReadAnswers(Actions& actions);
   void SendModeChanges(bool may_advertise, Actions& actions);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 
 #include "impl/sdp/connection.h"
@@ -42,13 +43,14 @@ void Connection::SendReadAnswers(Actions& actions) {
   inbound_.SendReadAnswers(modes_.HintsFrom(), outgoing_, actions, counters_);
 }
 
-// Duties from `first` to `last`. False: nothing else may leave now.
-bool Connection::SendRare(Duty first, Duty last, bool may_advertise, Actions& actions) {
+// Of SendRare.
+bool Connection::SendDuties(Duty first, Duty last, bool may_advertise, Actions& actions) {
   Owed owed = owed_.From(first);
   while (!owed.empty() && owed.First() <= last) {
     const Duty duty = owed.First();
+    const size_t before = actions.size();
     const bool more = SendDuty(duty, may_advertise, actions);
-    NoteDuties();
+    if (actions.size() != before) NoteDuties();
     if (!more) return false;
     owed = owed_.Behind(duty);
   }
@@ -111,8 +113,9 @@ void Connection::SendModeChanges(bool may_advertise, Actions& actions) {
   facts.large_receives = inbound_.LargeReceives();
   facts.source_adverts_out = outbound_.advertised();
   facts.writing = outbound_.in_process();
+  const size_t before = actions.size();
   if (modes_.SendDue(facts, outgoing_, actions, counters_)) outbound_.LeavePipelined();
-  NoteDuties();
+  if (actions.size() != before) NoteDuties();
 }
 
 // [R13.1.1, R13.1.2] Only after all data, and adverts to their last byte.

@@ -38,6 +38,10 @@ class Owed {
   bool empty() const { return bits_ == 0; }
   bool Has(Duty duty) const { return (bits_ >> static_cast<unsigned>(duty) & 1) != 0; }
   Duty First() const { return static_cast<Duty>(std::countr_zero(bits_)); }  // not of an empty one
+  bool HasAny(Duty first, Duty last) const {
+    const auto low = static_cast<unsigned>(first), high = static_cast<unsigned>(last);
+    return (bits_ >> low & ((uint32_t{2} << (high - low)) - 1)) != 0;
+  }
   Owed From(Duty duty) const {
     Owed rest = *this;
     rest.bits_ &= ~uint32_t{0} << static_cast<unsigned>(duty);

@@ -240,6 +240,11 @@ inline bool Connection::CopySmall(Actions& actions) {
   return may_advertise;
 }
 
+// Duties from `first` to `last`. False: nothing else may leave now.
+inline bool Connection::SendRare(Duty first, Duty last, bool may_advertise, Actions& actions) {
+  return !owed_.HasAny(first, last) || SendDuties(first, last, may_advertise, actions);
+}
+
 // What leaves, in its order. Not `steady`: the duties that are rare too.
 [[gnu::always_inline]] inline void Connection::SendOwed(bool steady, Actions& actions) {
   if (!steady && !SendRare(Duty::kFirstMessage, Duty::kFirstMessage, false, actions)) return;
@@ -289,7 +294,8 @@ inline bool Connection::InvariantsHold() const {
   if (!ESDP_CHECK(InvariantsHold()))
     Fail(Outcome::kInternal, "an invariant does not hold", actions);
   if (!(steady ? outgoing_.TimerStands() : TimersStand())) ArmTimers(actions);
-  if (!steady) NoteDuties();
+  // Where something is owed the next step asks anew; that nothing is must be true.
+  if (!steady && owed_.empty()) NoteDuties();
 }
 
 void Connection::AdvanceRare(Actions& actions) { Advance(false, actions); }
