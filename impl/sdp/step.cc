@@ -294,8 +294,8 @@ inline bool Connection::InvariantsHold() const {
   if (!ESDP_CHECK(InvariantsHold()))
     Fail(Outcome::kInternal, "an invariant does not hold", actions);
   if (!(steady ? outgoing_.TimerStands() : TimersStand())) ArmTimers(actions);
-  // Where something is owed the next step asks anew; that nothing is must be true.
-  if (!steady && owed_.empty()) NoteDuties();
+  // A half in Pipelined keeps a duty: the next step asks anew, whatever else has changed.
+  if (!steady && !modes_.pipelined()) NoteDuties();
 }
 
 void Connection::AdvanceRare(Actions& actions) { Advance(false, actions); }

@@ -32,6 +32,7 @@ class DeliveryModes {
   bool usable() const { return usable_; }
   Mode send() const { return modes_.send(); }
   Mode receive() const { return modes_.receive(); }
+  bool pipelined() const { return send() == Mode::kPipelined || receive() == Mode::kPipelined; }
   const ModePermits& permits() const { return modes_.permits(); }
   bool frozen() const { return modes_.frozen(); }
   bool wants_source_adverts() const { return policy_.wants_adverts(); }
