@@ -26,7 +26,7 @@ TRIES = 5
 # what is done with the completions that the fabric reports: of the message, and of the Send before it.
 PARTS = {
     "Send": ("esdp::Socket::Send(*", 2800),
-    "arrival": ("esdp::provider::Driver::FeedCompletion(*", 1775),
+    "arrival": ("esdp::provider::Driver::FeedCompletion(*", 1790),
     "Recv": ("esdp::Socket::Recv(*", 1135),
 }
 
