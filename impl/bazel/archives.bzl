@@ -19,17 +19,20 @@ archives = rule(
     attrs = {"deps": attr.label_list(providers = [CcInfo])},
 )
 
-def _without_library_impl(ctx):
+def linked_without_library(deps):
+    """What these targets link, the library itself apart: a CcLinkingContext."""
     kept = []
-    for dep in ctx.attr.deps:
+    for dep in deps:
         for linked in dep[CcInfo].linking_context.linker_inputs.to_list():
             package = linked.owner.package
-            if not linked.owner.workspace_name and (package in ("", "api") or package.startswith("impl/")):
-                continue
-            kept.append(linked)
-    return [CcInfo(linking_context = cc_common.create_linking_context(linker_inputs = depset(kept, order = "topological")))]
+            if linked.owner.workspace_name or not (package in ("", "api") or package.startswith("impl/")):
+                kept.append(linked)
+    return cc_common.create_linking_context(linker_inputs = depset(kept, order = "topological"))
 
-# What these libraries link, the library itself apart: a program that has it from elsewhere, as it is installed.
+def _without_library_impl(ctx):
+    return [CcInfo(linking_context = linked_without_library(ctx.attr.deps))]
+
+# For a program that has the library from elsewhere, as it is installed.
 without_library = rule(
     implementation = _without_library_impl,
     attrs = {"deps": attr.label_list(providers = [CcInfo])},

@@ -6,6 +6,8 @@ A fifth of what a small message costs is the way from one function to the next. 
 like this: for tests and archives it would cost more time than it gives, and an archive must fit any compiler.
 """
 
+load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
+load(":archives.bzl", "linked_without_library")
 load(":rules.bzl", "esdp_cc_binary")
 
 _COMPILE = "//command_line_option:copt"
@@ -34,11 +36,13 @@ _INLINED = [
 # What is cleared on that way has some hundred bytes at most: `rep stos`, which g++ takes for them on x86, is slow to begin.
 _CLEARED = {"k8": ["-mmemset-strategy=unrolled_loop:1024:noalign,libcall:-1:noalign"]}
 
+# The link needs all of them too: some are not kept with what was compiled.
+def _fast(cpu):
+    return _TRUSTED + _INLINED + _CLEARED.get(cpu, [])
+
 def _as_one_impl(settings, attr):
     wanted = str(settings[_MODE]) == "opt" and attr.compiler_can
-
-    # The link needs all of them too: some are not kept with what was compiled.
-    fast = _TRUSTED + _INLINED + _CLEARED.get(settings[_CPU], [])
+    fast = _fast(settings[_CPU])
     return {
         _COMPILE: settings[_COMPILE] + (["-flto"] + fast if wanted else []),
         _LINK: settings[_LINK] + (["-flto=auto"] + fast if wanted else []),
@@ -96,6 +100,60 @@ _whole_program = rule(
     },
     executable = True,
 )
+
+def _as_shipped_impl(ctx):
+    toolchain = find_cpp_toolchain(ctx)
+    features = cc_common.configure_features(
+        ctx = ctx,
+        cc_toolchain = toolchain,
+        requested_features = ctx.features,
+        unsupported_features = ctx.disabled_features,
+    )
+    library = cc_common.merge_cc_infos(cc_infos = [target[CcInfo] for target in ctx.attr.library])
+    as_one = ctx.var["COMPILATION_MODE"] == "opt" and ctx.attr.compiler_can
+    linked = cc_common.link(
+        actions = ctx.actions,
+        name = ctx.label.name,
+        cc_toolchain = toolchain,
+        feature_configuration = features,
+        linking_contexts = [linked_without_library(ctx.attr.deps), library.linking_context],
+        user_link_flags = ctx.fragments.cpp.linkopts +
+                          (["-flto=auto"] + _fast(ctx.var["TARGET_CPU"]) if as_one else []),
+    )
+    runfiles = ctx.runfiles()
+    for target in ctx.attr.deps:
+        runfiles = runfiles.merge(target[DefaultInfo].default_runfiles)
+    return [DefaultInfo(executable = linked.executable, runfiles = runfiles)]
+
+_as_shipped_test = rule(
+    implementation = _as_shipped_impl,
+    attrs = {
+        "compiler_can": attr.bool(),
+        "deps": attr.label_list(providers = [CcInfo]),
+        "library": attr.label_list(cfg = _as_one, providers = [CcInfo]),
+        "_allowlist_function_transition": _ALLOWED,
+        "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
+    },
+    fragments = ["cpp"],
+    test = True,
+    toolchains = ["@bazel_tools//tools/cpp:toolchain_type"],
+)
+
+def esdp_as_shipped_test(name, **kwargs):
+    """A test of the library's inner parts, compiled and linked as the library is that is installed.
+
+    Args:
+      name: of the test.
+      **kwargs: `deps` are the libraries of tests, which are compiled as always; `library` is what they use of the library.
+    """
+    _as_shipped_test(
+        name = name,
+        compiler_can = select({
+            "//impl/bazel:gcc": True,
+            "//conditions:default": False,
+        }),
+        **kwargs
+    )
 
 def esdp_whole_program(name, linked, **kwargs):
     """A binary by this name; `linked` is what it is called where it is linked.
