@@ -9,6 +9,7 @@
 // Set-up, what the application asks, what the clock says, and the end.
 
 namespace esdp::sdp {
+
 bool Connection::Move(PhaseCue cue) {
   const std::optional<Phase> next = Next(phase_, cue);
   if (!next) return false;

@@ -163,9 +163,8 @@ void Connection::FinishRare(Actions& actions) {
 
 Readiness Connection::readiness() const {
   Readiness now;
-  const bool carries = phase_ >= Phase::kEstablished && !is_over();
   now.readable = inbound_.readable() && !teardown_.closing();
-  now.writable = carries && !teardown_.shut() && outbound_.writable();
+  now.writable = IsOpen(phase_) && !teardown_.shut() && outbound_.writable();
   now.urgent = inbound_.urgent().unheard() && !is_over();
   now.ended = teardown_.peer_shut() || is_over();
   return now;

@@ -1,6 +1,8 @@
 #ifndef ESDP_IMPL_SDP_READINESS_WATCH_H_
 #define ESDP_IMPL_SDP_READINESS_WATCH_H_
 
+#include <optional>
+
 #include "impl/base/digest.h"
 #include "impl/sdp/interface/action.h"
 #include "impl/sdp/interface/readiness.h"
@@ -15,20 +17,19 @@ class ReadinessWatch {
   void Start() { on_ = true; }
   bool on() const { return on_; }
   void Tell(const Readiness& now, Actions& actions) {
-    if (told_any_ && told_ == now) return;
-    told_any_ = true;
+    if (told_ == now) return;
     told_ = now;
     Append<ReportReadiness>(actions).readiness = now;
   }
   void AddTo(Digest& digest) const {
-    digest.Add(on_).Add(told_any_).Add(told_.readable).Add(told_.writable);
-    digest.Add(told_.urgent).Add(told_.ended);
+    digest.Add(on_).Add(told_.has_value());
+    if (!told_) return;
+    digest.Add(told_->readable).Add(told_->writable).Add(told_->urgent).Add(told_->ended);
   }
 
  private:
   bool on_;
-  bool told_any_ = false;
-  Readiness told_;
+  std::optional<Readiness> told_;
 };
 
 }  // namespace esdp::sdp

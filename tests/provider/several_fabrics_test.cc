@@ -39,6 +39,16 @@ TEST_P(SeveralFabricsTest, WhatTheDeviceDoesNotReachIsReachedUnderTheSameName) {
   EXPECT_EQ(system_.regions, 0);  // nor is anything left of the attempt
 }
 
+TEST_P(SeveralFabricsTest, ReadinessThatIsWatchedIsToldOverWhicheverFabricComes) {
+  const ConnectionId id = Connect(ListenThere());
+  Submit(here_, id, Request::Kind::kReadiness);
+  RunAWhile();
+  EXPECT_EQ(here_.recorder.readiness(id), Readiness{});
+  Manager(RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
+  const Readiness writable{.writable = true};
+  EXPECT_TRUE(RunUntil([&] { return here_.recorder.readiness(id) == writable; }));
+}
+
 TEST_P(SeveralFabricsTest, ADeviceWhosePeerDoesNotAnswerIsGivenUpInTime) {
   const ConnectionId id = Connect(ListenThere());
   Manager(RDMA_CM_EVENT_ADDR_RESOLVED);

@@ -137,6 +137,20 @@ TEST_F(ReadinessTest, TheEndOfThePeersStreamLeavesWhatIsUnread) {
   EXPECT_EQ(Told(), (List{{.writable = true, .ended = true}}));
 }
 
+TEST_F(ReadinessTest, NothingIsWritableWithoutAQueuePair) {
+  Config config = SmallConfig(false);
+  config.peer_moves = PeerMoves::kUnguarded;
+  config.watch_readiness = true;
+  Solo solo(config);
+  Solo::Peer peer;
+  peer.max_adverts = 16;
+  solo.Establish(peer);
+  solo.Arrive(wire::SuspComm{5000});
+  solo.FinishSends();
+  ASSERT_EQ(solo.core().phase(), Phase::kSuspended);
+  EXPECT_EQ(solo.core().readiness(), Readiness{});
+}
+
 TEST_F(ReadinessTest, NothingIsWritableBehindAShutdown) {
   Watch();
   solo_.Step(AskShutdown{OperationId{90}});

@@ -203,6 +203,7 @@ class Side {
   std::optional<Readiness> readiness_;               // as reported
   uint64_t data_arrived_ = 0, adverts_arrived_ = 0;  // bytes
   uint64_t copied_in_ = 0, read_ = 0;
+  OperationId copied_out_{};  // the last one
   std::map<Timer, Time> timers_;
   int expose_failures_wanted_ = 0;  // out of 100
   Random chance_{1};

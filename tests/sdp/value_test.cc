@@ -59,6 +59,20 @@ TEST(ConnectionValueTest, EqualHistoriesGiveEqualDigestsAndEachStepAnotherOne) {
   }
 }
 
+TEST(ConnectionValueTest, WhatTheDeviceAllowsIsPartOfTheState) {
+  const auto digest_with = [](uint32_t reads_out, uint32_t reads_in) {
+    Solo solo(SmallConfig(true));
+    Solo::Peer peer;
+    peer.reads_out = reads_out;
+    peer.reads_in = reads_in;
+    solo.Establish(peer);
+    return solo.core().digest();
+  };
+  EXPECT_EQ(digest_with(4, 4), digest_with(4, 4));
+  EXPECT_NE(digest_with(4, 4), digest_with(0, 4)) << "RDMA Reads of ours";
+  EXPECT_NE(digest_with(4, 4), digest_with(4, 0)) << "RDMA Reads of the peer's";
+}
+
 TEST(ConnectionValueTest, ACopyGoesOnFromTheSamePlaceAndLeavesTheOriginalAlone) {
   const std::vector<Input> history = History();
   Connection original(SmallConfig(true));

@@ -39,7 +39,6 @@ class SinkAdverts {
   // The answers. False: not to what was asked.
   bool OnExposed(const Exposed& answer);
   bool OnExposeFailed(AdvertId id);
-  uint64_t offered_operation() const { return offer_->operation_number; }
   wire::SinkAvail Message() const;
   void OnPosted();
 

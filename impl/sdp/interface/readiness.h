@@ -7,7 +7,7 @@ namespace esdp::sdp {
 struct Readiness {
   // Bytes of the peer wait and no receive takes them: in our buffers, or in an advert of the peer's.
   bool readable = false;
-  // A small send would be copied and over at once. False behind a shutdown, and at the end.
+  // A small send would be copied at once. False behind a shutdown, and without a queue pair.
   bool writable = false;
   bool urgent = false;  // an urgent byte is announced of which no AskUrgent has heard
   // Nothing comes behind what is readable: the peer has shut down, or the connection has ended.

@@ -301,6 +301,7 @@ void OutboundHalf::AddTo(Digest& digest) const {
   writer_.AddTo(digest);
   resize_.AddTo(digest);
   threshold_.AddTo(digest);
+  digest.Add(limits_.peer_may_read).Add(limits_.invalidates);
 }
 
 }  // namespace esdp::sdp

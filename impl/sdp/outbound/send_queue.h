@@ -149,7 +149,7 @@ class SendQueue : private SendQueueState {
   }
   void OnAllDelivered();   // the connection ended in order
   void OnQueuePairLeft();  // for another one: what was posted has left and arrived [12]
-  uint64_t emitted() const { return emitted_; }
+
   // --- urgent bytes. A Take that ends with one sets OOB_PRES. ---
   bool has_urgent() const { return !urgent_marks_.empty(); }
   // User bytes that no message has carried or advertised, up to and with the next urgent one.

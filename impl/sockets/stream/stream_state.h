@@ -43,7 +43,8 @@ class StreamState {
   void SetOptions(const SocketOptions& options);
   // Tells the shard which delivery modes are wished from now on.
   void SubmitModes(provider::ModeWish send, provider::ModeWish receive);
-  // From now on readiness() follows the connection; before, it knows of an end alone.
+  // Behind Connect or an Accept: from now on readiness() follows the connection. Without, it knows of
+  // an end alone.
   void WatchReadiness();
   provider::Readiness readiness() const;
 
