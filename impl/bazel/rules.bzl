@@ -10,7 +10,7 @@ _NOT_BELIEVED = [
     "-Wno-unknown-warning-option",  # clang has no such names
 ]
 
-_COPTS = [
+ESDP_COPTS = [
     "-std=c++20",
     "-Wall",
     "-Wextra",
@@ -24,21 +24,40 @@ _COPTS = [
 _UNOPTIMISED = ["-O0", "-U_FORTIFY_SOURCE"]
 
 # What the header that tests share is precompiled with.
-ESDP_TEST_COPTS = _COPTS + _UNOPTIMISED
+ESDP_TEST_COPTS = ESDP_COPTS + _UNOPTIMISED
 
 # Direct dependencies only; clang checks it, gcc ignores it.
 _FEATURES = ["layering_check"]
 
 def _with_flags(kwargs):
-    kwargs["copts"] = _COPTS + kwargs.pop("copts", [])
+    kwargs["copts"] = ESDP_COPTS + kwargs.pop("copts", [])
     kwargs["features"] = _FEATURES + kwargs.pop("features", [])
     return kwargs
 
+# The rooms that may use the C++ standard library and nothing else.
+_PURE = ["impl/base", "impl/sdp"]
+
+# What users see is compiled as they compile it.
+_AS_USERS_DO = ["api", "samples"]
+
+def _lies_in(rooms):
+    return native.package_name().split("/")[0] in rooms or "/".join(native.package_name().split("/")[:2]) in rooms
+
+def _with_precompiled_header(kwargs):
+    if _lies_in(_AS_USERS_DO) or not [source for source in kwargs.get("srcs", []) if source.endswith(".cc")]:
+        return _with_flags(kwargs)
+    name = "standard" if _lies_in(_PURE) else "common"
+    shared = ["-include", "$(BINDIR)/impl/precompiled/{0}/{0}.h".format(name)]
+    kwargs["copts"] = shared + kwargs.pop("copts", [])
+    kwargs["deps"] = kwargs.pop("deps", []) + ["//impl/precompiled:" + name]
+    return _with_flags(kwargs)
+
 def esdp_cc_library(name, **kwargs):
-    native.cc_library(name = name, **_with_flags(kwargs))
+    """A library of any room, or what several programs share. Its C++ sources find what most include precompiled."""
+    native.cc_library(name = name, **_with_precompiled_header(kwargs))
 
 def esdp_cc_binary(name, **kwargs):
-    native.cc_binary(name = name, **_with_flags(kwargs))
+    native.cc_binary(name = name, **_with_precompiled_header(kwargs))
 
 def _with_test_flags(kwargs):
     shared = ["-include", "$(BINDIR)/tests/precompiled/headers/precompiled.h"]

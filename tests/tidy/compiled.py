@@ -30,8 +30,9 @@ def _python_headers():
 def headers_alone(tree):
     """Each header compiles alone: it needs no other, and its guard works. One compiler tells; the builds have both.
 
-    What a source has as its first include the builds compile alone already, and include_guards looks at its guard. Before
-    that of a test comes a precompiled one.
+    What a source has as its first include the builds compile alone already, but for what is precompiled
+    (precompiled.names_what_it_uses looks at that), and include_guards looks at its guard. A test's precompiled header has
+    what this rule would miss.
     """
     seen = {_first_include(tree, path) for path in tree.select((".cc",), ("bindings", "impl", "samples", "tools"))}
     python = _python_headers()

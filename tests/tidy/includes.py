@@ -37,6 +37,8 @@ ROOMS = [
     Room(r"impl/base/(clock|secure_random)[.]cc", [BASE], [ABSEIL, POSIX]),
     Room(PURE_BASE.replace("[.]h", "[.](h|cc)"), [PURE_BASE], pure=True),
     Room("impl/base/.*", [BASE], [ABSEIL]),
+    Room("impl/precompiled/standard[.]h", pure=True),
+    Room("impl/precompiled/common[.]h", [], [ABSEIL]),
     Room("impl/sdp/wire/.*", [PURE_BASE, "impl/sdp/wire/.*"], pure=True),
     Room("impl/sdp/.*", [PURE_BASE, "impl/sdp/.*"], pure=True),
     Room(

@@ -16,6 +16,7 @@ import compiled  # noqa: E402
 import generated  # noqa: E402
 import includes  # noqa: E402
 import names  # noqa: E402
+import precompiled  # noqa: E402
 import shape  # noqa: E402
 import spec_map  # noqa: E402
 from tree import Tree  # noqa: E402
@@ -35,6 +36,7 @@ RULES = {
         generated.generated_documents,
         names.banned_names,
         includes.include_table,
+        precompiled.names_what_it_uses,
         compiled.formatted,
         compiled.headers_alone,
         compiled.linted,

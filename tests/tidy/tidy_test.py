@@ -14,6 +14,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import compiled  # noqa: E402
 import includes  # noqa: E402
 import names  # noqa: E402
+import precompiled  # noqa: E402
 import shape  # noqa: E402
 from tree import Tree, code_only  # noqa: E402
 
@@ -189,6 +190,23 @@ class TidyTest(unittest.TestCase):
         files["tests/c.cc"] = '#include "tests/c.h"\n'
         files["impl/d.cc"] = '// Of d.\n#include "d.h"\n'
         self.assertEqual(self.broken(compiled.headers_alone, files), [("impl/b.h", 1), ("tests/c.h", 1)])
+
+    def test_a_source_includes_what_it_uses_though_it_is_precompiled(self):
+        files = {
+            "impl/precompiled/standard.h": "#include <memory>\n#include <vector>\n",
+            "impl/precompiled/common.h": "#include <vector>\n",
+            "impl/a.h": "#include <vector>\n",
+            "impl/a.cc": '#include "impl/a.h"\nstd::vector<int> a;\n// std::unique_ptr\n',
+            "impl/b.cc": "int b;\nstd::unique_ptr<int> c;\nstd::vector<int> d;\n",
+            "tests/c.cc": "std::vector<int> e;\n",
+        }
+        self.assertEqual(
+            self.broken(precompiled.names_what_it_uses, files), [("impl/b.cc", 2), ("impl/b.cc", 3)]
+        )
+
+    def test_a_precompiled_header_that_the_rule_does_not_know_is_found(self):
+        files = {"impl/precompiled/standard.h": "#include <regex>\n"}
+        self.assertEqual(self.broken(precompiled.names_what_it_uses, files), [("impl/precompiled/standard.h", 1)])
 
     def test_an_unformatted_source_is_found_with_its_line(self):
         files = {"impl/a.cc": "int a;\nint  b;\n", "impl/b.cc": "int a;\n"}

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <fstream>
 #include <system_error>
+#include <utility>
 
 namespace esdp_diag {
 namespace {

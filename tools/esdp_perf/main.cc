@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <utility>
 #include <vector>
 
 #include "tools/esdp_perf/options.h"

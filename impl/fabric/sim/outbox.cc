@@ -1,6 +1,7 @@
 #include "impl/fabric/sim/outbox.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace esdp::fabric::sim {
 

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -141,7 +142,6 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   void GiveUpUntaken();
   void FinishLeftovers();
   void AwaitCalls();
-
   friend class ContextCall;
 
   const ContextOptions options_;
