@@ -207,6 +207,11 @@ absl::Status Engine::Deregister(MemoryRegion& region) {
   return absl::OkStatus();
 }
 
+uint64_t Engine::UnreadBytes(ConnectionId connection) {
+  const Session* session = connections_.Find(connection);
+  return session == nullptr ? 0 : session->core.unread_bytes();
+}
+
 absl::StatusOr<ConnectionCounters> Engine::Counters(ConnectionId connection) {
   if (const Session* session = connections_.Find(connection)) return CountersOf(*session);
   if (const ClosedConnection* closed = closed_.Find(connection)) return closed->counters;

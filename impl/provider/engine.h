@@ -76,6 +76,7 @@ class Engine {
                                                                Exposure exposure);
   absl::Status Deregister(MemoryRegion& region);
   Rendezvous& rendezvous() { return rendezvous_; }
+  uint64_t UnreadBytes(ConnectionId connection);
   absl::StatusOr<ConnectionCounters> Counters(ConnectionId connection);
 
   // The end of the shard: aborts every connection; then, when the peers have had their time, takes

@@ -161,6 +161,10 @@ absl::StatusOr<ConnectionId> Shard::Connect(const Address& local, const Address&
       [&] { return impl_->engine.rendezvous().Connect(local, peer, options, deadline, named); });
 }
 
+uint64_t Shard::UnreadBytes(ConnectionId connection) {
+  return impl_->progress.WithLock([&] { return impl_->engine.UnreadBytes(connection); }, false);
+}
+
 absl::StatusOr<ConnectionCounters> Shard::Counters(ConnectionId connection) {
   return impl_->progress.WithLock([&] { return impl_->engine.Counters(connection); }, false);
 }

@@ -80,6 +80,8 @@ class Shard {
                                        const ConnectionOptions& options, Time deadline,
                                        const std::function<void(ConnectionId)>& named = nullptr);
   absl::StatusOr<ConnectionCounters> Counters(ConnectionId connection);
+  // Of the peer's that no transfer has taken: arrived, or shown to us. 0 for one that has ended.
+  uint64_t UnreadBytes(ConnectionId connection);
 
   // kThread: a thread that waits anyway may lead meanwhile, which is to do the work of the shard's
   // own thread as with manual progress. False if another leads already, or the thread is pinned.

@@ -30,7 +30,7 @@ enum class ListenerId : uint64_t { kNone = 0 };
 enum class Exposure : uint8_t { kPerOperation, kRegionKey, kNone };
 enum class Path : uint8_t { kByThreshold, kCopy, kZeroCopy };
 enum class CompleteAt : uint8_t { kReusable, kDelivered };
-enum class CancelMode : uint8_t { kIfNotStarted, kAbortConnection };
+enum class CancelMode : uint8_t { kIfNotStarted, kEndShort, kAbortConnection };
 enum class ModeWish : uint8_t { kAutomatic, kBuffered, kCombined, kPipelined };
 
 // How an operation or a connection ended. kOk or the root cause.
@@ -80,6 +80,9 @@ struct Transfer {
   bool awaits_urgent = false;  // neither: it ends when the peer announces an urgent byte; no pieces
   bool urgent = false;         // send: its last byte is urgent
   bool wait_all = false;
+  bool shown = true;  // receive: the peer may be shown it, to write to
+  bool until_advert =
+      false;  // receive: it takes what is in messages, and ends where memory is shown
   Path path = Path::kByThreshold;
   CompleteAt complete_at = CompleteAt::kReusable;
   CancelMode at_deadline = CancelMode::kIfNotStarted;

@@ -166,7 +166,7 @@ void Connection::OnWindowTimer(Actions& actions) {
 // --- what the application asks ---
 
 void Connection::On(const AskCancel& ask, Actions& actions) {
-  if (ask.mode != CancelMode::kIfNotStarted) must_end_ = ask;
+  if (ask.mode == CancelMode::kAbortConnection) must_end_ = ask;
   const Time end_by = AddSaturating(outgoing_.now(), config_.cancel_grace);
   if (inbound_.urgent().Cancel(ask.operation, ask.outcome, actions)) return;
   if (outbound_.Cancel(ask, end_by, outgoing_, actions)) {

@@ -50,6 +50,8 @@ class Connection {
   Phase phase() const { return phase_; }
   const Counters& counters() const { return counters_; }
   Readiness readiness() const;
+  // Arrived or shown to us, and no receive has taken them.
+  uint64_t unread_bytes() const { return inbound_.unread_bytes(); }
   // Why this Hello is not of the peer that is to come back [12], or nullptr. For any time.
   const char* CheckResumption(const wire::Message& hello) const;
   std::optional<uint32_t> oldest_sink_key() const { return inbound_.oldest_sink_key(); }
@@ -79,7 +81,6 @@ class Connection {
   [[gnu::noinline]] void AdvanceRare(Actions& actions);
   [[gnu::noinline]] void DeliverRare(Actions& actions);
   bool InvariantsHold() const;
-
   // --- what is owed beside the streams ---
   [[gnu::noinline]] Owed AskWhatIsOwed() const;
   [[gnu::noinline]] void NoteDuties();
@@ -148,7 +149,6 @@ class Connection {
   bool MayPostReceives() const { return phase_ <= Phase::kSuspending; }
   // [R5.13] Adverts of either kind that may yet be outstanding.
   size_t AdvertRoom() const;
-
   // --- to a new queue pair [12] ---
   void On(const AskSuspend& ask, Actions& actions);
   void OnSuspComm(const wire::SuspComm& message, Actions& actions);

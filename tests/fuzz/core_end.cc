@@ -105,6 +105,8 @@ void CoreEnd::AskToReceive(uint32_t length, Drawn& drawn) {
   ask.wait_all = (traits & 8) != 0;
   ask.placeable = (traits & 16) == 0;
   ask.zcopy_min = (traits & 32) != 0 ? 0 : 1000;
+  ask.until_advert = (traits & 64) != 0;
+  ask.shown = (traits & 128) == 0;
   Feed(ask);
 }
 
@@ -114,8 +116,9 @@ void CoreEnd::Cancel(Drawn& drawn) {
   const auto found = operations_.find(id);
   if (found == operations_.end() || found->second.kind == Operation::Kind::kOther) return;
   cancelled_ = true;
-  Feed(AskCancel{id, (which & 128) != 0 ? CancelMode::kAbortConnection : CancelMode::kIfNotStarted,
-                 Outcome::kCancelled});
+  constexpr CancelMode kModes[] = {CancelMode::kIfNotStarted, CancelMode::kEndShort,
+                                   CancelMode::kAbortConnection, CancelMode::kAbortConnection};
+  Feed(AskCancel{id, kModes[which >> 6], Outcome::kCancelled});
 }
 
 void CoreEnd::Await() {

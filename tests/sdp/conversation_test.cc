@@ -128,7 +128,8 @@ class Application {
     if (may_cancel_ && !asked_.empty() && random_.Chance(1, 6)) {
       const size_t recent = std::min<size_t>(asked_.size(), 4);
       const OperationId operation = asked_[asked_.size() - 1 - random_.Below(recent)];
-      side_.AskToCancel(operation, CancelMode::kIfNotStarted);
+      side_.AskToCancel(operation,
+                        random_.Chance(1, 3) ? CancelMode::kEndShort : CancelMode::kIfNotStarted);
     } else if (sends_left_ > 0 && random_.Chance(1, 3)) {
       Send();
     } else if (sends_left_ == 0 && !shut_ && random_.Chance(1, 4)) {
@@ -177,6 +178,8 @@ class Application {
     options.pieces = DrawPieces(random_, unit_);
     options.wait_all = random_.Chance(1, 5);
     options.placeable = !random_.Chance(1, 6);
+    options.shown = !random_.Chance(1, 6);
+    options.until_advert = random_.Chance(1, 6);
     options.path = DrawPath(random_);
     options.zcopy_min = DrawThreshold(random_);
     receives_.push_back(side_.AskToReceive(options));

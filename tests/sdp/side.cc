@@ -76,6 +76,8 @@ OperationId Side::AskToReceive(const ReceiveOptions& options) {
     ask.more = i + 1 < options.pieces.size();
     ask.wait_all = options.wait_all;
     ask.placeable = options.placeable;
+    ask.shown = options.shown;
+    ask.until_advert = options.until_advert;
     ask.path = options.path;
     ask.zcopy_min = options.zcopy_min;
     offset += options.pieces[i];
@@ -114,9 +116,11 @@ void Side::AskToCancel(OperationId operation, CancelMode mode) {
   Feed(AskCancel{operation, mode, Outcome::kCancelled});
 }
 
-bool Side::Dropped(const SimOperation& operation) const {
-  return operation.result && (operation.result->outcome == Outcome::kCancelled ||
-                              operation.result->outcome == Outcome::kShutDown);
+// Of a send, what is part of the stream.
+size_t Side::BytesInStream(const SimOperation& operation) {
+  const bool taken_back = operation.result && (operation.result->outcome == Outcome::kCancelled ||
+                                               operation.result->outcome == Outcome::kShutDown);
+  return taken_back ? operation.result->bytes : operation.memory.size();
 }
 
 std::vector<uint64_t> Side::SentUrgent() const {
@@ -124,9 +128,9 @@ std::vector<uint64_t> Side::SentUrgent() const {
   uint64_t end = 0;
   for (const OperationId id : send_order_) {
     const SimOperation& operation = operations_.at(id);
-    if (Dropped(operation)) continue;
-    end += operation.memory.size();
-    if (operation.urgent) places.push_back(end - 1);
+    const size_t bytes = BytesInStream(operation);
+    end += bytes;
+    if (operation.urgent && bytes == operation.memory.size()) places.push_back(end - 1);
   }
   return places;
 }
@@ -149,8 +153,8 @@ std::vector<std::byte> Side::SentStream() const {
   std::vector<std::byte> stream;
   for (const OperationId id : send_order_) {
     const SimOperation& operation = operations_.at(id);
-    if (!Dropped(operation))
-      stream.insert(stream.end(), operation.memory.begin(), operation.memory.end());
+    stream.insert(stream.end(), operation.memory.begin(),
+                  operation.memory.begin() + static_cast<ptrdiff_t>(BytesInStream(operation)));
   }
   return stream;
 }

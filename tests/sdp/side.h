@@ -42,6 +42,8 @@ struct ReceiveOptions {
   std::vector<uint32_t> pieces;
   bool wait_all = false;
   bool placeable = true;
+  bool shown = true;
+  bool until_advert = false;
   Path path = Path::kByThreshold;
   uint64_t zcopy_min = 64 * 1024;
 };
@@ -68,7 +70,7 @@ class Side {
   size_t adverts_most() const { return adverts_most_; }  // outstanding at once
   // Sends that were shown to the peer and then ended without a byte.
   uint64_t dropped_after_advert() const { return dropped_after_advert_; }
-  // The bytes of all sends that were not cancelled, and of all receives, in order.
+  // The bytes of all sends, less what was taken back of them, and of all receives, in order.
   std::vector<std::byte> SentStream() const;
   const std::vector<std::byte>& received_stream() const { return received_; }
   // Where in them the urgent bytes are, in order.
@@ -144,7 +146,7 @@ class Side {
   OperationId NewOperation(SimOperation::Kind kind, const std::vector<uint32_t>& pieces);
   std::byte* At(const OperationRange& range);
   WireMessage Assemble(const sdp::Send& send);
-  bool Dropped(const SimOperation& operation) const;
+  static size_t BytesInStream(const SimOperation& operation);
   void CheckUrgent(const sdp::Send& send);
   void CheckOrder(const FinishOperation& action, SimOperation::Kind kind);
   void CheckAdverts(const sdp::Send& send);

@@ -35,6 +35,12 @@ void Driver::FeedAllAnswers(Session& session) {
 
 void Driver::RunStep(Session& session, const sdp::Input& input) {
   session.core.Step(input, now_, actions_);
+  // Whoever hears that an operation has ended, and looks what could be done now, is told of the
+  // time behind it.
+  if (!actions_.empty() && std::holds_alternative<sdp::ReportReadiness>(actions_.back())) {
+    CarryOut(session, actions_.back());
+    actions_.pop_back();
+  }
   for (const sdp::Action& action : actions_) CarryOut(session, action);
 }
 

@@ -20,6 +20,8 @@ sdp::CancelMode ToCore(CancelMode mode) { return static_cast<sdp::CancelMode>(mo
 static_assert(static_cast<int>(sdp::Path::kZeroCopy) == static_cast<int>(Path::kZeroCopy));
 static_assert(static_cast<int>(sdp::CompleteAt::kDelivered) ==
               static_cast<int>(CompleteAt::kDelivered));
+static_assert(static_cast<int>(sdp::CancelMode::kEndShort) ==
+              static_cast<int>(CancelMode::kEndShort));
 static_assert(static_cast<int>(sdp::CancelMode::kAbortConnection) ==
               static_cast<int>(CancelMode::kAbortConnection));
 
@@ -185,6 +187,8 @@ void Requests::AskPiece(Session& session, const Transfer& transfer, const Memory
                                              .more = more,
                                              .wait_all = transfer.wait_all,
                                              .placeable = exposable,
+                                             .shown = transfer.shown,
+                                             .until_advert = transfer.until_advert,
                                              .path = ToCore(transfer.path),
                                              .zcopy_min = transfer.zcopy_min};
     driver_.Feed(session, input);

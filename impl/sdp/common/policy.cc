@@ -15,7 +15,8 @@ bool ReadsIntoRoom(const ReceiveRoom& room, uint64_t advert_left, bool reads_pos
 
 // [R8.1.1]
 bool AdvertisesRoom(const ReceiveRoom& room, uint32_t private_bytes) {
-  if (!room.placeable || room.path == Path::kCopy || room.may_end_short) return false;
+  if (!room.placeable || !room.shown || room.path == Path::kCopy) return false;
+  if (room.may_end_short) return false;
   if (room.range.length <= private_bytes) return false;
   if (room.path == Path::kZeroCopy) return true;
   return room.zcopy_min != Config::kNever && room.range.length >= room.zcopy_min;

@@ -51,6 +51,8 @@ struct ReceiveRoom {
   uint64_t zcopy_min = 0;
   Path path = Path::kByThreshold;
   bool placeable = false;
+  bool shown = true;           // the peer may be told of it
+  bool until_advert = false;   // the operation takes nothing of an advert
   bool may_end_short = false;  // the operation has bytes and need not wait for more
 };
 

@@ -62,6 +62,13 @@ uint32_t AdvertReader::LeftBehindOldest() const {
   return current < adverts_.size() ? adverts_[current].length - adverts_[current].started : 0;
 }
 
+uint64_t AdvertReader::unread_bytes() const {
+  if (left() == 0) return 0;
+  uint64_t bytes = fresh_ ? inline_payload_.length : 0;
+  for (const Advert& advert : adverts_) bytes += advert.length - advert.started;
+  return bytes;
+}
+
 AdvertReader::Inline AdvertReader::UseInline() {
   fresh_ = false;
   return inline_payload_;

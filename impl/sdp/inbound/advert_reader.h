@@ -63,6 +63,8 @@ class AdvertReader {
   // They are read again: their buffer belongs to the caller now.
   Inline RereadInline();
   uint32_t inline_bytes() const { return adverts_.front().inline_bytes; }
+  // Of what is shown, and those inline bytes: what a receive could have now.
+  uint64_t unread_bytes() const;
 
   // The next `target.length` bytes, at most left(), go to `target`.
   Read StartRead(const OperationRange& target, uint64_t operation_number);

@@ -30,7 +30,8 @@ void InboundHalf::OnQueuePairLeft(Actions& actions) {
 
 void InboundHalf::Cancel(const AskCancel& ask, Time end_by, Actions& actions) {
   const auto answer = receive_.Cancel(ask.operation, ask.outcome, actions);
-  if (answer == ReceiveQueue::CancelAnswer::kAdvertised && ask.mode == CancelMode::kIfNotStarted) {
+  if (answer == ReceiveQueue::CancelAnswer::kAdvertised &&
+      ask.mode != CancelMode::kAbortConnection) {
     sink_.AskCancel();
   }
   receive_.Bound(ask.operation, end_by);
@@ -169,6 +170,10 @@ InboundHalf::Reading InboundHalf::ReadAdvert(const DeliveryTerms& terms, Outgoin
     }
     if (receive_.has_unread()) return Reading::kDeliverFirst;
     const ReceiveRoom room = *receive_.Room();
+    if (room.until_advert) {
+      receive_.EndShort();
+      continue;
+    }
     if (!ReadsIntoRoom(room, left, reads_out_max_ > 0)) {
       if (room.may_end_short) {
         receive_.EndShort();

@@ -36,6 +36,8 @@ void ReceiveQueue::Ask(const AskReceive& ask) {
   piece.zcopy_min = ask.zcopy_min;
   piece.path = ask.path;
   piece.placeable = ask.placeable;
+  piece.shown = ask.shown;
+  piece.until_advert = ask.until_advert;
 }
 
 void ReceiveQueue::AskRefused(const AskReceive& ask, Outcome outcome) {
@@ -124,6 +126,12 @@ bool ReceiveQueue::Holds(ReceiveBuffer buffer) const {
   return false;
 }
 
+uint64_t ReceiveQueue::unread_bytes() const {
+  uint64_t bytes = 0;
+  for (const Unread& unread : unread_) bytes += unread.length;
+  return bytes;
+}
+
 ReceiveBuffer ReceiveQueue::DropOldestUnread() {
   dropped_ = true;
   return unread_.TakeFront().buffer;
@@ -187,6 +195,8 @@ std::optional<ReceiveRoom> ReceiveQueue::Room() const {
   room.zcopy_min = piece.zcopy_min;
   room.path = piece.path;
   room.placeable = piece.placeable;
+  room.shown = piece.shown;
+  room.until_advert = piece.until_advert;
   room.may_end_short = operation.assigned > 0 && !operation.wait_all;
   return room;
 }
@@ -285,6 +295,7 @@ void ReceiveQueue::AddTo(Digest& digest) const {
     digest.Add(static_cast<uint32_t>(piece.range.operation)).Add(piece.range.offset);
     digest.Add(piece.range.length).Add(piece.number).Add(piece.zcopy_min);
     digest.Add(static_cast<uint8_t>(piece.path)).Add(piece.placeable);
+    digest.Add(piece.shown).Add(piece.until_advert);
   }
   for (const Unread& unread : unread_) {
     digest.Add(static_cast<uint16_t>(unread.buffer))

@@ -26,8 +26,7 @@ class ReceiveQueue {
   // Takes an operation that is too late; it ends with `outcome` when its turn comes.
   void AskRefused(const AskReceive& ask, Outcome outcome);
   enum class CancelAnswer : uint8_t { kUnknown, kCancelled, kFull, kAdvertised };
-  // kFull: it takes no more bytes, and ends as it would. kAdvertised: the peer
-  // may write to it; it ends once the advert does.
+  // kFull: it takes no more bytes, and ends as it would. kAdvertised: it ends once the advert does.
   CancelAnswer Cancel(OperationId operation, Outcome outcome, Actions& actions);
   // What is taken back and has not ended by `end_by` is overdue; so is the earliest of them.
   void Bound(OperationId operation, Time end_by);
@@ -47,8 +46,9 @@ class ReceiveQueue {
   // ends.
   void CopyImmediate(ReceiveBuffer buffer, uint32_t offset, uint32_t length, bool decides,
                      Actions& actions, Counters& counters);
-  void OnUrgentByte() { unread_.back().urgent = true; }  // it is the last of the payload before
+  void OnUrgentByte() { unread_.back().urgent = true; }  // the last of the payload before
   bool has_unread() const { return !unread_.empty(); }
+  uint64_t unread_bytes() const;
   bool may_copy() const { return !unread_.empty() && pieces_.size() > advertised_; }
   // Copies one run of unread bytes into the next place; while may_copy(). The buffer it used up.
   std::optional<ReceiveBuffer> CopyNext(Actions& actions, Counters& counters);
@@ -61,7 +61,7 @@ class ReceiveQueue {
   // A read of `length` bytes into the front of Room() starts. Returns the operation's number.
   uint64_t OnReadStarted(uint32_t length);
   void OnReadFinished(uint64_t operation_number, uint32_t length, Counters& counters);
-  // The operation at Room() takes no more bytes; it has some.
+  // The operation at Room() takes no more bytes.
   void EndShort();
 
   // --- memory that the peer may write to ---
@@ -84,7 +84,7 @@ class ReceiveQueue {
                    Counters& counters);
   // [10] The last byte of these was urgent: the operation takes no more.
   void EndAtUrgent(uint64_t number);
-  // None is shown any more, and no byte was written to those that were.
+  // None is shown any more, and nothing was written to those that were.
   void OnAdvertsDropped(Actions& actions);
   // One key less to this operation's memory.
   void OnWithdrawn(uint64_t operation_number, Actions& actions);
@@ -95,7 +95,7 @@ class ReceiveQueue {
   // Finishes what is done, in order. `more_comes`: bytes will follow without the application's
   // doing. `end_of_stream`: none ever will, beyond those unread.
   void FinishReady(bool more_comes, bool end_of_stream, Counters& counters, Actions& actions);
-  // Cheap to tell: false, where FinishReady has nothing to do.
+  // False: FinishReady has nothing to do.
   bool MayFinish(bool end_of_stream) const {
     if (operations_.empty()) return false;
     const Operation& oldest = operations_.front();
@@ -123,9 +123,8 @@ class ReceiveQueue {
  private:
   struct Operation {
     OperationId id{};
-    bool open = false;  // more pieces follow
-    bool wait_all = false;
-    bool finished = false;  // cancelled: its event is out, only the place is left
+    bool open = false, wait_all = false;  // open: more pieces follow
+    bool finished = false;                // cancelled: its event is out, only the place is left
     bool ends_short = false;
     bool urgent = false;   // its last byte is urgent: it takes no more
     bool written = false;  // some of its bytes, by the peer
@@ -145,11 +144,12 @@ class ReceiveQueue {
     uint64_t zcopy_min = 0;
     Path path = Path::kByThreshold;
     bool placeable = false;
+    bool shown = true;
+    bool until_advert = false;
   };
   struct Unread {
     ReceiveBuffer buffer{};
-    uint32_t offset = 0;
-    uint32_t length = 0;
+    uint32_t offset = 0, length = 0;
     bool urgent = false;  // the last byte is
   };
 

@@ -25,6 +25,7 @@ std::optional<ReceiveQueue::AdvertPlace> ReceiveQueue::NextToAdvertise() const {
   place.room.zcopy_min = piece.zcopy_min;
   place.room.path = piece.path;
   place.room.placeable = piece.placeable;
+  place.room.shown = piece.shown;
   place.room.may_end_short = operation.assigned > 0 && !operation.wait_all;
   place.operation_number = piece.number;
   return place;

@@ -34,7 +34,11 @@ struct RemoteRange {
 
 enum class Path : uint8_t { kByThreshold, kCopy, kZeroCopy };
 enum class CompleteAt : uint8_t { kReusable, kDelivered };
-enum class CancelMode : uint8_t { kIfNotStarted, kAbortConnection };
+enum class CancelMode : uint8_t {
+  kIfNotStarted,  // what has partly left goes on
+  kEndShort,      // a send ends behind the bytes that have left: the rest was never in the stream
+  kAbortConnection,  // what has begun takes the connection down
+};
 // The data delivery mode that an application wants for a half. kAutomatic: as the traffic asks.
 enum class ModeWish : uint8_t { kAutomatic, kBuffered, kCombined, kPipelined };
 enum class Right : uint8_t { kRemoteRead, kRemoteWrite };

@@ -91,14 +91,18 @@ struct AskReceive {
   bool more = false;
   bool wait_all = false;
   bool placeable = false;  // RDMA may write to this memory
+  bool shown = true;       // the peer may be told of it, and write there itself
+  // Takes bytes that came in messages, and ends, with what it has, before those of a SrcAvail.
+  bool until_advert = false;
   Path path = Path::kByThreshold;
   uint64_t zcopy_min = 0;
 };
 
 // `outcome` is kCancelled or kDeadlineExceeded. Unknown operations are ignored: they have ended
 // already. kIfNotStarted asks the peer for what it was shown, and aborts when cancel_grace has
-// passed without an end; with kAbortConnection the operation has ended when the step has, or the
-// connection ends, whatever the peer does.
+// passed without an end; kEndShort does so too, and where bytes of a send have left it ends behind
+// them. With kAbortConnection the operation has ended when the step has, or the connection ends,
+// whatever the peer does.
 struct AskCancel {
   OperationId operation{};
   CancelMode mode = CancelMode::kIfNotStarted;

@@ -43,7 +43,7 @@ bool OutboundHalf::Cancel(const AskCancel& ask, Time end_by, const Outgoing& out
   const Answer answer = promised ? Answer::kBegun : send_.Cancel(ask, actions);
   if (answer == Answer::kUnknown) return false;
   const bool shown = answer == Answer::kAdvertised || answer == Answer::kPartlyRead;
-  if (shown && ask.mode == CancelMode::kIfNotStarted) source_.AskCancel();
+  if (shown && ask.mode != CancelMode::kAbortConnection) source_.AskCancel();
   send_.Bound(ask.operation, end_by);
   return true;
 }

@@ -222,7 +222,7 @@ void SendQueue::AddTo(Digest& digest) const {
   digest.Add(asked_).Add(taken_).Add(emitted_).Add(first_number_).Add(buffers_used_);
   for (const Operation& operation : operations_) {
     digest.Add(static_cast<uint32_t>(operation.id)).Add(operation.open).Add(operation.finished);
-    digest.Add(operation.dropped).Add(operation.exposures);
+    digest.Add(operation.dropped).Add(operation.ends_short).Add(operation.exposures);
     digest.Add(static_cast<uint64_t>(operation.end_by.time_since_epoch().count()));
     digest.Add(static_cast<uint8_t>(operation.cancel));
     digest.Add(static_cast<uint8_t>(operation.complete_at));

@@ -70,7 +70,6 @@ class SendQueue : private SendQueueState {
   bool writable() const {  // a small one would be copied at once
     return pieces_.empty() && advertised_.empty() && has_free_buffer();
   }
-
   void SetPayloadMax(uint32_t bytes) {
     limits_.payload_max = bytes;
     immediate_max_ = std::min(limits_.immediate_max, BufferRoom());
@@ -103,7 +102,7 @@ class SendQueue : private SendQueueState {
   void TakeRemainder(Send& send);
   void TakeCopied(Send& send);
   void TakeGathered(Send& send, bool may_advertise);
-  // The message of a Take, with this MSeq. Returns the user bytes in it.
+  // The message of a Take, with this MSeq. Returns its user bytes.
   uint64_t OnPosted(uint32_t sequence, Counters& counters) {
     const uint64_t bytes = emitted_ - last_taken_.begin;
     unfinished_.PushBack() = last_taken_;
@@ -134,7 +133,7 @@ class SendQueue : private SendQueueState {
   // remainder come first, or the application wants it copied.
   std::optional<OperationRange> Writable(bool may_advertise) const;
   void OnWriteStarted(uint32_t length, Counters& counters);  // of Writable()
-  void OnWriteFinished();                                    // the oldest
+  void OnWriteFinished();
   void OnWritesReported(uint32_t sequence);  // RdmaWrCompl was posted with this MSeq
   bool CopiedFit(uint32_t room) const;  // the copied bytes that leave next, into a SinkAvail [9]
 
@@ -178,7 +177,7 @@ class SendQueue : private SendQueueState {
  private:
   uint32_t GatherRoomBeforeUrgent() const;
   void OnUrgentTaken(Send& send);
-  void OnUrgentCancelled(const Operation& operation);
+  void OnUrgentCancelled(const Operation& operation, uint64_t bytes);
   bool has_free_buffer() const {
     return !free_buffers_.empty() || buffers_used_ < limits_.send_buffers;
   }
@@ -189,6 +188,8 @@ class SendQueue : private SendQueueState {
   bool HasUrgent(OperationId operation) const;
   void DropPieces(uint64_t number);
   void Drop(size_t index, Outcome outcome, Actions& actions);
+  void EndShort(size_t index, Outcome outcome);
+  void MoveEnd(size_t index, uint64_t end);
   void ResolveCancel(size_t index, Actions& actions);
   void FinishDropped(Actions& actions);
   void FinishOldest(Counters& counters, Actions& actions);

@@ -120,10 +120,15 @@ SendQueue::CancelAnswer SendQueue::Cancel(const AskCancel& ask, Actions& actions
     Drop(index, ask.outcome, actions);
     return CancelAnswer::kCancelled;
   }
-  if (!IsAdvertised(first_number_ + index)) return CancelAnswer::kBegun;
+  const bool ends_short = ask.mode == CancelMode::kEndShort;
+  if (!IsAdvertised(first_number_ + index)) {
+    if (ends_short) EndShort(index, ask.outcome);
+    return CancelAnswer::kBegun;
+  }
   // [R10.1] By the time its adverts have come back its urgent byte may have been announced.
   if (HasUrgent(operation.id)) return CancelAnswer::kBegun;
   operation.cancel = ask.outcome;
+  operation.ends_short = ends_short;
   return emitted_ > operation.begin ? CancelAnswer::kPartlyRead : CancelAnswer::kAdvertised;
 }
 
@@ -136,7 +141,8 @@ bool SendQueue::Has(OperationId operation) const {
 
 void SendQueue::Bound(OperationId operation, Time end_by) {
   for (Operation& it : operations_) {
-    const bool taken_back = it.cancel != Outcome::kDone || it.dropped;
+    const bool taken_back =
+        it.cancel != Outcome::kDone || it.dropped || it.outcome != Outcome::kDone;
     if (it.id == operation && taken_back) it.end_by = std::min(it.end_by, end_by);
   }
 }
@@ -166,19 +172,35 @@ void SendQueue::DropPieces(uint64_t number) {
 void SendQueue::Drop(size_t index, Outcome outcome, Actions& actions) {
   DropPieces(first_number_ + index);
   Operation& operation = operations_[index];
-  if (has_urgent()) OnUrgentCancelled(operation);
-  const uint64_t length = operation.end - operation.begin;
-  operation.end = operation.uncopied_end = operation.begin;
+  if (has_urgent()) OnUrgentCancelled(operation, operation.end - operation.begin);
+  MoveEnd(index, operation.begin);
+  operation.uncopied_end = operation.begin;
   operation.outcome = outcome;
   operation.dropped = true;
+  ++dropped_;
+  FinishDropped(actions);
+}
+
+// The rest of the operation was never part of the stream: what follows moves up.
+void SendQueue::EndShort(size_t index, Outcome outcome) {
+  Operation& operation = operations_[index];
+  if (taken_ >= operation.end) return;
+  if (has_urgent()) OnUrgentCancelled(operation, operation.end - taken_);
+  DropPieces(first_number_ + index);
+  operation.outcome = outcome;
+  MoveEnd(index, taken_);
+}
+
+// Nothing of what follows has left.
+void SendQueue::MoveEnd(size_t index, uint64_t end) {
+  const uint64_t length = operations_[index].end - end;
+  operations_[index].end = end;
   for (size_t i = index + 1; i < operations_.size(); ++i) {
     operations_[i].begin -= length;
     operations_[i].end -= length;
-    operations_[i].uncopied_end = operations_[i].begin;  // nothing of them has left
+    operations_[i].uncopied_end = operations_[i].begin;
   }
   asked_ -= length;
-  ++dropped_;
-  FinishDropped(actions);
 }
 
 // [es-api D.2, 11] Not before the last of its keys is dead. It has moved no byte, so it may
@@ -198,6 +220,7 @@ void SendQueue::ResolveCancel(size_t index, Actions& actions) {
   const Outcome outcome = operation.cancel;
   operation.cancel = Outcome::kDone;
   if (taken_ <= operation.begin) return Drop(index, outcome, actions);
+  if (operation.ends_short) return EndShort(index, outcome);
   operation.end_by = kTimeInfinite;
   // The rest leaves on the way that needs nothing of the peer but buffers.
   for (Piece& piece : pieces_) {

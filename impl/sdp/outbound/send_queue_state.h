@@ -30,9 +30,10 @@ class SendQueueState {
  protected:
   struct Operation {
     OperationId id{};
-    bool open = false;      // more pieces follow
-    bool finished = false;  // cancelled: its event is out, only the place is left
-    bool dropped = false;   // cancelled: its event waits for its adverts to be withdrawn
+    bool open = false;        // more pieces follow
+    bool finished = false;    // cancelled: its event is out, only the place is left
+    bool dropped = false;     // cancelled: its event waits for its adverts to be withdrawn
+    bool ends_short = false;  // cancelled: it ends behind what was read, once its adverts are back
     CompleteAt complete_at = CompleteAt::kReusable;
     Outcome outcome = Outcome::kDone;
     Outcome cancel = Outcome::kDone;  // what it ends with, if its adverts come back whole

@@ -41,13 +41,13 @@ void SendQueue::OnUrgentTaken(Send& send) {
   urgent_marks_.PopFront();
 }
 
-void SendQueue::OnUrgentCancelled(const Operation& operation) {
+void SendQueue::OnUrgentCancelled(const Operation& operation, uint64_t bytes) {
   for (size_t i = urgent_marks_.size(); i > 0; --i) {
     UrgentMark& mark = urgent_marks_[i - 1];
     if (mark.id == operation.id) {
       urgent_marks_.EraseAt(i - 1);
     } else if (mark.end > operation.end) {
-      mark.end -= operation.end - operation.begin;
+      mark.end -= bytes;
     }
   }
 }
