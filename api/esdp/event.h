@@ -29,7 +29,8 @@ enum class EventType : uint8_t {
   kShutdown,
   kClose,
   kUrgent,  // of Socket::AwaitUrgent
-  kSuspend
+  kSuspend,
+  kPoll  // of Socket::Poll
 };
 const char* ToString(EventType type);
 
@@ -66,7 +67,7 @@ struct Event {
   uint64_t cookie = 0;  // the application's own, from OpArgs
   OpId op = OpId::kNone;
   SocketId socket = SocketId::kNone;
-  uint64_t bytes = 0;            // moved; valid also with an error
+  uint64_t bytes = 0;            // moved; valid also with an error. kPoll: what holds, of PollMask
   uint64_t stream_offset = 0;    // of the operation's first byte in its direction of the socket
   uint64_t bytes_zero_copy = 0;  // of `bytes`, by RDMA
   SocketId accepted = SocketId::kNone;  // kAccept: hand it to Context::TakeAccepted

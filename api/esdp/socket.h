@@ -12,7 +12,7 @@
 #include "absl/types/span.h"
 #include "esdp/address.h"
 #include "esdp/event.h"
-#include "esdp/event_queue.h"
+#include "esdp/operation.h"
 #include "esdp/options.h"
 #include "esdp/region.h"
 #include "esdp/stats.h"
@@ -51,30 +51,6 @@ class SocketAccess;
 enum class SocketType : uint8_t { kStream };
 enum class Transport : uint8_t { kNone, kQpip, kSim, kLocal, kVerbs };
 const char* ToString(Transport transport);
-
-enum class CompleteAt : uint8_t {
-  kReusable,   // the buffer may be written again
-  kDelivered,  // the peer's provider has the bytes
-};
-enum class Path : uint8_t { kByThreshold, kCopy, kZeroCopy };
-enum class CancelMode : uint8_t {
-  kIfNotStarted,     // what has partly gone finishes; what the peer is shown is asked back
-  kAbortConnection,  // what has begun ends at once, with the connection
-};
-enum class CloseMode : uint8_t { kGraceful, kAbort };
-enum class Direction : uint8_t { kSend, kReceive, kBoth };
-// Its last byte is urgent: the peer hears of it ahead of what waits before it in the stream.
-enum class SendFlags : uint32_t { kNone = 0, kUrgent = 1 };
-enum class RecvFlags : uint32_t { kNone = 0, kWaitAll = 1 };
-
-// What every operation takes.
-struct OpArgs {
-  EventQueue& queue;    // where its event goes; must be of the same Context
-  uint64_t cookie = 0;  // comes back in the event
-  absl::Time deadline = absl::InfiniteFuture();  // on Context::Now()
-  CompleteAt complete_at = CompleteAt::kReusable;
-  Path path = Path::kByThreshold;  // kZeroCopy and kCopy overrule the thresholds for this operation
-};
 
 // A Socket is one end of a stream, or a listener.
 //
@@ -142,6 +118,14 @@ class Socket {
   // or DeadlineExceeded when it is cancelled or late, and takes no announcement with it: the next
   // AwaitUrgent hears of it. Otherwise with the root cause, as a receive does.
   absl::StatusOr<OpId> AwaitUrgent(const OpArgs& args);
+
+  // Event kPoll once any of the bits of `mask` (PollMask) holds, at once where one does; its `bytes`
+  // are those that hold, of all that were asked for, and kPollFailed. Level-triggered: it takes
+  // nothing away. Bytes that a receive waits for are none that are readable. Where the connection
+  // has ended, or ends, it succeeds too and says so in its bits; after Close it ends with kShutDown.
+  // Cancelled and DeadlineExceeded when it is cancelled or late. InvalidArgument for a mask without a
+  // bit, or with one that means nothing.
+  absl::StatusOr<OpId> Poll(uint32_t mask, const OpArgs& args);
 
   // Moves the connection to a new queue pair: what is in process comes to rest, the old queue pair
   // is ended, and the peer connects anew to a port that is opened for it. Streams, operations and

@@ -33,6 +33,7 @@ enum class ErrorKind : uint16_t {
                   // dequeue, then post again
   kSocketWindow,  // ResourceExhausted, EAGAIN: the bounce pool of SendCopy is in use:
                   // dequeue, then post again
+  kWouldBlock,  // ResourceExhausted, EAGAIN: a call of a Stream that was not to wait would have to
   kMemory,  // ResourceExhausted, ENOMEM: a limit of memory or registration; the text names it, its
             // use and the cure. Also an allocation that failed: no call throws. In an event: the
             // connection ended, because its protocol found no memory

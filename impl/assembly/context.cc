@@ -8,6 +8,7 @@
 #include "impl/assembly/fabric_name.h"
 #include "impl/assembly/fabric_table.h"
 #include "impl/provider/shard.h"
+#include "impl/sockets/context/context_access.h"
 #include "impl/sockets/context/context_state.h"
 #include "impl/sockets/context/log_limit.h"
 #include "impl/sockets/errors.h"

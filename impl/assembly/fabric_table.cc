@@ -9,6 +9,7 @@
 #include "impl/fabric/sim/sim_fabric.h"
 #include "impl/fabric/sim/world.h"
 #include "impl/fabric/verbs/verbs_fabric.h"
+#include "impl/sockets/context/context_access.h"
 #include "impl/sockets/context/context_state.h"
 #include "impl/sockets/errors.h"
 
@@ -84,7 +85,7 @@ absl::StatusOr<std::shared_ptr<World>> WorldFor(const ContextOptions& options, u
   if (options.world_of == nullptr) {
     return std::make_shared<World>(fabric::sim::WorldOptions{.seed = seed});
   }
-  const sockets::ContextState* other = sockets::ContextAccess::StateOf(*options.world_of);
+  const sockets::ContextState* other = sockets::ContextAccess::StateOf(*options.world_of).get();
   if (other == nullptr || other->transport() != Transport::kSim) {
     return MakeError(ErrorKind::kInvalidArgument,
                      "world_of names a Context that lives in no simulated world: open it with the "

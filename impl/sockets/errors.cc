@@ -43,6 +43,8 @@ constexpr Row kRows[] = {
      "dequeue events and post again, or make the queue deeper"},
     {ErrorKind::kSocketWindow, StatusCode::kResourceExhausted, EAGAIN, "socket window full",
      "dequeue events and post again, or enlarge bounce_pool_bytes"},
+    {ErrorKind::kWouldBlock, StatusCode::kResourceExhausted, EAGAIN, "would block",
+     "call again once it is ready, or let the call wait"},
     {ErrorKind::kMemory, StatusCode::kResourceExhausted, ENOMEM, "out of memory", ""},
     {ErrorKind::kCancelled, StatusCode::kCancelled, ECANCELED, "cancelled",
      "somebody asked for it"},

@@ -5,6 +5,7 @@
 
 #include "impl/fabric/sim/sim_fabric.h"
 #include "impl/provider/shard.h"
+#include "impl/sockets/context/context_access.h"
 #include "impl/sockets/context/context_state.h"
 #include "impl/sockets/context/log_limit.h"
 

@@ -4,27 +4,14 @@
 #include <utility>
 
 #include "impl/base/bytes.h"
-#include "impl/base/undo.h"
 #include "impl/sockets/context/context_state.h"
 #include "impl/sockets/convert.h"
 #include "impl/sockets/errors.h"
 #include "impl/sockets/memory/owned_memory.h"
-#include "impl/sockets/memory/region_state.h"
+#include "impl/sockets/memory/registration.h"
 #include "impl/sockets/queue/event_queue_state.h"
+#include "impl/sockets/socket/socket_access.h"
 #include "impl/sockets/socket/socket_state.h"
-
-namespace esdp::sockets {
-
-class SocketAccess {
- public:
-  static Socket Make(std::shared_ptr<SocketState> state) {
-    Socket socket;
-    socket.state_ = std::move(state);
-    return socket;
-  }
-};
-
-}  // namespace esdp::sockets
 
 namespace esdp {
 namespace {
@@ -32,37 +19,6 @@ namespace {
 using sockets::ContextCall;
 using sockets::ContextState;
 using sockets::MakeError;
-
-// Of memory that is registered: not any more where that fails.
-Region RegionOf(const std::shared_ptr<ContextState>& context,
-                const std::shared_ptr<provider::MemoryRegion>& memory,
-                const RegisterOptions& options, uint64_t length, sockets::OwnedMemory owned) {
-  Undo undo([&] { (void)context->shard().Deregister(*memory); });
-  auto state =
-      std::make_shared<sockets::RegionState>(context, memory, options, length, std::move(owned));
-  undo.Cancel();
-  return sockets::SliceAccess::Make(std::move(state));
-}
-
-absl::StatusOr<Region> RegisterWith(const std::shared_ptr<ContextState>& context,
-                                    absl::Span<std::byte> memory, const RegisterOptions& options,
-                                    sockets::OwnedMemory owned) {
-  return sockets::OrNoMemory([&]() -> absl::StatusOr<Region> {
-    const ContextCall call(context.get());
-    if (!call.ok()) return call.status();
-    if (memory.data() == nullptr || memory.empty()) {
-      return MakeError(ErrorKind::kInvalidArgument, "a region needs at least one byte of memory");
-    }
-    auto registered = context->shard().Register({memory.data(), memory.size()}, options.local_write,
-                                                static_cast<provider::Exposure>(options.exposure));
-    if (!registered.ok()) return sockets::Adopt(registered.status());
-    return RegionOf(context, *registered, options, memory.size(), std::move(owned));
-  });
-}
-
-static_assert(static_cast<int>(Exposure::kNone) == static_cast<int>(provider::Exposure::kNone));
-static_assert(static_cast<int>(Exposure::kRegionKey) ==
-              static_cast<int>(provider::Exposure::kRegionKey));
 
 }  // namespace
 
@@ -80,7 +36,7 @@ Context::~Context() {
 
 absl::StatusOr<Region> Context::Register(absl::Span<std::byte> memory,
                                          const RegisterOptions& options) {
-  return RegisterWith(state_, memory, options, nullptr);
+  return sockets::Register(state_, memory, options);
 }
 
 absl::StatusOr<Region> Context::RegisterReadOnly(absl::Span<const std::byte> memory,
@@ -88,22 +44,11 @@ absl::StatusOr<Region> Context::RegisterReadOnly(absl::Span<const std::byte> mem
   options.local_write = false;
   // Nothing writes to a region without local_write.
   auto* const bytes = const_cast<std::byte*>(memory.data());
-  return RegisterWith(state_, absl::MakeSpan(bytes, memory.size()), options, nullptr);
+  return sockets::Register(state_, absl::MakeSpan(bytes, memory.size()), options);
 }
 
 absl::StatusOr<Region> Context::Allocate(size_t bytes, const AllocateOptions& options) {
-  return sockets::OrNoMemory([&]() -> absl::StatusOr<Region> {
-    const ContextCall call(state_.get());
-    if (!call.ok()) return call.status();
-    if (bytes == 0) return RegisterWith(state_, {}, options.registration, nullptr);  // says why not
-    sockets::OwnedMemory owned = sockets::MapMemory(bytes, sockets::Pages::kLarge);
-    if (owned == nullptr) {
-      return MakeError(ErrorKind::kMemory,
-                       "no memory for " + std::to_string(bytes) + " bytes: ask for less");
-    }
-    const auto memory = absl::MakeSpan(owned.get(), bytes);
-    return RegisterWith(state_, memory, options.registration, std::move(owned));
-  });
+  return sockets::RegisterOwn(state_, bytes, options);
 }
 
 absl::StatusOr<Region> Context::RegisterDmaBuf(int fd, uint64_t offset, uint64_t length,
@@ -131,7 +76,7 @@ absl::StatusOr<Region> Context::RegisterDmaBuf(int fd, uint64_t offset, uint64_t
         state_->shard().RegisterDmaBuf({fd, offset}, {names.get() + past, length},
                                        static_cast<provider::Exposure>(options.exposure));
     if (!registered.ok()) return sockets::Adopt(registered.status());
-    return RegionOf(state_, *registered, options, length, std::move(names));
+    return sockets::RegionOf(state_, *registered, options, length, std::move(names));
   });
 }
 
@@ -164,15 +109,7 @@ absl::StatusOr<Socket> Context::TakeAccepted(SocketId accepted) {
   return sockets::OrNoMemory([&]() -> absl::StatusOr<Socket> {
     const ContextCall call(state_.get());
     if (!call.ok()) return call.status();
-    auto socket = state_->untaken().Take(accepted);
-    if (socket == nullptr) {
-      return MakeError(
-          ErrorKind::kBadHandle,
-          "no accepted connection of this name waits: it was taken or aborted, or it is "
-          "another Context's");
-    }
-    socket->stream().AnnounceTaken();
-    return sockets::SocketAccess::Make(std::move(socket));
+    return state_->TakeAccepted(accepted);
   });
 }
 

@@ -11,6 +11,7 @@
 #include "impl/sockets/in_observer_call.h"
 #include "impl/sockets/queue/event_queue_state.h"
 #include "impl/sockets/queue/event_text.h"
+#include "impl/sockets/socket/socket_access.h"
 #include "impl/sockets/socket/socket_state.h"
 
 // Sockets by name, and what the shard says about them.
@@ -81,6 +82,17 @@ void ContextState::OnAcceptsSeen(std::span<const Event> events) try {
     }
   }
 } catch (const std::bad_alloc&) {  // those not noted stay until their listener goes
+}
+
+absl::StatusOr<Socket> ContextState::TakeAccepted(SocketId accepted) {
+  std::shared_ptr<SocketState> socket = untaken_.Take(accepted);
+  if (socket == nullptr) {
+    return MakeError(ErrorKind::kBadHandle,
+                     "no accepted connection of this name waits: it was taken or aborted, or it is "
+                     "another Context's");
+  }
+  socket->stream().AnnounceTaken();
+  return SocketAccess::Make(std::move(socket));
 }
 
 void ContextState::OnAcceptsLost(std::span<const SocketId> accepted) {

@@ -89,6 +89,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   void Bind(provider::ListenerId name, const std::shared_ptr<ListenerState>& listener);
   void Unbind(provider::ListenerId listener);
   UntakenSockets& untaken() { return untaken_; }  // accepted ones that wait to be taken
+  absl::StatusOr<Socket> TakeAccepted(SocketId accepted);
   void CountEndedBeforeAccept() { ended_before_accept_.fetch_add(1, std::memory_order_relaxed); }
   // The application has these events from now on, or will never have them.
   void OnAcceptsSeen(std::span<const Event> events);
@@ -182,17 +183,6 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   std::atomic<int64_t> region_bytes_{0};
 
   std::unique_ptr<provider::Shard> shard_;
-};
-
-// The door of this room into the public handles.
-class ContextAccess {
- public:
-  static Context Make(std::shared_ptr<ContextState> state) {
-    Context context;
-    context.state_ = std::move(state);
-    return context;
-  }
-  static ContextState* StateOf(const Context& context) { return context.state_.get(); }
 };
 
 }  // namespace esdp::sockets

@@ -75,6 +75,8 @@ const char* ToString(EventType type) {
       return "urgent";
     case EventType::kSuspend:
       return "suspend";
+    case EventType::kPoll:
+      return "poll";
   }
   return "unknown";
 }

@@ -122,6 +122,10 @@ absl::StatusOr<OpId> Socket::AwaitUrgent(const OpArgs& args) {
   return Use(state_, [&] { return state_->stream().AwaitUrgent(args); });
 }
 
+absl::StatusOr<OpId> Socket::Poll(uint32_t mask, const OpArgs& args) {
+  return Use(state_, [&] { return state_->stream().Poll(mask, args); });
+}
+
 absl::StatusOr<OpId> Socket::Suspend(const OpArgs& args) {
   return Use(state_, [&] { return state_->stream().Suspend(args); });
 }

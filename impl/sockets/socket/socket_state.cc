@@ -271,6 +271,7 @@ int SocketState::CancelAll(Direction direction) {
 void SocketState::OnDeadline(OpId op, EventType type) {
   if (type == EventType::kShutdown) return stream_.OnShutdownLate(op);
   if (type == EventType::kClose) return stream_.OnCloseLate();
+  if (type == EventType::kPoll) return stream_.OnPollLate(op);
   if (type != EventType::kAccept) return;
   if (ListenerState* const listening = listener()) {
     listening->FinishAccept(

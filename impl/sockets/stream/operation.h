@@ -52,6 +52,8 @@ struct Operation {
   // RecvCopy: its bytes. Kept from one operation to the next.
   std::shared_ptr<provider::MemoryRegion> unregistered;
 
+  uint32_t poll_mask = 0;
+
   // Accept.
   int accepts_left = 0;  // 0: until cancelled
 

@@ -106,6 +106,8 @@ void StreamState::Cancel(OpId op, EventType type, provider::Transfer* transfer, 
       // The peer may have been told: it ends as it would, or with the connection.
       if (mode == CancelMode::kAbortConnection) Submit({.kind = Kind::kAbort});
       return;
+    case EventType::kPoll:
+      return FinishPoll(op, MakeError(ErrorKind::kCancelled, "Cancel was called"));
     case EventType::kSuspend:
       return Submit({.kind = Kind::kCancelSuspend,
                      .cancel_mode = ToProvider(mode),
@@ -116,6 +118,16 @@ void StreamState::Cancel(OpId op, EventType type, provider::Transfer* transfer, 
                      .cancel_mode = ToProvider(mode),
                      .tag = static_cast<uint64_t>(op)});
   }
+}
+
+void StreamState::EndShort(OpId op) {
+  provider::Transfer* transfer = nullptr;
+  context_.operations().With(op, [&](Operation& found) { transfer = &found.transfer; });
+  if (transfer == nullptr) return;
+  Submit({.kind = Kind::kCancel,
+          .transfer = transfer,
+          .cancel_mode = provider::CancelMode::kEndShort,
+          .tag = static_cast<uint64_t>(op)});
 }
 
 StreamState::Ending StreamState::BeginClose(CloseMode mode, Operation* operation) {
@@ -131,6 +143,7 @@ StreamState::Ending StreamState::BeginClose(CloseMode mode, Operation* operation
 }
 
 void StreamState::GoOnClosing(Ending ending) {
+  EndPolls();
   if (ending == Ending::kOver) return MaybeFinishClose();
   Submit({.kind = ending == Ending::kInOrder ? Kind::kClose : Kind::kAbort});
 }
@@ -152,8 +165,6 @@ void StreamState::Abort() {
 void StreamState::SubmitModes(provider::ModeWish send, provider::ModeWish receive) {
   Submit({.kind = Kind::kModes, .send_mode = send, .receive_mode = receive});
 }
-
-void StreamState::WatchReadiness() { Submit({.kind = Kind::kReadiness}); }
 
 void StreamState::AnnounceTaken() { Submit({.kind = Kind::kTaken}); }
 

@@ -79,9 +79,12 @@ void StreamState::KeepCause(const provider::Failure& cause) {
 }
 
 void StreamState::OnFailed(const provider::Failure& cause) {
-  const std::lock_guard lock(mutex_);
-  KeepCause(cause);
-  failed_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    KeepCause(cause);
+    failed_ = true;
+  }
+  TellPolls();
 }
 
 void StreamState::OnShutDown(const provider::Failure& failure) {
@@ -104,16 +107,6 @@ absl::Status StreamState::CloseStatus(const provider::Failure& cause) const {
     });
   }
   return StatusOf(cause);
-}
-
-void StreamState::OnReadiness(const provider::Readiness& readiness) {
-  const std::lock_guard lock(mutex_);
-  readiness_ = readiness;
-}
-
-provider::Readiness StreamState::readiness() const {
-  const std::lock_guard lock(mutex_);
-  return readiness_;
 }
 
 void StreamState::OnClosed(const provider::Failure& cause, uint64_t bytes_received) {
@@ -142,6 +135,7 @@ void StreamState::OnClosed(const provider::Failure& cause, uint64_t bytes_receiv
   const bool in_order = cause.ending == provider::EndReason::kOk;
   FinishSuspend(in_order ? MakeError(ErrorKind::kShutDown, "the connection has ended")
                          : StatusOf(cause));
+  TellPolls();
   MaybeFinishClose();
   if (listener_id_ == SocketId::kNone) return;
   const std::shared_ptr<SocketState> socket = context_.Find(listener_id_);

@@ -44,9 +44,11 @@ class StreamState {
   // Tells the shard which delivery modes are wished from now on.
   void SubmitModes(provider::ModeWish send, provider::ModeWish receive);
   // Behind Connect or an Accept: from now on readiness() follows the connection. Without, it knows of
-  // an end alone.
+  // an end alone. It may be called again.
   void WatchReadiness();
   provider::Readiness readiness() const;
+  uint32_t PollBits() const;  // of PollMask, from the same
+  uint64_t UnreadBytes() const;
 
   // The operation is its own: where it fails, nobody hears of it. It can be called again then.
   absl::Status Connect(Operation& operation, const Address& local, const Address& peer,
@@ -58,9 +60,12 @@ class StreamState {
   absl::StatusOr<OpId> PostRecvCopy(std::span<std::byte> bytes, const TransferFlags& flags,
                                     const OpArgs& args);
   absl::StatusOr<OpId> AwaitUrgent(const OpArgs& args);
+  absl::StatusOr<OpId> Poll(uint32_t mask, const OpArgs& args);
   absl::StatusOr<OpId> Suspend(const OpArgs& args);
   absl::StatusOr<OpId> Shutdown(const OpArgs& args);
   void Cancel(OpId op, EventType type, provider::Transfer* transfer, CancelMode mode);
+  // A send or receive: what has moved of it stays moved, and it ends there.
+  void EndShort(OpId op);
 
   // The end, in two steps: what it will be is settled under the lock of the socket, and the shard
   // is told without it.
@@ -92,6 +97,7 @@ class StreamState {
   void OnReadiness(const provider::Readiness& readiness);
   void OnClosed(const provider::Failure& cause, uint64_t bytes_received);
   void OnShutdownLate(OpId op);
+  void OnPollLate(OpId op);
   void OnCloseLate();
   // The connection had ended before this transfer came to it.
   void FinishTooLate(Operation& operation);
@@ -102,6 +108,10 @@ class StreamState {
   enum class Phase : uint8_t { kIdle, kConnecting, kConnected, kEnded };
 
   absl::Status CanTransfer(bool is_send) const;
+  uint32_t PollBitsLocked() const;
+  void TellPolls();
+  void FinishPoll(OpId op, const absl::Status& status);
+  void EndPolls();  // closing: nobody will look any more
   absl::Status CanSuspend() const;
   void FinishSuspend(const absl::Status& status);
   bool AtEndOfStream(bool is_send) const;
@@ -139,6 +149,7 @@ class StreamState {
   std::atomic<bool> write_shut_{false};
   std::atomic<bool> failed_{false};  // posts are refused with the cause, also before kEnded
   std::atomic<bool> closing_{false};
+  std::atomic<bool> watches_{false};  // the shard tells of the readiness
   // Sends and receives from before they are allowed until they are gone: what is being posted while
   // the connection ends must have its event before the socket's last one.
   std::atomic<uint32_t> transfers_{0};
@@ -168,6 +179,7 @@ class StreamState {
   Operation* suspend_ = nullptr;
   absl::Status close_status_;
   std::vector<Operation*> shutdowns_;
+  std::vector<Operation*> polls_;
 };
 
 }  // namespace esdp::sockets

@@ -100,6 +100,8 @@ absl::StatusOr<Operation*> StreamState::NewTransfer(EventType type, const Transf
   transfer.is_send = is_send;
   transfer.wait_all = flags.wait_all;
   transfer.urgent = flags.urgent;
+  transfer.shown = flags.shown;
+  transfer.until_advert = flags.until_advert;
   transfer.path = static_cast<provider::Path>(args.path);
   transfer.complete_at = static_cast<provider::CompleteAt>(args.complete_at);
   transfer.at_deadline =

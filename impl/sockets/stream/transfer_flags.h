@@ -12,7 +12,9 @@ struct TransferFlags {
   bool is_send = false;
   bool wait_all = false;
   bool urgent = false;
-  uint32_t unknown = 0;  // bits that mean nothing
+  bool shown = true;          // receive: the peer may be told of it
+  bool until_advert = false;  // receive: it ends before memory that the peer shows
+  uint32_t unknown = 0;       // bits that mean nothing
 
   static TransferFlags Of(SendFlags flags);
   static TransferFlags Of(RecvFlags flags);

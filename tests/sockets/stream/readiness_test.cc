@@ -12,6 +12,7 @@
 #include "impl/fabric/sim/sim_fabric.h"
 #include "impl/fabric/sim/world.h"
 #include "impl/provider/shard.h"
+#include "impl/sockets/context/context_access.h"
 #include "impl/sockets/context/context_state.h"
 #include "impl/sockets/context/log_limit.h"
 #include "impl/sockets/socket/socket_state.h"

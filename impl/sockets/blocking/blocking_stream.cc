@@ -1,0 +1,138 @@
+#include "impl/sockets/blocking/blocking_stream.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/types/span.h"
+#include "impl/sockets/blocking/lane.h"
+#include "impl/sockets/context/context_state.h"
+#include "impl/sockets/errors.h"
+#include "impl/sockets/queue/event_queue_state.h"
+#include "impl/sockets/socket/socket_access.h"
+#include "impl/sockets/socket/socket_state.h"
+
+namespace esdp::sockets {
+namespace {
+
+// A device pins what it registers, page by page.
+constexpr uint64_t kDeviceThreshold = 512 * 1024;
+
+absl::Status OutOfRange(const char* name, uint64_t least, uint64_t most) {
+  return MakeError(ErrorKind::kInvalidArgument, std::string("StreamOptions::") + name + " is " +
+                                                    std::to_string(least) + " .. " +
+                                                    std::to_string(most));
+}
+
+}  // namespace
+
+absl::Status BlockingStream::CheckOptions(const StreamOptions& options) {
+  constexpr uint64_t kMost = uint64_t{1} << 30;
+  if (options.chunk_bytes < 4096 || options.chunk_bytes > kMost) {
+    return OutOfRange("chunk_bytes", 4096, kMost);
+  }
+  if (options.chunks_max < 1 || options.chunks_max > 64) return OutOfRange("chunks_max", 1, 64);
+  if (options.send_buffer_bytes < 65536 || options.send_buffer_bytes > kMost) {
+    return OutOfRange("send_buffer_bytes", 65536, kMost);
+  }
+  if (options.patience < absl::ZeroDuration()) {
+    return MakeError(ErrorKind::kInvalidArgument, "StreamOptions::patience is negative");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<BlockingStream>> BlockingStream::Of(
+    const std::shared_ptr<ContextState>& context, Socket socket, const StreamOptions& options) {
+  const ContextCall call(context.get());
+  if (!call.ok()) return call.status();
+  const std::shared_ptr<SocketState> state = SocketAccess::StateOf(socket);
+  if (state == nullptr) return MakeError(ErrorKind::kBadHandle, "the socket handle is empty");
+  if (&state->context() != context.get()) {
+    return MakeError(ErrorKind::kInvalidArgument, "the socket belongs to another Context");
+  }
+  if (absl::Status legal = CheckOptions(options); !legal.ok()) return legal;
+  if (state->closing()) return ClosedHandle();
+  if (!state->stream().connected()) return state->WhyNotConnected();
+  auto reading = Lane::Create(context, BlockingReader::kDepth);
+  if (!reading.ok()) return reading.status();
+  auto writing = Lane::Create(context, BlockingWriter::kDepth);
+  if (!writing.ok()) return writing.status();
+  auto made = std::make_unique<BlockingStream>(context, std::move(socket), state->stream(),
+                                               *std::move(reading), *std::move(writing));
+  made->SetOptions(options);
+  return made;
+}
+
+BlockingStream::BlockingStream(std::shared_ptr<ContextState> context, Socket socket,
+                               StreamState& stream, std::unique_ptr<Lane> reading,
+                               std::unique_ptr<Lane> writing)
+    : context_(std::move(context)),
+      stream_(stream),
+      reader_(context_, stream_, usage_, std::move(reading)),
+      writer_(context_, stream_, usage_, std::move(writing)),
+      socket_(std::move(socket)) {}
+
+void BlockingStream::SetOptions(const StreamOptions& options) {
+  const std::lock_guard lock(mutex_);
+  options_ = options;
+}
+
+StreamOptions BlockingStream::options() const {
+  const std::lock_guard lock(mutex_);
+  return options_;
+}
+
+BlockingOptions BlockingStream::OptionsOfCall() const {
+  BlockingOptions of_call{options()};
+  const bool device = context_->transport(stream_.fabric()) == Transport::kVerbs;
+  of_call.zero_copy_from =
+      of_call.zcopy_min.value_or(device ? kDeviceThreshold : kDefaultThreshold);
+  return of_call;
+}
+
+StreamReadiness BlockingStream::readiness() {
+  StreamReadiness now;
+  const ContextCall call(context_.get());
+  if (!call.ok()) return {.readable = true, .peer_ended = true, .failed = true};
+  stream_.WatchReadiness();
+  const uint32_t bits = stream_.PollBits();
+  const size_t ahead = reader_.ahead();
+  now.bytes = ahead + stream_.UnreadBytes();
+  now.readable = now.bytes > 0 || (bits & kPollPeerEnded) != 0;
+  now.writable = (bits & kPollWritable) != 0;
+  now.urgent = (bits & kPollUrgent) != 0;
+  now.peer_ended = (bits & kPollPeerEnded) != 0;
+  now.failed = (bits & kPollFailed) != 0;
+  return now;
+}
+
+absl::Status BlockingStream::Close(absl::Time deadline) {
+  // Not in a lane: calls that wait there end with this one.
+  auto queue = QueueState::Create(context_, {.depth = 1, .restart_on_signal = true});
+  if (!queue.ok()) return queue.status();
+  EventQueue closing = QueueAccess::Make(*std::move(queue));
+  const absl::StatusOr<OpId> op =
+      socket_.Close(CloseMode::kGraceful, {.queue = closing, .deadline = deadline});
+  if (!op.ok()) return op.status();
+  Event event;
+  const auto taken = closing.Dequeue(absl::MakeSpan(&event, 1));
+  return taken.ok() ? event.status() : taken.status();
+}
+
+void BlockingStream::Abort() {
+  if (const auto state = SocketAccess::StateOf(socket_)) state->DropAlsoClosing();
+}
+
+StreamStats BlockingStream::Stats() const {
+  StreamStats stats;
+  stats.socket = socket_.Stats();
+  stats.registrations = usage_.registrations.load(std::memory_order_relaxed);
+  stats.registered_bytes = usage_.registered_bytes.load(std::memory_order_relaxed);
+  stats.registered_now = usage_.registered_now.load(std::memory_order_relaxed);
+  stats.patience_ran_out = usage_.patience_ran_out.load(std::memory_order_relaxed);
+  stats.register_failures = usage_.register_failures.load(std::memory_order_relaxed);
+  stats.read_ahead_bytes = usage_.read_ahead_bytes.load(std::memory_order_relaxed);
+  stats.send_buffer_waits = usage_.send_buffer_waits.load(std::memory_order_relaxed);
+  return stats;
+}
+
+}  // namespace esdp::sockets

@@ -1,0 +1,62 @@
+#ifndef ESDP_IMPL_SOCKETS_BLOCKING_BLOCKING_STREAM_H_
+#define ESDP_IMPL_SOCKETS_BLOCKING_BLOCKING_STREAM_H_
+
+#include <memory>
+#include <mutex>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "esdp/stream.h"
+#include "impl/sockets/blocking/reader.h"
+#include "impl/sockets/blocking/usage.h"
+#include "impl/sockets/blocking/writer.h"
+
+namespace esdp::sockets {
+
+class ContextState;
+class SocketState;
+
+// What stands behind a Stream.
+//
+//   Owns:     its socket and both halves.
+//   Threads:  as stream.h says.
+//   Blocks:   Connect and Close, until their deadlines.
+//   Units:    bytes.
+//   Errors:   those of stream.h.
+class BlockingStream {
+ public:
+  static absl::Status CheckOptions(const StreamOptions& options);
+  static absl::StatusOr<std::unique_ptr<BlockingStream>> Of(
+      const std::shared_ptr<ContextState>& context, Socket socket, const StreamOptions& options);
+  BlockingStream(std::shared_ptr<ContextState> context, Socket socket, StreamState& stream,
+                 std::unique_ptr<Lane> reading, std::unique_ptr<Lane> writing);
+
+  BlockingReader& reader() { return reader_; }
+  BlockingWriter& writer() { return writer_; }
+  // What a call goes by.
+  BlockingOptions OptionsOfCall() const;
+  void SetOptions(const StreamOptions& options);
+  StreamOptions options() const;
+
+  StreamReadiness readiness();
+  absl::Status Close(absl::Time deadline);
+  void Abort();
+  StreamStats Stats() const;
+  Socket& socket() { return socket_; }
+
+ private:
+  const std::shared_ptr<ContextState> context_;
+  StreamState& stream_;  // of the socket
+  BlockingUsage usage_;
+  mutable std::mutex mutex_;
+  StreamOptions options_;
+  // Its queues outlive the socket: what is posted ends with that.
+  BlockingReader reader_;
+  BlockingWriter writer_;
+  Socket socket_;
+};
+
+}  // namespace esdp::sockets
+
+#endif  // ESDP_IMPL_SOCKETS_BLOCKING_BLOCKING_STREAM_H_

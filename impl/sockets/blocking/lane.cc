@@ -1,0 +1,68 @@
+#include "impl/sockets/blocking/lane.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/types/span.h"
+#include "impl/sockets/context/context_state.h"
+#include "impl/sockets/errors.h"
+#include "impl/sockets/queue/event_queue_state.h"
+
+namespace esdp::sockets {
+namespace {
+
+// A deadline is on the Context's clock, which is not this wait's.
+constexpr auto kLook = std::chrono::milliseconds(5);
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Lane>> Lane::Create(std::shared_ptr<ContextState> context,
+                                                   uint32_t depth) {
+  auto queue = QueueState::Create(context, {.depth = depth});
+  if (!queue.ok()) return queue.status();
+  return std::make_unique<Lane>(std::move(context), QueueAccess::Make(*std::move(queue)));
+}
+
+Lane::Lane(std::shared_ptr<ContextState> context, EventQueue queue)
+    : context_(std::move(context)), queue_(std::move(queue)) {}
+
+absl::Status Lane::Enter(absl::Time deadline) {
+  std::unique_lock lock(mutex_);
+  while (taken_) {
+    if (deadline == absl::InfiniteFuture()) {
+      left_.wait(lock);
+    } else if (context_->Now() >= deadline) {
+      return MakeError(ErrorKind::kDeadlineExceeded, "another thread's call was not over in time");
+    } else {
+      left_.wait_for(lock, kLook);
+    }
+  }
+  taken_ = true;
+  return absl::OkStatus();
+}
+
+void Lane::Leave() {
+  {
+    const std::lock_guard lock(mutex_);
+    taken_ = false;
+  }
+  left_.notify_one();
+}
+
+std::optional<Event> Lane::TryNext() {
+  Event event;
+  const auto taken = queue_.TryDequeue(absl::MakeSpan(&event, 1));
+  if (!taken.ok() || *taken == 0) return std::nullopt;
+  return event;
+}
+
+absl::StatusOr<Event> Lane::Next(absl::Time deadline, bool restarts) {
+  Event event;
+  for (;;) {
+    const auto taken = queue_.Dequeue(absl::MakeSpan(&event, 1), {.deadline = deadline});
+    if (taken.ok()) return event;
+    if (!restarts || KindOf(taken.status()) != ErrorKind::kSignal) return taken.status();
+  }
+}
+
+}  // namespace esdp::sockets

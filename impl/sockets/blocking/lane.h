@@ -1,0 +1,68 @@
+#ifndef ESDP_IMPL_SOCKETS_BLOCKING_LANE_H_
+#define ESDP_IMPL_SOCKETS_BLOCKING_LANE_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "esdp/event.h"
+#include "esdp/event_queue.h"
+
+namespace esdp::sockets {
+
+class ContextState;
+
+// What one direction of a blocking stream waits in: an event queue of its own, and whose turn it
+// is. Only who has the turn posts to the queue and takes from it.
+//
+//   Owns:     the queue.
+//   Threads:  any.
+//   Blocks:   Turn and Next, until their deadlines.
+//   Units:    events.
+//   Errors:   DeadlineExceeded; Next: Cancelled (kSignal), and those of EventQueue::Dequeue.
+class Lane {
+ public:
+  static absl::StatusOr<std::unique_ptr<Lane>> Create(std::shared_ptr<ContextState> context,
+                                                      uint32_t depth);
+  Lane(std::shared_ptr<ContextState> context, EventQueue queue);
+
+  // Until it goes no other thread has the turn.
+  class Turn {
+   public:
+    Turn(Lane& lane, absl::Time deadline) : lane_(lane), status_(lane.Enter(deadline)) {}
+    ~Turn() {
+      if (status_.ok()) lane_.Leave();
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    const absl::Status& status() const { return status_; }
+
+   private:
+    Lane& lane_;
+    const absl::Status status_;
+  };
+
+  EventQueue& queue() { return queue_; }
+  std::optional<Event> TryNext();
+  // `restarts`: a signal does not end the wait.
+  absl::StatusOr<Event> Next(absl::Time deadline, bool restarts);
+
+ private:
+  absl::Status Enter(absl::Time deadline);
+  void Leave();
+
+  const std::shared_ptr<ContextState> context_;
+  EventQueue queue_;
+  std::mutex mutex_;
+  std::condition_variable left_;
+  bool taken_ = false;
+};
+
+}  // namespace esdp::sockets
+
+#endif  // ESDP_IMPL_SOCKETS_BLOCKING_LANE_H_

@@ -1,0 +1,197 @@
+#include "impl/sockets/blocking/reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/types/span.h"
+#include "impl/base/bytes.h"
+#include "impl/sockets/context/context_state.h"
+#include "impl/sockets/errors.h"
+#include "impl/sockets/memory/owned_memory.h"
+#include "impl/sockets/memory/registration.h"
+#include "impl/sockets/stream/stream_state.h"
+#include "impl/sockets/stream/transfer_flags.h"
+
+namespace esdp::sockets {
+namespace {
+
+constexpr size_t kAheadBytes = 256 * 1024;
+
+// Of a receive that the peer is not told of.
+TransferFlags Hidden(bool wait_all) { return {.wait_all = wait_all, .shown = false}; }
+
+}  // namespace
+
+BlockingReader::BlockingReader(std::shared_ptr<ContextState> context, StreamState& stream,
+                               BlockingUsage& usage, std::unique_ptr<Lane> lane)
+    : context_(std::move(context)), stream_(stream), usage_(usage), lane_(std::move(lane)) {}
+
+absl::StatusOr<size_t> BlockingReader::Read(Pieces pieces, const ReadArgs& args,
+                                            const BlockingOptions& options) {
+  const Lane::Turn turn(*lane_, args.deadline);
+  if (!turn.status().ok()) return turn.status();
+  size_t room = 0;
+  for (const auto& piece : pieces) room += piece.size();
+  if (args.min > room) {
+    return MakeError(ErrorKind::kInvalidArgument, "min is more than there is room for");
+  }
+  Call call{args, options};
+  call.min = args.wait ? args.min : 0;
+  if (args.peek) {
+    Peek(pieces, call);
+  } else {
+    for (const auto& piece : pieces) {
+      if (!call.done()) Fill({piece.data(), piece.size()}, call);
+    }
+  }
+  if (call.moved > 0) return call.moved;
+  if (!call.status.ok()) return call.status;
+  if (!call.eof && room > 0) return MakeError(ErrorKind::kWouldBlock, "there is nothing to read");
+  return size_t{0};
+}
+
+void BlockingReader::Fill(std::span<std::byte> memory, Call& call) {
+  while (!memory.empty() && !call.done()) {
+    const size_t before = call.moved;
+    const size_t taken = TakeAhead(memory, /*keep=*/false);
+    call.moved += taken;
+    if (taken == 0) {
+      if (call.dry && call.moved > 0 && call.moved >= call.min) {
+        call.ended = true;
+        return;
+      }
+      Receive(memory, call);
+      call.dry = call.moved - before < memory.size() && !shown_;
+    }
+    memory = memory.subspan(std::min(memory.size(), call.moved - before));
+  }
+}
+
+void BlockingReader::Receive(std::span<std::byte> memory, Call& call) {
+  if (shown_) {
+    if (memory.size() >= call.options.zero_copy_from && ReceiveDirect(memory, call)) return;
+    return ReadAhead(call, call.min - std::min(call.min, call.moved));
+  }
+  const size_t missing = call.min - std::min(call.min, call.moved);
+  TransferFlags flags;
+  flags.wait_all = missing >= memory.size();
+  flags.until_advert = true;
+  call.moved += Await(stream_.PostRecvCopy(memory, flags, {.queue = lane_->queue()}), call);
+}
+
+bool BlockingReader::ReceiveDirect(std::span<std::byte> memory, Call& call) {
+  const size_t most = call.options.chunk_bytes * call.options.chunks_max;
+  memory = memory.first(std::min(memory.size(), most));
+  absl::StatusOr<Region> region =
+      Register(context_, absl::MakeSpan(memory.data(), memory.size()), {});
+  if (!region.ok()) {
+    usage_.register_failures.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  usage_.OnRegistered(memory.size());
+  const size_t missing = call.min - std::min(call.min, call.moved);
+  const Slice slice = region->slice();
+  call.moved += Await(stream_.Post(EventType::kRecv, absl::MakeConstSpan(&slice, 1),
+                                   Hidden(missing >= memory.size()),
+                                   {.queue = lane_->queue(), .path = Path::kZeroCopy}),
+                      call);
+  usage_.OnDeregistered(memory.size());
+  return true;
+}
+
+// --- ahead ---------------------------------------------------------------------------------------
+
+absl::Status BlockingReader::OpenAhead() {
+  if (!memory_.empty()) return absl::OkStatus();
+  OwnedMemory owned = MapMemory(kAheadBytes, Pages::kSmall);
+  if (owned == nullptr) return NoMemory();
+  const std::span<std::byte> memory(owned.get(), kAheadBytes);
+  absl::StatusOr<Region> region =
+      Register(context_, absl::MakeSpan(memory.data(), memory.size()), {}, std::move(owned));
+  if (!region.ok()) return region.status();
+  region_ = *std::move(region);
+  memory_ = memory;
+  return absl::OkStatus();
+}
+
+void BlockingReader::SetAhead(size_t begin, size_t end) {
+  begin_ = begin == end ? 0 : begin;
+  end_ = begin == end ? 0 : end;
+  ahead_.store(end_ - begin_, std::memory_order_relaxed);
+}
+
+size_t BlockingReader::TakeAhead(std::span<std::byte> memory, bool keep, size_t offset) {
+  const size_t length = std::min(memory.size(), end_ - begin_ - offset);
+  if (length == 0) return 0;
+  CopyBytes(memory.first(length), memory_.subspan(begin_ + offset, length));
+  if (!keep) SetAhead(begin_ + length, end_);
+  return length;
+}
+
+// Behind what is there; at least `wanted` bytes, where it waits.
+void BlockingReader::ReadAhead(Call& call, size_t wanted) {
+  if (call.status = OpenAhead(); !call.status.ok()) return;
+  const absl::StatusOr<Slice> slice = region_.slice(end_, memory_.size() - end_);
+  if (!slice.ok()) {
+    call.status = slice.status();
+    return;
+  }
+  const size_t bytes = Await(stream_.Post(EventType::kRecv, absl::MakeConstSpan(&*slice, 1),
+                                          Hidden(wanted >= slice->length()),
+                                          {.queue = lane_->queue(), .path = Path::kZeroCopy}),
+                             call);
+  usage_.read_ahead_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  SetAhead(begin_, end_ + bytes);
+}
+
+void BlockingReader::Peek(Pieces pieces, Call& call) {
+  const size_t min = std::min(call.min, kAheadBytes);
+  while (ahead() < std::max<size_t>(min, 1) && !call.done()) {
+    if (begin_ > 0) {  // so that there is room behind it
+      std::copy(memory_.begin() + static_cast<ptrdiff_t>(begin_),
+                memory_.begin() + static_cast<ptrdiff_t>(end_), memory_.begin());
+      SetAhead(0, end_ - begin_);
+    }
+    ReadAhead(call, min - std::min(min, ahead()));
+  }
+  size_t offset = 0;
+  for (const auto& piece : pieces) {
+    offset += TakeAhead({piece.data(), piece.size()}, /*keep=*/true, offset);
+  }
+  call.moved = offset;
+}
+
+// --- waiting -------------------------------------------------------------------------------------
+
+size_t BlockingReader::Await(const absl::StatusOr<OpId>& op, Call& call) {
+  if (!op.ok()) {
+    call.status = op.status();
+    return 0;
+  }
+  const bool waits = call.args.wait && call.moved < call.min;
+  absl::StatusOr<Event> event =
+      waits ? lane_->Next(call.args.deadline, call.options.restart_on_signal)
+            : lane_->Next(absl::InfinitePast(), /*restarts=*/true);
+  if (!event.ok()) {
+    const absl::Status why = event.status();
+    // Shown to nobody it ends at once, unless bytes are being read into it.
+    stream_.EndShort(*op);
+    event = lane_->Next(absl::InfiniteFuture(), /*restarts=*/true);
+    if (!event.ok()) {
+      call.status = event.status();
+      return 0;
+    }
+    if (event->kind == ErrorKind::kCancelled) {
+      shown_ = false;
+      call.ended = true;
+      if (waits) call.status = why;
+      return event->bytes;
+    }
+  }
+  shown_ = event->ok() && event->bytes == 0 && !event->eof();
+  call.ended = call.eof = event->eof();
+  if (!event->ok()) call.status = event->status();
+  return event->bytes;
+}
+
+}  // namespace esdp::sockets

@@ -1,0 +1,85 @@
+#ifndef ESDP_IMPL_SOCKETS_BLOCKING_READER_H_
+#define ESDP_IMPL_SOCKETS_BLOCKING_READER_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "esdp/event.h"
+#include "esdp/region.h"
+#include "esdp/stream.h"
+#include "impl/sockets/blocking/lane.h"
+#include "impl/sockets/blocking/usage.h"
+
+namespace esdp::sockets {
+
+class ContextState;
+class StreamState;
+
+// The reading half of a blocking stream. What comes in messages is copied into the caller's memory.
+// A receive ends where the peer shows memory: what is shown is then read into the caller's, which is
+// registered for that, or, for a small read, ahead into private memory. No receive is ever shown to
+// the peer, so that one that waits ends at once when it is to.
+//
+//   Owns:     the memory to read ahead, from its first use on; during a call its registration.
+//   Threads:  any: one call at a time, by the lane's turns. `ahead` is asked without.
+//   Blocks:   until its deadline, and then for a read that is under way.
+//   Units:    bytes.
+//   Errors:   those of stream.h.
+class BlockingReader {
+ public:
+  static constexpr uint32_t kDepth = 8;  // of the lane
+  BlockingReader(std::shared_ptr<ContextState> context, StreamState& stream, BlockingUsage& usage,
+                 std::unique_ptr<Lane> lane);
+
+  using Pieces = std::span<const absl::Span<std::byte>>;
+  absl::StatusOr<size_t> Read(Pieces pieces, const ReadArgs& args, const BlockingOptions& options);
+  // Bytes that were read ahead.
+  size_t ahead() const { return ahead_.load(std::memory_order_relaxed); }
+
+ private:
+  // One call.
+  struct Call {
+    const ReadArgs& args;
+    const BlockingOptions& options;
+    size_t min = 0;
+    size_t moved = 0;
+    absl::Status status = {};  // why it ends before `min` have moved
+    bool dry = false;          // the last receive was not filled: nothing more is here
+    bool eof = false;
+    bool ended = false;  // at the end, or what there is now has been taken
+    bool done() const { return !status.ok() || ended; }
+  };
+
+  void Fill(std::span<std::byte> memory, Call& call);
+  void Receive(std::span<std::byte> memory, Call& call);
+  // Into the caller's memory, which is registered. False: that cannot be.
+  bool ReceiveDirect(std::span<std::byte> memory, Call& call);
+  void ReadAhead(Call& call, size_t wanted);
+  void Peek(Pieces pieces, Call& call);
+  absl::Status OpenAhead();
+  size_t TakeAhead(std::span<std::byte> memory, bool keep, size_t offset = 0);
+  // The end of the operation: within the deadline, or it is cancelled. Bytes that came are told.
+  size_t Await(const absl::StatusOr<OpId>& op, Call& call);
+  void SetAhead(size_t begin, size_t end);
+
+  const std::shared_ptr<ContextState> context_;
+  StreamState& stream_;
+  BlockingUsage& usage_;
+  const std::unique_ptr<Lane> lane_;
+
+  Region region_;
+  std::span<std::byte> memory_;  // to read ahead
+  size_t begin_ = 0, end_ = 0;   // what is there
+  std::atomic<size_t> ahead_{0};
+  bool shown_ = false;  // the last receive has ended at memory that the peer shows
+};
+
+}  // namespace esdp::sockets
+
+#endif  // ESDP_IMPL_SOCKETS_BLOCKING_READER_H_

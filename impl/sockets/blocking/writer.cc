@@ -1,0 +1,263 @@
+#include "impl/sockets/blocking/writer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/types/span.h"
+#include "impl/sockets/context/context_state.h"
+#include "impl/sockets/errors.h"
+#include "impl/sockets/memory/registration.h"
+#include "impl/sockets/stream/stream_state.h"
+#include "impl/sockets/stream/transfer_flags.h"
+
+namespace esdp::sockets {
+namespace {
+
+// What a registration takes and gives is not worth it below.
+constexpr size_t kChunkMin = 4096;
+// Of the ring at a time; the lane has room for these, and for the chunks of a call.
+constexpr size_t kSendsMax = 256;
+static_assert(BlockingWriter::kDepth > kSendsMax + 64);
+
+// That the call could go on later, and nothing is wrong with the connection.
+bool IsInterruption(const absl::Status& status) {
+  const ErrorKind kind = KindOf(status);
+  return kind == ErrorKind::kSignal || kind == ErrorKind::kDeadlineExceeded;
+}
+
+}  // namespace
+
+BlockingWriter::BlockingWriter(std::shared_ptr<ContextState> context, StreamState& stream,
+                               BlockingUsage& usage, std::unique_ptr<Lane> lane)
+    : context_(std::move(context)), stream_(stream), usage_(usage), lane_(std::move(lane)) {}
+
+absl::StatusOr<size_t> BlockingWriter::Write(Pieces pieces, const WriteArgs& args,
+                                             const BlockingOptions& options) {
+  const Lane::Turn turn(*lane_, args.deadline);
+  if (!turn.status().ok()) return turn.status();
+  if (absl::Status opened = ring_.Open(context_, options.send_buffer_bytes); !opened.ok()) {
+    return opened;
+  }
+  Collect();
+  size_t left = 0;
+  for (const auto& piece : pieces) left += piece.size();
+  if (args.urgent && left == 0) {
+    return MakeError(ErrorKind::kInvalidArgument, "an urgent write has no byte");
+  }
+  Call call{args, options};
+  call.copies = !args.wait || args.path == Path::kCopy || options.patience <= absl::ZeroDuration();
+  for (const auto& piece : pieces) {
+    std::span<const std::byte> bytes(piece.data(), piece.size());
+    left -= bytes.size();
+    if (GoesZeroCopy(bytes.size(), call)) {
+      // An urgent byte goes in a message.
+      const size_t urgent = args.urgent && left == 0 ? 1 : 0;
+      const size_t before = call.moved;
+      call.status = PostStaged(/*urgent=*/false, call);
+      if (call.status.ok()) WriteZeroCopy(bytes.first(bytes.size() - urgent), call);
+      bytes = bytes.subspan(call.moved - before);
+    }
+    if (call.status.ok()) Copy(bytes, left > 0, args.urgent && left == 0, call);
+    if (!call.status.ok()) break;
+  }
+  if (call.status.ok()) call.status = PostStaged(/*urgent=*/false, call);
+  if (call.moved > 0 || call.status.ok()) return call.moved;
+  return call.status;
+}
+
+// --- zero-copy -----------------------------------------------------------------------------------
+
+bool BlockingWriter::GoesZeroCopy(size_t bytes, const Call& call) const {
+  if (call.copies || bytes < kChunkMin) return false;
+  return call.args.path == Path::kZeroCopy || bytes >= call.options.zero_copy_from;
+}
+
+void BlockingWriter::WriteZeroCopy(std::span<const std::byte> bytes, Call& call) {
+  Chunks chunks;
+  chunks.out.reserve(call.options.chunks_max);
+  absl::Time progress = context_->Now();
+  do {
+    while (!chunks.stops && chunks.posted < bytes.size() &&
+           chunks.out.size() < call.options.chunks_max) {
+      PostChunk(bytes.subspan(chunks.posted), chunks, call);
+    }
+    if (!chunks.out.empty()) AwaitChunk(chunks, call, progress);
+  } while (!chunks.out.empty() || (!chunks.stops && chunks.posted < bytes.size()));
+  call.moved += chunks.moved;
+  call.status = chunks.status;
+}
+
+void BlockingWriter::PostChunk(std::span<const std::byte> bytes, Chunks& chunks, Call& call) {
+  bytes = bytes.first(std::min(bytes.size(), call.options.chunk_bytes));
+  RegisterOptions options;
+  options.local_write = false;
+  // Nothing writes to a region without local_write.
+  auto* const memory = const_cast<std::byte*>(bytes.data());
+  absl::StatusOr<Region> region = Register(context_, absl::MakeSpan(memory, bytes.size()), options);
+  if (!region.ok()) {
+    // Too much is pinned, or it is memory that cannot be: the rest of the call is copied.
+    usage_.register_failures.fetch_add(1, std::memory_order_relaxed);
+    chunks.stops = call.copies = true;
+    return;
+  }
+  const Slice slice = region->slice();
+  const absl::StatusOr<OpId> op = stream_.Post(EventType::kSend, absl::MakeConstSpan(&slice, 1),
+                                               TransferFlags::Of(SendFlags::kNone),
+                                               {.queue = lane_->queue(), .path = Path::kZeroCopy});
+  if (!op.ok()) {
+    chunks.stops = true;
+    chunks.status = op.status();
+    return;
+  }
+  usage_.OnRegistered(bytes.size());
+  chunks.posted += bytes.size();
+  chunks.out.push_back({*op, bytes.size(), *std::move(region)});
+}
+
+void BlockingWriter::AwaitChunk(Chunks& chunks, Call& call, absl::Time& progress) {
+  const absl::Time patient_until = progress + call.options.patience;
+  const absl::Time until = std::min(call.args.deadline, patient_until);
+  const absl::StatusOr<Event> event = lane_->Next(until, call.options.restart_on_signal);
+  if (event.ok()) {
+    progress = context_->Now();
+    return OnChunkEvent(*event, chunks);
+  }
+  chunks.stops = true;
+  if (!IsInterruption(event.status())) {
+    // The Context has been closed under the call: no event will come, and nothing is reached.
+    chunks.status = event.status();
+    return Forget(chunks);
+  }
+  const bool late = KindOf(event.status()) == ErrorKind::kDeadlineExceeded;
+  if (late && patient_until < call.args.deadline) {
+    usage_.patience_ran_out.fetch_add(1, std::memory_order_relaxed);
+    call.copies = true;
+  } else {
+    chunks.status = event.status();
+  }
+  TakeBack(chunks);
+}
+
+// What the peer has not read was never in the stream. The newest first, so that none begins because
+// an older one has made way. It takes cancel_grace at most: then the connection ends.
+void BlockingWriter::TakeBack(Chunks& chunks) {
+  for (size_t i = chunks.out.size(); i > 0; --i) stream_.EndShort(chunks.out[i - 1].op);
+  while (!chunks.out.empty()) {
+    const absl::StatusOr<Event> event = lane_->Next(absl::InfiniteFuture(), /*restarts=*/true);
+    if (event.ok()) {
+      OnChunkEvent(*event, chunks);
+      continue;
+    }
+    chunks.status = event.status();
+    Forget(chunks);
+  }
+}
+
+void BlockingWriter::Forget(Chunks& chunks) {
+  for (const Chunk& chunk : chunks.out) usage_.OnDeregistered(chunk.registered);
+  chunks.out.clear();
+}
+
+void BlockingWriter::OnChunkEvent(const Event& event, Chunks& chunks) {
+  const auto found =
+      std::ranges::find_if(chunks.out, [&](const Chunk& chunk) { return chunk.op == event.op; });
+  if (found == chunks.out.end()) return OnEvent(event);
+  chunks.moved += event.bytes;
+  usage_.OnDeregistered(found->registered);
+  chunks.out.erase(found);
+  if (event.ok() || event.kind == ErrorKind::kCancelled) return;
+  chunks.stops = true;
+  chunks.status = event.status();
+}
+
+absl::StatusOr<size_t> BlockingWriter::Write(const Slice& slice, const WriteArgs& args,
+                                             const BlockingOptions& options) {
+  const Lane::Turn turn(*lane_, args.deadline);
+  if (!turn.status().ok()) return turn.status();
+  Collect();
+  const absl::StatusOr<OpId> op =
+      stream_.Post(EventType::kSend, absl::MakeConstSpan(&slice, 1),
+                   TransferFlags::Of(args.urgent ? SendFlags::kUrgent : SendFlags::kNone),
+                   {.queue = lane_->queue(), .path = args.path});
+  if (!op.ok()) return op.status();
+  Chunks chunks;
+  chunks.out.push_back({*op, 0, Region()});
+  while (!chunks.out.empty()) {
+    const absl::Time until = args.wait ? args.deadline : context_->Now();
+    const absl::StatusOr<Event> event = lane_->Next(until, options.restart_on_signal);
+    if (event.ok()) {
+      OnChunkEvent(*event, chunks);
+      continue;
+    }
+    chunks.status = event.status();
+    if (!args.wait && KindOf(event.status()) == ErrorKind::kDeadlineExceeded) {
+      chunks.status = MakeError(ErrorKind::kWouldBlock, "the peer has not taken it yet");
+    }
+    TakeBack(chunks);
+  }
+  if (chunks.moved > 0 || chunks.status.ok()) return chunks.moved;
+  return chunks.status;
+}
+
+// --- copied --------------------------------------------------------------------------------------
+
+void BlockingWriter::Collect() {
+  while (const std::optional<Event> event = lane_->TryNext()) OnEvent(*event);
+}
+
+absl::Status BlockingWriter::PostStaged(bool urgent, Call& call) {
+  if (ring_.staged() == 0) return absl::OkStatus();
+  absl::StatusOr<OpId> op = ring_.staged_slice().status();
+  if (op.status().ok()) {
+    const Slice slice = *ring_.staged_slice();
+    op = stream_.Post(EventType::kSend, absl::MakeConstSpan(&slice, 1),
+                      TransferFlags::Of(urgent ? SendFlags::kUrgent : SendFlags::kNone),
+                      {.queue = lane_->queue(), .path = Path::kCopy});
+  }
+  if (op.ok()) {
+    ring_.OnPosted(*op);
+  } else {
+    call.moved -= ring_.staged();
+    ring_.Unstage();
+  }
+  return op.status();
+}
+
+// `more`: another piece follows, and may go in the same message.
+void BlockingWriter::Copy(std::span<const std::byte> bytes, bool more, bool urgent, Call& call) {
+  while (!bytes.empty()) {
+    const size_t staged = ring_.posted() < kSendsMax ? ring_.Stage(bytes) : 0;
+    bytes = bytes.subspan(staged);
+    call.moved += staged;
+    if (bytes.empty() && more) return;
+    if (ring_.staged() > 0) {
+      call.status = PostStaged(urgent && bytes.empty(), call);
+    } else {
+      AwaitRoom(call);
+    }
+    if (!call.status.ok()) return;
+  }
+}
+
+void BlockingWriter::AwaitRoom(Call& call) {
+  if (!call.args.wait) {
+    call.status = MakeError(ErrorKind::kWouldBlock, "the send buffer is full");
+    return;
+  }
+  usage_.send_buffer_waits.fetch_add(1, std::memory_order_relaxed);
+  const absl::StatusOr<Event> event =
+      lane_->Next(call.args.deadline, call.options.restart_on_signal);
+  if (event.ok()) {
+    OnEvent(*event);
+  } else {
+    call.status = event.status();
+  }
+}
+
+absl::Status BlockingWriter::Shutdown() {
+  const Lane::Turn turn(*lane_, absl::InfiniteFuture());
+  Collect();
+  return stream_.Shutdown({.queue = lane_->queue()}).status();
+}
+
+}  // namespace esdp::sockets

@@ -1,0 +1,93 @@
+#ifndef ESDP_IMPL_SOCKETS_BLOCKING_WRITER_H_
+#define ESDP_IMPL_SOCKETS_BLOCKING_WRITER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "esdp/event.h"
+#include "esdp/region.h"
+#include "esdp/stream.h"
+#include "impl/sockets/blocking/lane.h"
+#include "impl/sockets/blocking/send_ring.h"
+#include "impl/sockets/blocking/usage.h"
+
+namespace esdp::sockets {
+
+class ContextState;
+class StreamState;
+
+// The writing half of a blocking stream. What is small, and the tail of what the peer does not read
+// in time, goes into the send ring, and the call returns. What is large is sent zero-copy, in chunks
+// that are registered one after the other while those before them are read.
+//
+//   Owns:     the ring, and during a call its registrations.
+//   Threads:  any: one call at a time, by the lane's turns.
+//   Blocks:   until its deadline, and from there on until what the peer is shown is taken back.
+//   Units:    bytes.
+//   Errors:   those of stream.h.
+class BlockingWriter {
+ public:
+  static constexpr uint32_t kDepth = 336;  // of the lane
+  BlockingWriter(std::shared_ptr<ContextState> context, StreamState& stream, BlockingUsage& usage,
+                 std::unique_ptr<Lane> lane);
+
+  using Pieces = std::span<const absl::Span<const std::byte>>;
+  absl::StatusOr<size_t> Write(Pieces pieces, const WriteArgs& args,
+                               const BlockingOptions& options);
+  absl::StatusOr<size_t> Write(const Slice& slice, const WriteArgs& args,
+                               const BlockingOptions& options);
+  absl::Status Shutdown();
+
+ private:
+  // One call.
+  struct Call {
+    const WriteArgs& args;
+    const BlockingOptions& options;
+    bool copies = false;  // from here on
+    size_t moved = 0;
+    absl::Status status = {};  // why it ends before all has moved
+  };
+  struct Chunk {
+    OpId op = OpId::kNone;
+    size_t registered = 0;  // bytes, for this call
+    Region region;
+  };
+  // Chunks under way, oldest first.
+  struct Chunks {
+    std::vector<Chunk> out;
+    size_t posted = 0;   // bytes
+    size_t moved = 0;    // of them; in order
+    bool stops = false;  // nothing more is posted
+    absl::Status status = {};
+  };
+
+  bool GoesZeroCopy(size_t bytes, const Call& call) const;
+  void WriteZeroCopy(std::span<const std::byte> bytes, Call& call);
+  void PostChunk(std::span<const std::byte> bytes, Chunks& chunks, Call& call);
+  void AwaitChunk(Chunks& chunks, Call& call, absl::Time& progress);
+  void TakeBack(Chunks& chunks);
+  void Forget(Chunks& chunks);
+  void OnChunkEvent(const Event& event, Chunks& chunks);
+  void Copy(std::span<const std::byte> bytes, bool more, bool urgent, Call& call);
+  absl::Status PostStaged(bool urgent, Call& call);
+  void AwaitRoom(Call& call);
+  // A send of the ring has ended, or a shutdown.
+  void OnEvent(const Event& event) { (void)ring_.OnEnded(event.op); }
+  void Collect();
+
+  const std::shared_ptr<ContextState> context_;
+  StreamState& stream_;
+  BlockingUsage& usage_;
+  const std::unique_ptr<Lane> lane_;
+  SendRing ring_;
+};
+
+}  // namespace esdp::sockets
+
+#endif  // ESDP_IMPL_SOCKETS_BLOCKING_WRITER_H_
