@@ -15,7 +15,7 @@ PAGES = sorted(page.name for page in (RUNFILES / "docs/man").glob("*.[1-9]"))
 TOOLS = [page.removesuffix(".1") for page in PAGES if page.endswith(".1")]
 # Of the public headers, those that a program includes: what the others define is inside.
 HEADERS = sorted(path for path in (RUNFILES / "api/esdp").glob("*.h") if not path.stem.startswith("coroutine_"))
-CLASSES = r"esdp::(Address|Context|DiagnosticsReport|Event|EventQueue|Region|Slice|Socket)::"
+CLASSES = r"esdp::(Address|Context|DiagnosticsReport|Event|EventQueue|Region|Slice|Socket|Stream|StreamListener)::"
 OPTIMISED = sys.argv[1:] == ["optimised"]  # as ./install builds it
 LIBRARIES = ("libesdp.so", "libesdp_debug.so")
 # package for pkg-config -> what the loader is asked for

@@ -313,7 +313,7 @@ TEST_P(BlockingTest, AReadThatGotAPartByItsDeadlineReturnsIt) {
   EXPECT_TRUE(SameBytes(got, bytes));
 }
 
-TEST_P(BlockingTest, AWriteEndsAtItsDeadlineAndSaysHowMuchHasMoved) {
+TEST_P(BlockingThreadTest, AWriteEndsAtItsDeadlineAndSaysHowMuchHasMoved) {
   const Bytes bytes = Drawn(16 * kMiB, 1);
   const auto written = near_.Write(bytes, {.deadline = After(absl::Milliseconds(200))});
   ASSERT_TRUE(written.ok()) << written.status();
@@ -468,7 +468,7 @@ TEST_P(BlockingThreadTest, CloseWaitsUntilThePeerHasEverything) {
   EXPECT_TRUE(Refuses(near_.Close(), ErrorKind::kShutDown, absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_P(BlockingTest, CloseOfAPeerThatReadsNothingEndsAtItsDeadline) {
+TEST_P(BlockingThreadTest, CloseOfAPeerThatReadsNothingEndsAtItsDeadline) {
   ExpectWritten(near_, Drawn(kMiB, 1));
   const absl::Status closed = near_.Close(After(absl::Milliseconds(50)));
   EXPECT_TRUE(Refuses(closed, ErrorKind::kDeadlineExceeded, absl::StatusCode::kDeadlineExceeded));

@@ -47,7 +47,8 @@ size_t SendRing::Stage(std::span<const std::byte> bytes) {
   return length;
 }
 
-absl::StatusOr<Slice> SendRing::staged_slice() const { return region_.slice(head_, staged_); }
+// It lies inside the region.
+Slice SendRing::staged_slice() const { return region_.slice(head_, staged_).value_or(Slice()); }
 
 void SendRing::OnPosted(OpId op) {
   posted_.PushBack() = {op, staged_};

@@ -7,7 +7,6 @@
 #include <span>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "esdp/event.h"
 #include "esdp/region.h"
 #include "impl/base/ring.h"
@@ -32,7 +31,7 @@ class SendRing {
   // posted first, or there is none.
   size_t Stage(std::span<const std::byte> bytes);
   size_t staged() const { return staged_; }
-  absl::StatusOr<Slice> staged_slice() const;
+  Slice staged_slice() const;
   // What is staged has been posted as `op`, or comes out again.
   void OnPosted(OpId op);
   void Unstage() { staged_ = 0; }

@@ -207,13 +207,11 @@ void BlockingWriter::Collect() {
 
 absl::Status BlockingWriter::PostStaged(bool urgent, Call& call) {
   if (ring_.staged() == 0) return absl::OkStatus();
-  absl::StatusOr<OpId> op = ring_.staged_slice().status();
-  if (op.status().ok()) {
-    const Slice slice = *ring_.staged_slice();
-    op = stream_.Post(EventType::kSend, absl::MakeConstSpan(&slice, 1),
-                      TransferFlags::Of(urgent ? SendFlags::kUrgent : SendFlags::kNone),
-                      {.queue = lane_->queue(), .path = Path::kCopy});
-  }
+  const Slice slice = ring_.staged_slice();
+  const absl::StatusOr<OpId> op =
+      stream_.Post(EventType::kSend, absl::MakeConstSpan(&slice, 1),
+                   TransferFlags::Of(urgent ? SendFlags::kUrgent : SendFlags::kNone),
+                   {.queue = lane_->queue(), .path = Path::kCopy});
   if (op.ok()) {
     ring_.OnPosted(*op);
   } else {
