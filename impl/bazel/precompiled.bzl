@@ -26,6 +26,7 @@ def _precompiled_header_impl(ctx):
     header = ctx.actions.declare_file(ctx.label.name + "/" + ctx.file.header.basename)
     ctx.actions.symlink(output = header, target_file = ctx.file.header)
     precompiled = ctx.actions.declare_file(header.basename + ".gch", sibling = header)
+    used = cc_common.merge_cc_infos(cc_infos = [target[CcInfo] for target in ctx.attr.deps]).compilation_context
     variables = cc_common.create_compile_variables(
         feature_configuration = features,
         cc_toolchain = toolchain,
@@ -33,6 +34,7 @@ def _precompiled_header_impl(ctx):
         output_file = precompiled.path,
         user_compile_flags = copts,
         use_pic = ctx.attr.pic,
+        system_include_directories = used.system_includes,
     )
     arguments = cc_common.get_memory_inefficient_command_line(
         feature_configuration = features,
@@ -47,7 +49,7 @@ def _precompiled_header_impl(ctx):
             action_name = "c++-compile",
             variables = variables,
         ),
-        inputs = depset([ctx.file.header], transitive = [toolchain.all_files]),
+        inputs = depset([ctx.file.header], transitive = [toolchain.all_files, used.headers]),
         outputs = [precompiled],
         mnemonic = "CppPrecompile",
         # clang keeps the whole path of the header, and its users name it where they say what they read.
@@ -65,6 +67,8 @@ precompiled_header = rule(
         "header": attr.label(allow_single_file = [".h"], mandatory = True),
         # As of the sources that are to use it: to others it is a header like any other, which takes its time.
         "copts": attr.string_list(),
+        # What the header includes of others that lies in a folder of its own.
+        "deps": attr.label_list(providers = [CcInfo]),
         "pic": attr.bool(),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
     },

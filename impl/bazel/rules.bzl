@@ -37,6 +37,9 @@ def _with_flags(kwargs):
 # The rooms that may use the C++ standard library and nothing else.
 _PURE = ["impl/base", "impl/sdp"]
 
+# What pybind11's types are hidden with: clang takes no header that was precompiled without, and g++ reads it again.
+ESDP_HIDDEN = ["-fvisibility=hidden"]
+
 # What users see is compiled as they compile it.
 _AS_USERS_DO = ["api", "samples"]
 
@@ -46,7 +49,7 @@ def _lies_in(rooms):
 def _with_precompiled_header(kwargs):
     if _lies_in(_AS_USERS_DO) or not [source for source in kwargs.get("srcs", []) if source.endswith(".cc")]:
         return _with_flags(kwargs)
-    name = "standard" if _lies_in(_PURE) else "common"
+    name = "standard" if _lies_in(_PURE) else "bindings" if _lies_in(["bindings"]) else "common"
     shared = ["-include", "$(BINDIR)/impl/precompiled/{0}/{0}.h".format(name)]
     kwargs["copts"] = shared + kwargs.pop("copts", [])
     kwargs["deps"] = kwargs.pop("deps", []) + ["//impl/precompiled:" + name]
@@ -60,8 +63,12 @@ def esdp_cc_binary(name, **kwargs):
     native.cc_binary(name = name, **_with_precompiled_header(kwargs))
 
 def _with_test_flags(kwargs):
+    own = kwargs.pop("copts", [])
+    if own == ESDP_HIDDEN:
+        kwargs["copts"] = _UNOPTIMISED + own
+        return _with_flags(kwargs)
     shared = ["-include", "$(BINDIR)/tests/precompiled/headers/precompiled.h"]
-    kwargs["copts"] = _UNOPTIMISED + shared + kwargs.pop("copts", [])
+    kwargs["copts"] = _UNOPTIMISED + shared + own
     kwargs["deps"] = kwargs.pop("deps", []) + ["//tests/precompiled:headers"]
     return _with_flags(kwargs)
 

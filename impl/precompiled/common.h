@@ -1,4 +1,4 @@
-// What most sources above the pure rooms include, tools and bindings among them, read once for all of them
+// What most sources above the pure rooms include, tools among them, read once for all of them
 // (impl/bazel/precompiled.bzl). A source names what it uses all the same: this is here to save time, and no source may
 // rely on it.
 #ifndef ESDP_IMPL_PRECOMPILED_COMMON_H_

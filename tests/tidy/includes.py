@@ -39,6 +39,7 @@ ROOMS = [
     Room("impl/base/.*", [BASE], [ABSEIL]),
     Room("impl/precompiled/standard[.]h", pure=True),
     Room("impl/precompiled/common[.]h", [], [ABSEIL]),
+    Room("impl/precompiled/bindings[.]h", [], [API_ABSEIL, "pybind11/.*"]),
     Room("impl/sdp/wire/.*", [PURE_BASE, "impl/sdp/wire/.*"], pure=True),
     Room("impl/sdp/.*", [PURE_BASE, "impl/sdp/.*"], pure=True),
     Room(

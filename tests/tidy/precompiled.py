@@ -4,7 +4,7 @@ import re
 
 from tree import Breach
 
-PRECOMPILED = ("impl/precompiled/standard.h", "impl/precompiled/common.h")
+PRECOMPILED = ("impl/precompiled/standard.h", "impl/precompiled/common.h", "impl/precompiled/bindings.h")
 ROOMS = ("bindings", "impl", "tools")
 
 # What each precompiled header is used by. Its other names come with one of these, or with a header that gives them too.
@@ -30,6 +30,7 @@ USES = {
     "<utility>": r"std::(move|forward|exchange|swap|pair|declval|as_const|to_underlying)\b",
     "<variant>": r"std::(variant|visit|get_if|holds_alternative|monostate)\b",
     "<vector>": r"std::vector\b",
+    "<pybind11/pybind11.h>": r"\bpybind11::",
     '"absl/status/status.h"': r"absl::(Status\b|StatusCode\b|OkStatus\b|\w+Error\()",
     '"absl/status/statusor.h"': r"absl::StatusOr\b",
     '"absl/time/time.h"': r"absl::(Time|Duration|Now|\w*seconds|InfiniteDuration|ZeroDuration|ToInt64\w+)\b",
