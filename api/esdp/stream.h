@@ -35,7 +35,7 @@ struct StreamOptions {
   // cheap (qpip, sim), 512 KiB on an RDMA device. kNever: all is copied.
   std::optional<uint64_t> zcopy_min = {};
   // Registered at a time, and so many of them: what one call has registered at most, however long it
-  // is. 4096 .. 2^30, and 1 .. 64.
+  // is. 4096 .. 2^30, and 1 .. 16.
   size_t chunk_bytes = 256 * 1024;
   size_t chunks_max = 4;
   // What Write takes before the peer has read it: it promises what a socket's buffer does. Memory of

@@ -23,7 +23,7 @@ def _precompiled_header_impl(ctx):
     if toolchain.compiler == "clang":
         # Bazel knows whether a file has changed, and does not precompile it again where its time has, as in a new clone.
         copts = copts + ["-Xclang", "-fno-pch-timestamp"]
-    header = ctx.actions.declare_file(ctx.label.name + "/" + ctx.file.header.basename)
+    header = ctx.actions.declare_file("{0}/{0}.h".format(ctx.label.name))
     ctx.actions.symlink(output = header, target_file = ctx.file.header)
     precompiled = ctx.actions.declare_file(header.basename + ".gch", sibling = header)
     used = cc_common.merge_cc_infos(cc_infos = [target[CcInfo] for target in ctx.attr.deps]).compilation_context

@@ -46,18 +46,21 @@ _AS_USERS_DO = ["api", "samples"]
 def _lies_in(rooms):
     return native.package_name().split("/")[0] in rooms or "/".join(native.package_name().split("/")[:2]) in rooms
 
-def _with_precompiled_header(kwargs):
+def _with_precompiled_header(kwargs, precompiled = None):
     if _lies_in(_AS_USERS_DO) or not [source for source in kwargs.get("srcs", []) if source.endswith(".cc")]:
         return _with_flags(kwargs)
-    name = "standard" if _lies_in(_PURE) else "bindings" if _lies_in(["bindings"]) else "common"
+    name = precompiled or ("standard" if _lies_in(_PURE) else "bindings" if _lies_in(["bindings"]) else "common")
     shared = ["-include", "$(BINDIR)/impl/precompiled/{0}/{0}.h".format(name)]
     kwargs["copts"] = shared + kwargs.pop("copts", [])
     kwargs["deps"] = kwargs.pop("deps", []) + ["//impl/precompiled:" + name]
     return _with_flags(kwargs)
 
-def esdp_cc_library(name, **kwargs):
-    """A library of any room, or what several programs share. Its C++ sources find what most include precompiled."""
-    native.cc_library(name = name, **_with_precompiled_header(kwargs))
+def esdp_cc_library(name, precompiled = None, **kwargs):
+    """A library of any room, or what several programs share. Its C++ sources find what most include precompiled.
+
+    `precompiled` says which of impl/precompiled, where it is not the room's: the flags of both have to be the same.
+    """
+    native.cc_library(name = name, **_with_precompiled_header(kwargs, precompiled))
 
 def esdp_cc_binary(name, **kwargs):
     native.cc_binary(name = name, **_with_precompiled_header(kwargs))
@@ -67,7 +70,7 @@ def _with_test_flags(kwargs):
     if own == ESDP_HIDDEN:
         kwargs["copts"] = _UNOPTIMISED + own
         return _with_flags(kwargs)
-    shared = ["-include", "$(BINDIR)/tests/precompiled/headers/precompiled.h"]
+    shared = ["-include", "$(BINDIR)/tests/precompiled/headers/headers.h"]
     kwargs["copts"] = _UNOPTIMISED + shared + own
     kwargs["deps"] = kwargs.pop("deps", []) + ["//tests/precompiled:headers"]
     return _with_flags(kwargs)

@@ -1,17 +1,19 @@
 """The comparisons: what is measured, beside what, and the goal that it is held against."""
 
+import json
 import os
 import statistics
 import sys
 
 import programs
 
-NAMES = ["zcopy", "bcopy", "latency", "rate", "one_processor", "memory", "allocations", "long_path"]
+NAMES = ["zcopy", "bcopy", "latency", "rate", "one_processor", "blocking", "memory", "allocations", "long_path"]
 
 TARGETS = [
     "//tools/esdp_perf",
     "//tests/bench:tcp_ping_pong",
     "//tests/bench:tcp_places",
+    "//tests/bench:blocking_calls",
     "//tests/bench:connection_memory",
     "//tests/bench:allocations",
     "//tests/bench:delay_path",
@@ -119,6 +121,32 @@ class Bench:
 
         title = "BCopy 64 KiB, both ends on one processor, manual / thread"
         rows.append(self._pairs(title, lambda: shared("manual"), lambda: shared("thread"), ">=", 0.5, "B/s"))
+        return rows
+
+    def _blocking(self):
+        """Streams beside our own posts, and beside calls of TCP that block."""
+
+        def calls(*words):
+            output, _ = programs.Program([self.folder / "tests/bench/blocking_calls", *words]).finish(self.options.seconds)
+            return json.loads(output)
+
+        def move(kind, connections):
+            result = calls("move", kind, connections, 1 << 20, self.options.seconds)
+            return {"value": result["bytes_per_second"], "cpu": result["cpu_seconds_per_gb"]}
+
+        def ping(kind, cpus):
+            return {"value": calls("ping", kind, 64, self.options.seconds, *cpus)["round_trips_per_second"]}
+
+        rows = []
+        for connections, goal in ((1, 0.7), (2, 0.9)):
+            title = "blocking 1 MiB, connections: %d / ZCopy posted, depth 8" % connections
+            ours = lambda: move("streams", connections)
+            rows.append(self._pairs(title, ours, lambda: move("posts", connections), ">=", goal, "B/s"))
+        for where, cpus in (("two processors", (0, 1)), ("one processor", (0, 0))):
+            if max(cpus) < (os.cpu_count() or 1):
+                title = "64 B blocking ping-pong on %s / blocking TCP" % where
+                ours = lambda: ping("streams", cpus)
+                rows.append(self._pairs(title, ours, lambda: ping("tcp", cpus), ">=", 0.8, "round trips/s"))
         return rows
 
     def _memory(self):

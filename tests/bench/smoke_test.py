@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import programs
 
 RUNFILES = os.path.join(os.environ["TEST_SRCDIR"], os.environ["TEST_WORKSPACE"])
-ALONE = "rate,latency,one_processor,memory,allocations"
+ALONE = "rate,latency,one_processor,blocking,memory,allocations"
 BESIDE_IPERF3 = "zcopy,bcopy"
 
 ACCEPT = """
@@ -53,7 +53,7 @@ class BenchTest(unittest.TestCase):
 
     def test_our_own_figures_are_measured(self):
         rows = self.rows(ALONE)
-        self.assertEqual(10, len(rows))
+        self.assertEqual(14, len(rows))
         self.check(rows)
 
     def test_no_operation_allocates_in_steady_state(self):

@@ -9,28 +9,20 @@
 
 namespace esdp::sockets {
 
-absl::StatusOr<std::unique_ptr<BlockingListener>> BlockingListener::Make(
-    const std::shared_ptr<ContextState>& context, Socket listening) {
-  auto lane = Lane::Create(context, 2);
-  if (!lane.ok()) return lane.status();
-  return std::make_unique<BlockingListener>(context, *std::move(lane), std::move(listening));
-}
-
-BlockingListener::BlockingListener(std::shared_ptr<ContextState> context,
-                                   std::unique_ptr<Lane> lane, Socket listening)
-    : context_(std::move(context)), lane_(std::move(lane)), socket_(std::move(listening)) {}
+BlockingListener::BlockingListener(std::shared_ptr<ContextState> context, Socket listening)
+    : context_(std::move(context)), lane_(context_, 1), socket_(std::move(listening)) {}
 
 absl::StatusOr<Socket> BlockingListener::Accept(absl::Time deadline, bool restarts) {
-  const Lane::Turn turn(*lane_, deadline);
+  const Lane::Turn turn(lane_, deadline);
   if (!turn.status().ok()) return turn.status();
-  const absl::StatusOr<OpId> op = socket_.Accept(1, {.queue = lane_->queue()});
+  const absl::StatusOr<OpId> op = socket_.Accept(1, {.queue = lane_.queue()});
   if (!op.ok()) return op.status();
-  absl::StatusOr<Event> event = lane_->Next(deadline, restarts);
+  absl::StatusOr<Event> event = lane_.Next(deadline, restarts);
   const absl::Status why = event.status();
   if (!event.ok()) {
     (void)socket_.Cancel(*op);
     // A connection may have come first: it is the caller's.
-    event = lane_->Next(absl::InfiniteFuture(), /*restarts=*/true);
+    event = lane_.Next(absl::InfiniteFuture(), /*restarts=*/true);
   }
   if (!event.ok()) return event.status();
   if (event->ok()) return context_->TakeAccepted(event->accepted);

@@ -21,10 +21,7 @@ class ContextState;
 //   Errors:   those of stream.h.
 class BlockingListener {
  public:
-  static absl::StatusOr<std::unique_ptr<BlockingListener>> Make(
-      const std::shared_ptr<ContextState>& context, Socket listening);
-  BlockingListener(std::shared_ptr<ContextState> context, std::unique_ptr<Lane> lane,
-                   Socket listening);
+  BlockingListener(std::shared_ptr<ContextState> context, Socket listening);
 
   absl::StatusOr<Socket> Accept(absl::Time deadline, bool restarts);
   const std::shared_ptr<ContextState>& context() const { return context_; }
@@ -33,7 +30,7 @@ class BlockingListener {
 
  private:
   const std::shared_ptr<ContextState> context_;
-  std::unique_ptr<Lane> lane_;
+  Lane lane_;
   Socket socket_;
 };
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/types/span.h"
-#include "impl/sockets/blocking/lane.h"
 #include "impl/sockets/context/context_state.h"
 #include "impl/sockets/errors.h"
 #include "impl/sockets/queue/event_queue_state.h"
@@ -30,7 +29,9 @@ absl::Status BlockingStream::CheckOptions(const StreamOptions& options) {
   if (options.chunk_bytes < 4096 || options.chunk_bytes > kMost) {
     return OutOfRange("chunk_bytes", 4096, kMost);
   }
-  if (options.chunks_max < 1 || options.chunks_max > 64) return OutOfRange("chunks_max", 1, 64);
+  if (options.chunks_max < 1 || options.chunks_max > kChunksMax) {
+    return OutOfRange("chunks_max", 1, kChunksMax);
+  }
   if (options.send_buffer_bytes < 65536 || options.send_buffer_bytes > kMost) {
     return OutOfRange("send_buffer_bytes", 65536, kMost);
   }
@@ -52,23 +53,17 @@ absl::StatusOr<std::unique_ptr<BlockingStream>> BlockingStream::Of(
   if (absl::Status legal = CheckOptions(options); !legal.ok()) return legal;
   if (state->closing()) return ClosedHandle();
   if (!state->stream().connected()) return state->WhyNotConnected();
-  auto reading = Lane::Create(context, BlockingReader::kDepth);
-  if (!reading.ok()) return reading.status();
-  auto writing = Lane::Create(context, BlockingWriter::kDepth);
-  if (!writing.ok()) return writing.status();
-  auto made = std::make_unique<BlockingStream>(context, std::move(socket), state->stream(),
-                                               *std::move(reading), *std::move(writing));
+  auto made = std::make_unique<BlockingStream>(context, std::move(socket), state->stream());
   made->SetOptions(options);
   return made;
 }
 
 BlockingStream::BlockingStream(std::shared_ptr<ContextState> context, Socket socket,
-                               StreamState& stream, std::unique_ptr<Lane> reading,
-                               std::unique_ptr<Lane> writing)
+                               StreamState& stream)
     : context_(std::move(context)),
       stream_(stream),
-      reader_(context_, stream_, usage_, std::move(reading)),
-      writer_(context_, stream_, usage_, std::move(writing)),
+      reader_(context_, stream_, usage_),
+      writer_(context_, stream_, usage_),
       socket_(std::move(socket)) {}
 
 void BlockingStream::SetOptions(const StreamOptions& options) {

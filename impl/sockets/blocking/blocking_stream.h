@@ -29,8 +29,7 @@ class BlockingStream {
   static absl::Status CheckOptions(const StreamOptions& options);
   static absl::StatusOr<std::unique_ptr<BlockingStream>> Of(
       const std::shared_ptr<ContextState>& context, Socket socket, const StreamOptions& options);
-  BlockingStream(std::shared_ptr<ContextState> context, Socket socket, StreamState& stream,
-                 std::unique_ptr<Lane> reading, std::unique_ptr<Lane> writing);
+  BlockingStream(std::shared_ptr<ContextState> context, Socket socket, StreamState& stream);
 
   BlockingReader& reader() { return reader_; }
   BlockingWriter& writer() { return writer_; }

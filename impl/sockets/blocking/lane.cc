@@ -16,15 +16,9 @@ constexpr auto kLook = std::chrono::milliseconds(5);
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Lane>> Lane::Create(std::shared_ptr<ContextState> context,
-                                                   uint32_t depth) {
-  auto queue = QueueState::Create(context, {.depth = depth});
-  if (!queue.ok()) return queue.status();
-  return std::make_unique<Lane>(std::move(context), QueueAccess::Make(*std::move(queue)));
-}
-
-Lane::Lane(std::shared_ptr<ContextState> context, EventQueue queue)
-    : context_(std::move(context)), queue_(std::move(queue)) {}
+Lane::Lane(std::shared_ptr<ContextState> context, uint32_t depth)
+    : context_(std::move(context)),
+      queue_(QueueAccess::Make(QueueState::CreateHidden(context_, {.depth = depth}))) {}
 
 absl::Status Lane::Enter(absl::Time deadline) {
   std::unique_lock lock(mutex_);

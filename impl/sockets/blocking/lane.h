@@ -27,9 +27,7 @@ class ContextState;
 //   Errors:   DeadlineExceeded; Next: Cancelled (kSignal), and those of EventQueue::Dequeue.
 class Lane {
  public:
-  static absl::StatusOr<std::unique_ptr<Lane>> Create(std::shared_ptr<ContextState> context,
-                                                      uint32_t depth);
-  Lane(std::shared_ptr<ContextState> context, EventQueue queue);
+  Lane(std::shared_ptr<ContextState> context, uint32_t depth);
 
   // Until it goes no other thread has the turn.
   class Turn {

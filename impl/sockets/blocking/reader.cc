@@ -16,6 +16,7 @@ namespace esdp::sockets {
 namespace {
 
 constexpr size_t kAheadBytes = 256 * 1024;
+constexpr uint32_t kDepth = 1;  // one receive at a time
 
 // Of a receive that the peer is not told of.
 TransferFlags Hidden(bool wait_all) { return {.wait_all = wait_all, .shown = false}; }
@@ -23,12 +24,12 @@ TransferFlags Hidden(bool wait_all) { return {.wait_all = wait_all, .shown = fal
 }  // namespace
 
 BlockingReader::BlockingReader(std::shared_ptr<ContextState> context, StreamState& stream,
-                               BlockingUsage& usage, std::unique_ptr<Lane> lane)
-    : context_(std::move(context)), stream_(stream), usage_(usage), lane_(std::move(lane)) {}
+                               BlockingUsage& usage)
+    : context_(std::move(context)), stream_(stream), usage_(usage), lane_(context_, kDepth) {}
 
 absl::StatusOr<size_t> BlockingReader::Read(Pieces pieces, const ReadArgs& args,
                                             const BlockingOptions& options) {
-  const Lane::Turn turn(*lane_, args.deadline);
+  const Lane::Turn turn(lane_, args.deadline);
   if (!turn.status().ok()) return turn.status();
   size_t room = 0;
   for (const auto& piece : pieces) room += piece.size();
@@ -76,7 +77,7 @@ void BlockingReader::Receive(std::span<std::byte> memory, Call& call) {
   TransferFlags flags;
   flags.wait_all = missing >= memory.size();
   flags.until_advert = true;
-  call.moved += Await(stream_.PostRecvCopy(memory, flags, {.queue = lane_->queue()}), call);
+  call.moved += Await(stream_.PostRecvCopy(memory, flags, {.queue = lane_.queue()}), call);
 }
 
 bool BlockingReader::ReceiveDirect(std::span<std::byte> memory, Call& call) {
@@ -93,7 +94,7 @@ bool BlockingReader::ReceiveDirect(std::span<std::byte> memory, Call& call) {
   const Slice slice = region->slice();
   call.moved += Await(stream_.Post(EventType::kRecv, absl::MakeConstSpan(&slice, 1),
                                    Hidden(missing >= memory.size()),
-                                   {.queue = lane_->queue(), .path = Path::kZeroCopy}),
+                                   {.queue = lane_.queue(), .path = Path::kZeroCopy}),
                       call);
   usage_.OnDeregistered(memory.size());
   return true;
@@ -138,7 +139,7 @@ void BlockingReader::ReadAhead(Call& call, size_t wanted) {
   }
   const size_t bytes = Await(stream_.Post(EventType::kRecv, absl::MakeConstSpan(&*slice, 1),
                                           Hidden(wanted >= slice->length()),
-                                          {.queue = lane_->queue(), .path = Path::kZeroCopy}),
+                                          {.queue = lane_.queue(), .path = Path::kZeroCopy}),
                              call);
   usage_.read_ahead_bytes.fetch_add(bytes, std::memory_order_relaxed);
   SetAhead(begin_, end_ + bytes);
@@ -169,14 +170,14 @@ size_t BlockingReader::Await(const absl::StatusOr<OpId>& op, Call& call) {
     return 0;
   }
   const bool waits = call.args.wait && call.moved < call.min;
-  absl::StatusOr<Event> event =
-      waits ? lane_->Next(call.args.deadline, call.options.restart_on_signal)
-            : lane_->Next(absl::InfinitePast(), /*restarts=*/true);
+  absl::StatusOr<Event> event = waits
+                                    ? lane_.Next(call.args.deadline, call.options.restart_on_signal)
+                                    : lane_.Next(absl::InfinitePast(), /*restarts=*/true);
   if (!event.ok()) {
     const absl::Status why = event.status();
     // Shown to nobody it ends at once, unless bytes are being read into it.
     stream_.EndShort(*op);
-    event = lane_->Next(absl::InfiniteFuture(), /*restarts=*/true);
+    event = lane_.Next(absl::InfiniteFuture(), /*restarts=*/true);
     if (!event.ok()) {
       call.status = event.status();
       return 0;

@@ -33,9 +33,7 @@ class StreamState;
 //   Errors:   those of stream.h.
 class BlockingReader {
  public:
-  static constexpr uint32_t kDepth = 8;  // of the lane
-  BlockingReader(std::shared_ptr<ContextState> context, StreamState& stream, BlockingUsage& usage,
-                 std::unique_ptr<Lane> lane);
+  BlockingReader(std::shared_ptr<ContextState> context, StreamState& stream, BlockingUsage& usage);
 
   using Pieces = std::span<const absl::Span<std::byte>>;
   absl::StatusOr<size_t> Read(Pieces pieces, const ReadArgs& args, const BlockingOptions& options);
@@ -71,7 +69,7 @@ class BlockingReader {
   const std::shared_ptr<ContextState> context_;
   StreamState& stream_;
   BlockingUsage& usage_;
-  const std::unique_ptr<Lane> lane_;
+  Lane lane_;
 
   Region region_;
   std::span<std::byte> memory_;  // to read ahead

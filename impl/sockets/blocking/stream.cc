@@ -144,11 +144,9 @@ absl::StatusOr<StreamListener> StreamListener::Listen(Context& context, const Ad
     if (!socket.ok()) return socket.status();
     if (absl::Status bound = socket->Bind(address); !bound.ok()) return bound;
     if (absl::Status listens = socket->Listen(backlog); !listens.ok()) return listens;
-    auto made =
-        BlockingListener::Make(sockets::ContextAccess::StateOf(context), *std::move(socket));
-    if (!made.ok()) return made.status();
     StreamListener listener;
-    listener.state_ = *std::move(made);
+    listener.state_ = std::make_unique<BlockingListener>(sockets::ContextAccess::StateOf(context),
+                                                         *std::move(socket));
     return listener;
   });
 }

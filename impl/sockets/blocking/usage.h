@@ -2,11 +2,14 @@
 #define ESDP_IMPL_SOCKETS_BLOCKING_USAGE_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "esdp/stream.h"
 
 namespace esdp::sockets {
+
+inline constexpr size_t kChunksMax = 16;  // StreamOptions::chunks_max at most
 
 // The options of a blocking stream with what is absent filled in: as one call sees them.
 struct BlockingOptions : StreamOptions {

@@ -15,9 +15,10 @@ namespace {
 
 // What a registration takes and gives is not worth it below.
 constexpr size_t kChunkMin = 4096;
-// Of the ring at a time; the lane has room for these, and for the chunks of a call.
-constexpr size_t kSendsMax = 256;
-static_assert(BlockingWriter::kDepth > kSendsMax + 64);
+// Of the ring at a time.
+constexpr size_t kSendsMax = 96;
+// These, the chunks of a call, and a shutdown.
+constexpr uint32_t kDepth = kSendsMax + kChunksMax + 1;
 
 // That the call could go on later, and nothing is wrong with the connection.
 bool IsInterruption(const absl::Status& status) {
@@ -28,12 +29,12 @@ bool IsInterruption(const absl::Status& status) {
 }  // namespace
 
 BlockingWriter::BlockingWriter(std::shared_ptr<ContextState> context, StreamState& stream,
-                               BlockingUsage& usage, std::unique_ptr<Lane> lane)
-    : context_(std::move(context)), stream_(stream), usage_(usage), lane_(std::move(lane)) {}
+                               BlockingUsage& usage)
+    : context_(std::move(context)), stream_(stream), usage_(usage), lane_(context_, kDepth) {}
 
 absl::StatusOr<size_t> BlockingWriter::Write(Pieces pieces, const WriteArgs& args,
                                              const BlockingOptions& options) {
-  const Lane::Turn turn(*lane_, args.deadline);
+  const Lane::Turn turn(lane_, args.deadline);
   if (!turn.status().ok()) return turn.status();
   if (absl::Status opened = ring_.Open(context_, options.send_buffer_bytes); !opened.ok()) {
     return opened;
@@ -103,7 +104,7 @@ void BlockingWriter::PostChunk(std::span<const std::byte> bytes, Chunks& chunks,
   const Slice slice = region->slice();
   const absl::StatusOr<OpId> op = stream_.Post(EventType::kSend, absl::MakeConstSpan(&slice, 1),
                                                TransferFlags::Of(SendFlags::kNone),
-                                               {.queue = lane_->queue(), .path = Path::kZeroCopy});
+                                               {.queue = lane_.queue(), .path = Path::kZeroCopy});
   if (!op.ok()) {
     chunks.stops = true;
     chunks.status = op.status();
@@ -117,7 +118,7 @@ void BlockingWriter::PostChunk(std::span<const std::byte> bytes, Chunks& chunks,
 void BlockingWriter::AwaitChunk(Chunks& chunks, Call& call, absl::Time& progress) {
   const absl::Time patient_until = progress + call.options.patience;
   const absl::Time until = std::min(call.args.deadline, patient_until);
-  const absl::StatusOr<Event> event = lane_->Next(until, call.options.restart_on_signal);
+  const absl::StatusOr<Event> event = lane_.Next(until, call.options.restart_on_signal);
   if (event.ok()) {
     progress = context_->Now();
     return OnChunkEvent(*event, chunks);
@@ -143,7 +144,7 @@ void BlockingWriter::AwaitChunk(Chunks& chunks, Call& call, absl::Time& progress
 void BlockingWriter::TakeBack(Chunks& chunks) {
   for (size_t i = chunks.out.size(); i > 0; --i) stream_.EndShort(chunks.out[i - 1].op);
   while (!chunks.out.empty()) {
-    const absl::StatusOr<Event> event = lane_->Next(absl::InfiniteFuture(), /*restarts=*/true);
+    const absl::StatusOr<Event> event = lane_.Next(absl::InfiniteFuture(), /*restarts=*/true);
     if (event.ok()) {
       OnChunkEvent(*event, chunks);
       continue;
@@ -172,19 +173,19 @@ void BlockingWriter::OnChunkEvent(const Event& event, Chunks& chunks) {
 
 absl::StatusOr<size_t> BlockingWriter::Write(const Slice& slice, const WriteArgs& args,
                                              const BlockingOptions& options) {
-  const Lane::Turn turn(*lane_, args.deadline);
+  const Lane::Turn turn(lane_, args.deadline);
   if (!turn.status().ok()) return turn.status();
   Collect();
   const absl::StatusOr<OpId> op =
       stream_.Post(EventType::kSend, absl::MakeConstSpan(&slice, 1),
                    TransferFlags::Of(args.urgent ? SendFlags::kUrgent : SendFlags::kNone),
-                   {.queue = lane_->queue(), .path = args.path});
+                   {.queue = lane_.queue(), .path = args.path});
   if (!op.ok()) return op.status();
   Chunks chunks;
   chunks.out.push_back({*op, 0, Region()});
   while (!chunks.out.empty()) {
     const absl::Time until = args.wait ? args.deadline : context_->Now();
-    const absl::StatusOr<Event> event = lane_->Next(until, options.restart_on_signal);
+    const absl::StatusOr<Event> event = lane_.Next(until, options.restart_on_signal);
     if (event.ok()) {
       OnChunkEvent(*event, chunks);
       continue;
@@ -202,7 +203,7 @@ absl::StatusOr<size_t> BlockingWriter::Write(const Slice& slice, const WriteArgs
 // --- copied --------------------------------------------------------------------------------------
 
 void BlockingWriter::Collect() {
-  while (const std::optional<Event> event = lane_->TryNext()) OnEvent(*event);
+  while (const std::optional<Event> event = lane_.TryNext()) OnEvent(*event);
 }
 
 absl::Status BlockingWriter::PostStaged(bool urgent, Call& call) {
@@ -211,7 +212,7 @@ absl::Status BlockingWriter::PostStaged(bool urgent, Call& call) {
   const absl::StatusOr<OpId> op =
       stream_.Post(EventType::kSend, absl::MakeConstSpan(&slice, 1),
                    TransferFlags::Of(urgent ? SendFlags::kUrgent : SendFlags::kNone),
-                   {.queue = lane_->queue(), .path = Path::kCopy});
+                   {.queue = lane_.queue(), .path = Path::kCopy});
   if (op.ok()) {
     ring_.OnPosted(*op);
   } else {
@@ -244,7 +245,7 @@ void BlockingWriter::AwaitRoom(Call& call) {
   }
   usage_.send_buffer_waits.fetch_add(1, std::memory_order_relaxed);
   const absl::StatusOr<Event> event =
-      lane_->Next(call.args.deadline, call.options.restart_on_signal);
+      lane_.Next(call.args.deadline, call.options.restart_on_signal);
   if (event.ok()) {
     OnEvent(*event);
   } else {
@@ -253,9 +254,9 @@ void BlockingWriter::AwaitRoom(Call& call) {
 }
 
 absl::Status BlockingWriter::Shutdown() {
-  const Lane::Turn turn(*lane_, absl::InfiniteFuture());
+  const Lane::Turn turn(lane_, absl::InfiniteFuture());
   Collect();
-  return stream_.Shutdown({.queue = lane_->queue()}).status();
+  return stream_.Shutdown({.queue = lane_.queue()}).status();
 }
 
 }  // namespace esdp::sockets

@@ -33,9 +33,7 @@ class StreamState;
 //   Errors:   those of stream.h.
 class BlockingWriter {
  public:
-  static constexpr uint32_t kDepth = 336;  // of the lane
-  BlockingWriter(std::shared_ptr<ContextState> context, StreamState& stream, BlockingUsage& usage,
-                 std::unique_ptr<Lane> lane);
+  BlockingWriter(std::shared_ptr<ContextState> context, StreamState& stream, BlockingUsage& usage);
 
   using Pieces = std::span<const absl::Span<const std::byte>>;
   absl::StatusOr<size_t> Write(Pieces pieces, const WriteArgs& args,
@@ -84,7 +82,7 @@ class BlockingWriter {
   const std::shared_ptr<ContextState> context_;
   StreamState& stream_;
   BlockingUsage& usage_;
-  const std::unique_ptr<Lane> lane_;
+  Lane lane_;
   SendRing ring_;
 };
 

@@ -38,6 +38,8 @@ absl::StatusOr<std::shared_ptr<QueueState>> QueueState::Create(
     std::shared_ptr<ContextState> context, const QueueOptions& options) {
   if (options.depth == 0 || options.depth > kDepthMax) return BadDepth();
   std::shared_ptr<QueueState> state(new QueueState(std::move(context), options));
+  state->ready_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  state->OpenSleepDescriptor();
   if (state->ready_fd_ < 0 || state->sleep_fd_ < 0) {
     return MakeError(ErrorKind::kMemory,
                      "no descriptor is left for an event queue: raise the limit (ulimit -n)");
@@ -45,12 +47,17 @@ absl::StatusOr<std::shared_ptr<QueueState>> QueueState::Create(
   return state;
 }
 
+std::shared_ptr<QueueState> QueueState::CreateHidden(std::shared_ptr<ContextState> context,
+                                                     const QueueOptions& options) {
+  return std::shared_ptr<QueueState>(new QueueState(std::move(context), options));
+}
+
+void QueueState::OpenSleepDescriptor() {
+  if (sleep_fd_ < 0) sleep_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
 QueueState::QueueState(std::shared_ptr<ContextState> context, const QueueOptions& options)
-    : context_(std::move(context)),
-      options_(options),
-      ring_(options.depth),
-      ready_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      sleep_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : context_(std::move(context)), options_(options), ring_(options.depth) {
   wishes_.reserve(kSleepers);
   context_->Add(this);
 }

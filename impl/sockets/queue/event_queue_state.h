@@ -37,6 +37,10 @@ class QueueState {
  public:
   static absl::StatusOr<std::shared_ptr<QueueState>> Create(std::shared_ptr<ContextState> context,
                                                             const QueueOptions& options);
+  // One that no application sees: it has no descriptor until a thread sleeps in it, and fd() is not
+  // asked.
+  static std::shared_ptr<QueueState> CreateHidden(std::shared_ptr<ContextState> context,
+                                                  const QueueOptions& options);
   ~QueueState();
   QueueState(const QueueState&) = delete;
   QueueState& operator=(const QueueState&) = delete;
@@ -74,6 +78,7 @@ class QueueState {
   enum class Sleep { kOnWork, kOnEvents };  // of the shard, which this thread moves; of others
 
   QueueState(std::shared_ptr<ContextState> context, const QueueOptions& options);
+  void OpenSleepDescriptor();
 
   size_t Take(std::span<Event> out, size_t at_least);
   void AfterTaking(size_t taken);

@@ -30,6 +30,8 @@ absl::Status TooLate() {
                    "fewer events than asked for were there at the deadline; none was consumed");
 }
 
+constexpr Duration kLook = std::chrono::milliseconds(1);
+
 timespec ToTimespec(Duration duration) {
   const auto bounded = std::clamp<Duration>(duration, Duration(0), std::chrono::hours(24));
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(bounded);
@@ -211,6 +213,7 @@ QueueState::Slept QueueState::SleepUntil(size_t at_least, Time deadline, Sleep s
   {
     const std::lock_guard lock(mutex_);
     if (waiting_ >= at_least || wakes_ > 0 || closed() || context_->stopped()) return Slept::kReady;
+    OpenSleepDescriptor();
     wishes_.push_back(at_least);
   }
   const bool interrupted = SleepOnDescriptors(deadline, sleep);
@@ -227,6 +230,8 @@ QueueState::Slept QueueState::SleepUntil(size_t at_least, Time deadline, Sleep s
 // sleeps on the queue's descriptor too.
 bool QueueState::SleepOnDescriptors(Time deadline, Sleep sleep) const {
   provider::Shard& shard = context_->shard();
+  // No descriptor was left: it looks now and then.
+  if (sleep_fd_ < 0) deadline = std::min(deadline, AddSaturating(shard.Now(), kLook));
   if (sleep == Sleep::kOnWork) {
     return !shard.WaitForWork(deadline, sleep_fd_) && shard.Now() < deadline;
   }
