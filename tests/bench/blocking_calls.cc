@@ -171,7 +171,7 @@ void ReceivePosted(int pipe_end, size_t connections, size_t bytes) {
   };
   for (size_t open = 0; sockets.size() < connections || open > 0;) {
     std::array<esdp::Event, 16> events;
-    const size_t taken = Value(posts.queue.Dequeue(events));
+    const size_t taken = Value(posts.queue.Dequeue(absl::MakeSpan(events)));
     for (size_t i = 0; i < taken; ++i) {
       const esdp::Event& event = events[i];
       if (event.type == esdp::EventType::kAccept) {
@@ -196,7 +196,7 @@ double SendPosted(esdp::Context& context, uint16_t port, size_t connections, siz
     Value(sockets[i].Connect(esdp::Address::Loopback(esdp::Family::kIpv4, port), {posts.queue}));
   }
   std::array<esdp::Event, 16> events;
-  for (size_t i = 0; i < connections;) i += Value(posts.queue.Dequeue(events));
+  for (size_t i = 0; i < connections;) i += Value(posts.queue.Dequeue(absl::MakeSpan(events)));
   const auto send = [&](uint64_t place) {
     Value(sockets[place / kDepth].Send(
         posts.Place(place), esdp::SendFlags::kNone,
@@ -207,7 +207,7 @@ double SendPosted(esdp::Context& context, uint16_t port, size_t connections, siz
   const Clock::time_point start = Clock::now();
   for (size_t open = connections * kDepth; open > 0;) {
     const bool over = SecondsSince(start) >= seconds;
-    const size_t taken = Value(posts.queue.Dequeue(events));
+    const size_t taken = Value(posts.queue.Dequeue(absl::MakeSpan(events)));
     for (size_t i = 0; i < taken; ++i) {
       Check(events[i].status());
       moved += static_cast<double>(events[i].bytes);

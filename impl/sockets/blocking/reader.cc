@@ -33,6 +33,7 @@ absl::StatusOr<size_t> BlockingReader::Read(Pieces pieces, const ReadArgs& args,
   if (!turn.status().ok()) return turn.status();
   size_t room = 0;
   for (const auto& piece : pieces) room += piece.size();
+  if (room == 0 && args.min <= 1) return size_t{0};
   if (args.min > room) {
     return MakeError(ErrorKind::kInvalidArgument, "min is more than there is room for");
   }
@@ -47,7 +48,7 @@ absl::StatusOr<size_t> BlockingReader::Read(Pieces pieces, const ReadArgs& args,
   }
   if (call.moved > 0) return call.moved;
   if (!call.status.ok()) return call.status;
-  if (!call.eof && room > 0) return MakeError(ErrorKind::kWouldBlock, "there is nothing to read");
+  if (!call.eof) return MakeError(ErrorKind::kWouldBlock, "there is nothing to read");
   return size_t{0};
 }
 

@@ -53,9 +53,10 @@ absl::StatusOr<size_t> BlockingWriter::Write(Pieces pieces, const WriteArgs& arg
     if (GoesZeroCopy(bytes.size(), call)) {
       // An urgent byte goes in a message.
       const size_t urgent = args.urgent && left == 0 ? 1 : 0;
-      const size_t before = call.moved;
       call.status = PostStaged(/*urgent=*/false, call);
-      if (call.status.ok()) WriteZeroCopy(bytes.first(bytes.size() - urgent), call);
+      if (!call.status.ok()) break;
+      const size_t before = call.moved;
+      WriteZeroCopy(bytes.first(bytes.size() - urgent), call);
       bytes = bytes.subspan(call.moved - before);
     }
     if (call.status.ok()) Copy(bytes, left > 0, args.urgent && left == 0, call);

@@ -100,6 +100,7 @@ void QueueState::Deliver(const Event& event) {
   count_.store(waiting_, std::memory_order_release);
   if (exposed_) SetSignal();
   const bool wakes = SleeperHasReason();
+  if (wakes) sleep_signalled_ = true;
   lock.unlock();  // or the sleeper would wake only to wait for it
   if (wakes) WriteSignal(sleep_fd_);
 }
@@ -200,8 +201,10 @@ bool QueueState::SleeperHasReason() const {
          context_->stopped();
 }
 
-void QueueState::WakeSleeper() const {
-  if (SleeperHasReason()) WriteSignal(sleep_fd_);
+void QueueState::WakeSleeper() {
+  if (!SleeperHasReason()) return;
+  sleep_signalled_ = true;
+  WriteSignal(sleep_fd_);
 }
 
 bool QueueState::TakeWake() {

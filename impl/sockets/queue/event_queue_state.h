@@ -96,7 +96,7 @@ class QueueState {
   Slept SleepUntil(size_t at_least, Time deadline, Sleep sleep);
   bool SleepOnDescriptors(Time deadline, Sleep sleep) const;
   bool SleeperHasReason() const;
-  void WakeSleeper() const;
+  void WakeSleeper();
   bool TakeWake();
   void SetSignal();
   void ClearSignal();
@@ -113,9 +113,10 @@ class QueueState {
   uint64_t delivered_ = 0;
   uint64_t full_ = 0;
   uint64_t starvations_ = 0;
-  bool exposed_ = false;        // the application has asked for the descriptor
-  bool signalled_ = false;      // ready_fd_ is readable
-  std::vector<size_t> wishes_;  // how many events each sleeper wants
+  bool exposed_ = false;          // the application has asked for the descriptor
+  bool signalled_ = false;        // ready_fd_ is readable
+  std::vector<size_t> wishes_;    // how many events each sleeper wants
+  bool sleep_signalled_ = false;  // sleep_fd_ is readable, or is about to be
   uint32_t wakes_ = 0;
 
   std::atomic<bool> closed_{false};

@@ -222,7 +222,10 @@ QueueState::Slept QueueState::SleepUntil(size_t at_least, Time deadline, Sleep s
   wishes_.pop_back();
   // What is read may have been meant for another sleeper, who may have slept on.
   uint64_t count = 0;
-  if (read(sleep_fd_, &count, sizeof(count)) == sizeof(count)) WakeSleeper();
+  if (sleep_signalled_ && read(sleep_fd_, &count, sizeof(count)) == sizeof(count)) {
+    sleep_signalled_ = false;
+    WakeSleeper();
+  }
   return interrupted ? Slept::kSignal : Slept::kReady;
 }
 
