@@ -9,6 +9,7 @@ from tree import Breach
 
 FLAGS = "-std=c++20 -fsyntax-only -Wall -Wextra -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Werror".split()
 JOBS = os.cpu_count() or 1
+BATCH = 20  # .clang-tidy names as many programs
 
 
 def _in_parallel(check, items):
@@ -82,13 +83,13 @@ def linted(tree):
 
 
 def _batches(paths):
-    """Neighbours in tens: most of the time goes into the headers, which a batch has in common."""
-    folders = {}
+    """Neighbours in twenties: most of the time goes into the headers, which the sources of a room have in common."""
+    rooms = {}
     for path in paths:
-        folders.setdefault(os.path.dirname(path), []).append(path)
-    for members in folders.values():
-        for start in range(0, len(members), 10):
-            yield members[start : start + 10]
+        rooms.setdefault(tuple(os.path.dirname(path).split("/")[:2]), []).append(path)
+    for members in rooms.values():
+        for start in range(0, len(members), BATCH):
+            yield members[start : start + BATCH]
 
 
 def _lint(tree, options, paths):

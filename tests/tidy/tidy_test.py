@@ -232,7 +232,7 @@ class TidyTest(unittest.TestCase):
 
     def test_lint_looks_at_several_programs_at_once_and_knows_each_main(self):
         throws = "int main() { throw 1; }\n"
-        files = {f"samples/{name}.cc": throws for name in "abcdefghij"}
+        files = {f"samples/{name}.cc": throws for name in "abcdefghijklmnopqrst"}
         with mock.patch.object(compiled, "_run", wraps=compiled._run) as run:
             self.assertEqual(self.broken(compiled.linted, files), [(path, 1) for path in files])
         tools = [call.args[0][0] for call in run.call_args_list]

@@ -16,7 +16,7 @@ namespace {
 
 using py::arg;
 using Self = std::shared_ptr<ContextObject>;
-using Class = py::class_<ContextObject, Self>;
+using ContextClass = py::class_<ContextObject, Self>;
 
 // What a `with` gives a connection to drain, in seconds.
 constexpr double kGrace = 10;
@@ -30,7 +30,7 @@ void Exit(ContextObject& self, const py::object& type, const py::object&, const 
   }
 }
 
-void DefineChildren(Class& type) {
+void DefineChildren(ContextClass& type) {
   type.def("register", &ContextObject::Register, arg("memory"), arg("writable") = py::none(),
            arg("exposure") = "per_operation",
            "Registers the memory of a bytearray, mmap, array, NumPy array or anything else with a "
@@ -57,11 +57,11 @@ void DefineChildren(Class& type) {
 }  // namespace
 
 void DefineContext(py::module_& module) {
-  Class type(module, "Context",
-             "Opens one fabric, and holds what is made through it. The options are those of "
-             "ContextOptions, as keywords: fabric ('auto', 'qpip', 'sim:42', ...), progress "
-             "('thread' or 'manual'), zcopy_send_min, ... Lines of the log go to "
-             "logging.getLogger('esdp').");
+  ContextClass type(module, "Context",
+                    "Opens one fabric, and holds what is made through it. The options are those of "
+                    "ContextOptions, as keywords: fabric ('auto', 'qpip', 'sim:42', ...), progress "
+                    "('thread' or 'manual'), zcopy_send_min, ... Lines of the log go to "
+                    "logging.getLogger('esdp').");
   type.def(py::init(&ContextObject::Open));
   DefineChildren(type);
   type.def(

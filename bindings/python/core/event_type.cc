@@ -34,7 +34,7 @@ py::object ErrorOf(const EventObject& self) {
   return self.event.ok() ? py::object(py::none()) : ExceptionOf(self.event.status());
 }
 
-std::string Describe(const EventObject& self) {
+std::string DescribeEvent(const EventObject& self) {
   const Event& event = self.event;
   std::string text = std::string("<esdp.Event ") + ToString(event.type) + ", " +
                      std::to_string(event.bytes) + " bytes";
@@ -144,7 +144,7 @@ void DefineEvent(py::module_& module) {
           "has_connection",
           [](const EventObject& self) { return self.event.accepted != SocketId::kNone; },
           "Whether Context.take_accepted has something to take.")
-      .def("__repr__", &Describe);
+      .def("__repr__", &DescribeEvent);
 }
 
 }  // namespace esdp::python

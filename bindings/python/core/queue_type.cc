@@ -14,7 +14,7 @@ namespace py = pybind11;
 namespace esdp::python {
 namespace {
 
-std::string Describe(QueueObject& self) {
+std::string DescribeQueue(QueueObject& self) {
   if (self.closed()) return "<esdp.EventQueue, closed>";
   return "<esdp.EventQueue, " + std::to_string(self.outstanding()) + " operations outstanding>";
 }
@@ -47,7 +47,7 @@ void DefineQueue(py::module_& module) {
                              "Operations whose terminal event was not yet taken.")
       .def_property_readonly("closed", &QueueObject::closed,
                              "Whether it, or its Context, has been closed.")
-      .def("__repr__", &Describe)
+      .def("__repr__", &DescribeQueue)
       .def("__enter__", [](const Self& self) { return self; })
       // With an error on its way the queue may be left with operations: the Context ends them.
       .def("__exit__",

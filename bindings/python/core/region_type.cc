@@ -88,7 +88,7 @@ SliceObject Part(py::object region, uint64_t offset, uint64_t length, const py::
   return SliceOf(std::move(region), offset + start, count);
 }
 
-std::string Describe(const RegionObject& region) {
+std::string DescribeRegion(const RegionObject& region) {
   return "<esdp.Region " + std::to_string(region.length()) + " bytes" +
          (region.writable() ? "" : ", read-only") + (region.closed() ? ", closed>" : ">");
 }
@@ -110,7 +110,7 @@ py::object ViewOf(const py::object& self) {
 }
 
 // With an error on its way the region may be left with operations: it is let go with the last one.
-void Exit(RegionObject& self, const py::object& type, const py::object&, const py::object&) {
+void ExitRegion(RegionObject& self, const py::object& type, const py::object&, const py::object&) {
   if (type.is_none() || self.Info().operations == 0) self.Close(std::nullopt);
 }
 
@@ -152,7 +152,7 @@ void DefineRegion(py::module_& module) {
              return Part(self, 0, self.cast<RegionObject&>().length(), range);
            })
       .def("view", &ViewOf, "Its bytes: memoryview(region).")
-      .def("__repr__", &Describe)
+      .def("__repr__", &DescribeRegion)
       .def_property_readonly("closed", &RegionObject::closed, "Whether it has been deregistered.")
       .def_property_readonly("writable", &RegionObject::writable,
                              "Whether it can be received into.")
@@ -163,7 +163,7 @@ void DefineRegion(py::module_& module) {
            "Deregisters. BusyError while operations use it, and nothing has changed; with a "
            "timeout it waits for them.")
       .def("__enter__", [](const std::shared_ptr<RegionObject>& self) { return self; })
-      .def("__exit__", &Exit);
+      .def("__exit__", &ExitRegion);
   DefineSlice(module);
 }
 

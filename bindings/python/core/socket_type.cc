@@ -20,7 +20,7 @@ namespace {
 using py::arg;
 using Seconds = std::optional<double>;
 
-std::string Describe(const SocketObject& self) {
+std::string DescribeSocket(const SocketObject& self) {
   std::string text = std::string("<esdp.Socket ") + ToString(self.handle().transport());
   text += " " + self.handle().local().ToString();
   if (self.handle().peer().port() != 0) text += " to " + self.handle().peer().ToString();
@@ -42,9 +42,9 @@ PostArguments SendArguments(const py::object& cookie, const Seconds& timeout,
   return arguments;
 }
 
-using Class = py::class_<SocketObject, std::shared_ptr<SocketObject>>;
+using SocketClass = py::class_<SocketObject, std::shared_ptr<SocketObject>>;
 
-void DefineTransfers(Class& type) {
+void DefineTransfers(SocketClass& type) {
   type.def(
           "send",
           [](SocketObject& self, const py::object& data, QueueObject& queue,
@@ -95,7 +95,7 @@ void DefineTransfers(Class& type) {
           "Receives into regions and slices, one after the other.");
 }
 
-void DefineConnection(Class& type) {
+void DefineConnection(SocketClass& type) {
   type.def("bind", &SocketObject::Bind, arg("address"),
            "Sets the local address: 'host:port' or (host, port), numeric.")
       .def("listen", &SocketObject::Listen, arg("backlog") = 128,
@@ -150,7 +150,7 @@ py::object CloseSocket(SocketObject& self, QueueObject* queue, std::string_view 
   return py::none();
 }
 
-void DefineEnd(Class& type) {
+void DefineEnd(SocketClass& type) {
   type.def("close", &CloseSocket, arg("queue") = static_cast<QueueObject*>(nullptr),
            arg("mode") = "graceful", arg("cookie") = py::none(), py::kw_only(),
            arg("timeout") = py::none(),
@@ -174,9 +174,10 @@ void DefineEnd(Class& type) {
 }  // namespace
 
 void DefineSocket(py::module_& module) {
-  Class type(module, "Socket",
-             "One end of a stream, or a listener, from Context.socket or Context.take_accepted. "
-             "Nothing blocks: each post gives an OpId at once, and an event in its queue later.");
+  SocketClass type(
+      module, "Socket",
+      "One end of a stream, or a listener, from Context.socket or Context.take_accepted. "
+      "Nothing blocks: each post gives an OpId at once, and an event in its queue later.");
   DefineTransfers(type);
   DefineConnection(type);
   DefineEnd(type);
@@ -197,7 +198,7 @@ void DefineSocket(py::module_& module) {
           "peer", [](const SocketObject& self) { return TupleOf(self.handle().peer()); },
           "The peer's address, as (host, port).")
       .def_property_readonly("closed", &SocketObject::closed, "Whether it has been closed.")
-      .def("__repr__", &Describe);
+      .def("__repr__", &DescribeSocket);
 }
 
 }  // namespace esdp::python

@@ -5,7 +5,7 @@ namespace {
 
 constexpr size_t kSinkTagAt = 0;
 constexpr size_t kSinkOffsetAt = 4;
-constexpr size_t kLengthAt = 12;
+constexpr size_t kReadLengthAt = 12;
 constexpr size_t kSourceTagAt = 16;
 constexpr size_t kSourceOffsetAt = 20;
 
@@ -104,7 +104,7 @@ ReadRequest DecodeReadRequest(ConstBytes bytes) {
   return ReadRequest{
       .sink_tag = LoadBigEndian<uint32_t>(bytes, kSinkTagAt),
       .sink_offset = LoadBigEndian<uint64_t>(bytes, kSinkOffsetAt),
-      .length = LoadBigEndian<uint32_t>(bytes, kLengthAt),
+      .length = LoadBigEndian<uint32_t>(bytes, kReadLengthAt),
       .source_tag = LoadBigEndian<uint32_t>(bytes, kSourceTagAt),
       .source_offset = LoadBigEndian<uint64_t>(bytes, kSourceOffsetAt),
   };
@@ -113,7 +113,7 @@ ReadRequest DecodeReadRequest(ConstBytes bytes) {
 void EncodeReadRequest(const ReadRequest& request, Bytes out) {
   StoreBigEndian(out, kSinkTagAt, request.sink_tag);
   StoreBigEndian(out, kSinkOffsetAt, request.sink_offset);
-  StoreBigEndian(out, kLengthAt, request.length);
+  StoreBigEndian(out, kReadLengthAt, request.length);
   StoreBigEndian(out, kSourceTagAt, request.source_tag);
   StoreBigEndian(out, kSourceOffsetAt, request.source_offset);
 }

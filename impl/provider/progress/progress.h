@@ -72,6 +72,7 @@ class ProgressLoop {
   struct Leaving {
     ProgressLoop& loop;
     bool worked;
+    // NOLINTNEXTLINE(bugprone-exception-escape): nobody is left to be told that memory is short.
     ~Leaving() { loop.Unlock(worked); }
   };
   bool DrainRequests() { return !submissions_.empty() && ExecuteWaiting(); }

@@ -9,14 +9,14 @@
 namespace esdp {
 namespace {
 
-absl::Status EmptyHandle() {
+absl::Status EmptySocket() {
   return sockets::MakeError(ErrorKind::kBadHandle, "the socket handle is empty");
 }
 
 // A call of a handle; memory that is missing becomes its answer.
 template <typename Call>
 auto Use(const std::shared_ptr<sockets::SocketState>& state, Call call) -> decltype(call()) {
-  if (state == nullptr) return EmptyHandle();
+  if (state == nullptr) return EmptySocket();
   return sockets::OrNoMemory(call);
 }
 
