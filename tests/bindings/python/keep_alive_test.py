@@ -59,6 +59,7 @@ print("filled", flush=True)
 sys.stdin.readline()
 begun = time.monotonic()
 sockets["sending"].send(bytes(1000), queue, "sent")
+print("waits", flush=True)
 ended = {}
 while len(ended) < 3:
     for event in queue.get(timeout=60):
@@ -138,6 +139,7 @@ def say(program):
 def test_a_process_that_stands_still_is_not_silent():
     with connected() as (_, client, server):
         say(client)
+        assert client.stdout.readline() == "waits\n"
         time.sleep(STANDS_STILL)
         assert client.poll() is None
         os.kill(server.pid, signal.SIGCONT)
@@ -155,6 +157,7 @@ def test_a_host_that_is_gone_is_silent_within_the_bound(unreachable):
             hosts.run(hosts.near, "ip", "neigh", "replace", "10.0.0.2", "lladdr", link, "dev", "veth0", "nud", "permanent")
         hosts.run(hosts.far, "ip", "address", "flush", "dev", "veth0")
         say(client)
+        assert client.stdout.readline() == "waits\n"
         ended = json.loads(client.stdout.readline())
         assert {kind for kind, _ in ended.values()} == {"PeerSilentError"}, ended
         assert all(IDLE <= after <= 4 * IDLE + SLACK for _, after in ended.values()), ended
