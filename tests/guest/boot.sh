@@ -51,7 +51,8 @@ chmod +x "$work/init"
 boot() { # SECONDS WORD ACCELERATION...
   local seconds="$1" word="$2"
   shift 2
-  timeout "$seconds" qemu-system-x86_64 "$@" -smp 2 -m 2048 -nographic -no-reboot \
+  # In the foreground: in the group of whoever ends this script.
+  timeout --foreground "$seconds" qemu-system-x86_64 "$@" -smp 2 -m 2048 -nographic -no-reboot \
     -kernel "$kernel" -initrd "$shared/initrd" -append "console=ttyS0 quiet oops=panic panic=-1 loglevel=3 tsc=reliable clocksource=tsc $word" \
     -virtfs local,path=/,mount_tag=host,readonly=on,security_model=none,multidevs=remap \
     -virtfs "local,path=$shared,mount_tag=shared,security_model=none"
