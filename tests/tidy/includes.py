@@ -33,6 +33,8 @@ class Room:
 
 # The first room that a path belongs to decides.
 ROOMS = [
+    # The ES-API, for programs in C.
+    Room("api/sys/.*", outside=["stdint[.]h", "stddef[.]h", "sys/(exs|socket|time).*[.]h"]),
     Room("api/.*", ["esdp/.*"], [API_ABSEIL]),
     Room(r"impl/base/(clock|secure_random)[.]cc", [BASE], [ABSEIL, POSIX]),
     Room(PURE_BASE.replace("[.]h", "[.](h|cc)"), [PURE_BASE], pure=True),
@@ -105,6 +107,7 @@ ROOMS = [
     Room("impl/sockets/.*", ["esdp/.*", BASE, "impl/provider/.*", "impl/sockets/.*"], [ABSEIL]),
     Room("impl/assembly/diagnose.*", ["esdp/.*", "impl/.*"], [ABSEIL, POSIX]),
     Room("impl/assembly/.*", ["esdp/.*", "impl/.*"], [ABSEIL]),
+    Room("impl/exs/.*", ["esdp/.*", "impl/exs/.*"], [API_ABSEIL, POSIX]),
     Room("bindings/python/.*", ["esdp/.*", "bindings/python/.*"], [API_ABSEIL, "pybind11/.*"]),
     Room("samples/.*", ["esdp/.*", "samples/.*"], [ABSEIL, POSIX]),
     Room("tools/.*", ["esdp/.*", "tools/.*"], [ABSEIL, POSIX, "openssl/(evp|sha)[.]h"]),

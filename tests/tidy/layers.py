@@ -37,6 +37,7 @@ MAY_USE = {
     "impl/provider/transport": ["impl/base", "impl/fabric", "impl/provider"],  # of that the regions
     "impl/sockets": ["api", "impl/base", "impl/provider"],
     "impl/assembly": None,  # everything
+    "impl/exs": ["api"],
     "samples": [],
     "tools": [],
     "bindings/python": [],

@@ -1,0 +1,84 @@
+#ifndef ESDP_IMPL_EXS_ENTRY_H_
+#define ESDP_IMPL_EXS_ENTRY_H_
+
+#include <cerrno>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "impl/exs/library.h"
+#include "sys/exs.h"
+
+// The way of every call from C into the library and back.
+
+namespace esdp::exs {
+
+// What a call answers: its value, or -1 with an errno.
+struct Answer {
+  int value = 0;
+  int error = 0;
+};
+inline Answer Value(int value) { return {value, 0}; }
+inline Answer Failed(int error) { return error == 0 ? Answer{} : Answer{-1, error}; }
+
+// Calls it with the open library. errno is set last, and not at all without an error.
+template <typename Call>
+int Enter(Call&& call) noexcept {
+  const int before = errno;
+  Library* library = Library::Current();
+  Answer answer = Failed(library == nullptr ? Library::WhyNot() : 0);
+  try {
+    if (library != nullptr) answer = call(*library);
+  } catch (const std::bad_alloc&) {
+    answer = Failed(ENOBUFS);
+  }
+  errno = answer.error != 0 ? answer.error : before;
+  return answer.value;
+}
+
+// The same for calls on a socket.
+template <typename Call>
+int EnterSocket(int fd, Call&& call) noexcept {
+  return Enter([&](Library& library) {
+    std::shared_ptr<ExsSocket> socket;
+    if (const int error = library.numbers().Find(fd, &socket); error != 0) return Failed(error);
+    return call(library, *socket);
+  });
+}
+
+// Where an operation is posted, and what its event tells.
+struct Posting {
+  int fd;
+  exs_qhandle_t queue;
+  int type;
+  exs_ahandle_t handle;
+};
+
+// The same for posts: `call(library, socket, queue, operation)` fills the operation and posts it,
+// unless it answers with an error. `slots` are reserved for its events.
+template <typename Call>
+int EnterPost(const Posting& posting, int slots, Call&& call) noexcept {
+  return EnterSocket(posting.fd, [&](Library& library, ExsSocket& socket) {
+    std::shared_ptr<Queue> queue;
+    if (const int error = library.numbers().Find(posting.queue, &queue); error != 0) {
+      return Failed(error);
+    }
+    if (slots > queue->depth()) return Failed(EINVAL);
+    if (!queue->Reserve(slots)) return Failed(EAGAIN);
+    int error = ENOBUFS;
+    try {
+      Operation filled;
+      filled.type = posting.type;
+      filled.handle = posting.handle;
+      error = call(library, socket, *queue, filled);
+    } catch (const std::bad_alloc&) {
+      error = ENOBUFS;
+    }
+    if (error != 0) queue->Release(slots);
+    return Failed(error);
+  });
+}
+
+}  // namespace esdp::exs
+
+#endif  // ESDP_IMPL_EXS_ENTRY_H_

@@ -1,0 +1,85 @@
+#include "impl/exs/library.h"
+
+#include <pthread.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "impl/exs/convert.h"
+
+namespace esdp::exs {
+namespace {
+
+constexpr uint32_t kBackgroundDepth = 1u << 16;
+
+std::atomic<Library*> current{nullptr};
+std::atomic<bool> inherited{false};  // a parent had one
+std::atomic<bool> opening{false};    // one thread at a time; a child of fork takes it back
+
+}  // namespace
+
+Library* Library::Current() { return current.load(std::memory_order_acquire); }
+
+int Library::WhyNot() { return inherited.load() ? EPERM : ENXIO; }
+
+int Library::Open(const std::string& fabric) {
+  if (const Library* open = Current(); open != nullptr) {
+    return fabric.empty() || fabric == open->fabric_ ? 0 : EBUSY;
+  }
+  if (opening.exchange(true)) return EAGAIN;
+  int error = 0;
+  if (Current() == nullptr) {
+    static const int hooked = pthread_atfork(BeforeFork, AfterForkInParent, AfterForkInChild);
+    std::unique_ptr<Library> library(new Library);
+    error = hooked != 0 ? ENOBUFS : library->OpenContext(fabric.empty() ? "auto" : fabric);
+    if (error == 0) current.store(library.release(), std::memory_order_release);
+  }
+  opening.store(false);
+  return error;
+}
+
+int Library::OpenContext(const std::string& fabric) {
+  fabric_ = fabric;
+  absl::StatusOr<Context> context = Context::Open({.fabric = fabric});
+  if (!context.ok()) {
+    const bool unknown = absl::IsInvalidArgument(context.status());
+    return unknown ? ENODEV : ErrnoOf(context.status());
+  }
+  context_ = *std::move(context);
+  absl::StatusOr<EventQueue> background = context_.CreateQueue({.depth = kBackgroundDepth});
+  if (!background.ok()) return ErrnoOf(background.status());
+  background_ = *std::move(background);
+  return 0;
+}
+
+void Library::CloseInBackground(Socket& socket, CloseMode mode) {
+  const std::lock_guard lock(background_mutex_);
+  std::array<Event, 16> ended;
+  while (background_.TryDequeue(std::span(ended)).value_or(0) == ended.size()) continue;
+  const absl::StatusOr<OpId> closed = socket.Close(mode, {.queue = background_});
+  // One that never connected needs no more than to be dropped.
+  if (!closed.ok()) socket = Socket();
+}
+
+void Library::BeforeFork() {
+  if (Library* open = Current(); open != nullptr) open->numbers_.Lock();
+}
+
+void Library::AfterForkInParent() {
+  if (Library* open = Current(); open != nullptr) open->numbers_.Unlock();
+}
+
+void Library::AfterForkInChild() {
+  Library* parents = current.exchange(nullptr);
+  opening.store(false);
+  if (parents == nullptr) return;
+  inherited.store(true);
+  parents->numbers_.CloseInChild();
+  parents->numbers_.Unlock();
+}
+
+}  // namespace esdp::exs

@@ -1,0 +1,54 @@
+#ifndef ESDP_IMPL_EXS_LIBRARY_H_
+#define ESDP_IMPL_EXS_LIBRARY_H_
+
+#include <mutex>
+#include <string>
+
+#include "esdp/context.h"
+#include "impl/exs/memory_table.h"
+#include "impl/exs/numbers.h"
+
+namespace esdp::exs {
+
+// The Library is what exs_init opens: one Context, and the tables of what the process has made
+// through it. It is never freed, so that threads may go on using it while the process exits; a
+// child of fork leaves its parent's alone and opens its own.
+//
+//   Owns:     all of it.
+//   Threads:  any.
+//   Blocks:   Open, as long as the fabric takes.
+//   Units:    -
+//   Errors:   an errno, 0 for none.
+class Library {
+ public:
+  // EBUSY when it is open over another fabric.
+  static int Open(const std::string& fabric);
+  // Null before Open, and in a child of fork.
+  static Library* Current();
+  // Why there is none: ENXIO or EPERM.
+  static int WhyNot();
+
+  Context& context() { return context_; }
+  MemoryTable& memory() { return memory_; }
+  Numbers& numbers() { return numbers_; }
+  // Nobody hears of its end.
+  void CloseInBackground(Socket& socket, CloseMode mode);
+
+ private:
+  Library() = default;
+  static void BeforeFork();
+  static void AfterForkInParent();
+  static void AfterForkInChild();
+  int OpenContext(const std::string& fabric);
+
+  std::string fabric_;
+  Context context_;
+  EventQueue background_;
+  std::mutex background_mutex_;
+  MemoryTable memory_;
+  Numbers numbers_;
+};
+
+}  // namespace esdp::exs
+
+#endif  // ESDP_IMPL_EXS_LIBRARY_H_

@@ -1,0 +1,190 @@
+#include "impl/exs/socket.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "esdp/status.h"
+#include "impl/exs/convert.h"
+#include "impl/exs/library.h"
+
+namespace esdp::exs {
+
+std::shared_ptr<ExsSocket> ExsSocket::Make(Socket socket, int family) {
+  // An unconnected socket of the system: it is close-on-exec, its number cannot be another's, and
+  // whoever reads or writes it is refused.
+  const int number = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (number < 0) return nullptr;
+  return std::shared_ptr<ExsSocket>(new ExsSocket(std::move(socket), family, number));
+}
+
+ExsSocket::ExsSocket(Socket socket, int family, int number)
+    : family_(family), number_(number), socket_(std::move(socket)) {
+  struct stat status {};
+  fstat(number, &status);
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
+}
+
+ExsSocket::~ExsSocket() { GiveUpNumber(); }
+
+bool ExsSocket::HoldsNumber() const {
+  struct stat status {};
+  return !given_up_.load() && fstat(number_, &status) == 0 && status.st_dev == device_ &&
+         status.st_ino == inode_;
+}
+
+void ExsSocket::GiveUpNumber() {
+  if (HoldsNumber() && !given_up_.exchange(true)) close(number_);
+}
+
+// --- operations ----------------------------------------------------------------------------------
+
+// With the lock, as all that follow.
+void ExsSocket::Add(Operation& operation) {
+  operation.previous = nullptr;
+  operation.next = operations_;
+  if (operations_ != nullptr) operations_->previous = &operation;
+  operations_ = &operation;
+}
+
+void ExsSocket::Unlink(Operation& operation) {
+  Operation*& before = operation.previous != nullptr ? operation.previous->next : operations_;
+  before = operation.next;
+  if (operation.next != nullptr) operation.next->previous = operation.previous;
+}
+
+int ExsSocket::PostAs(bool last, Queue& queue, const Operation& filled, const PostBelow& post) {
+  Operation& operation = queue.NewOperation();
+  operation = filled;
+  operation.number = number_;
+  operation.socket = shared_from_this();
+  int error = EBADF;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!closing_) {
+      Add(operation);
+      const absl::StatusOr<OpId> posted = post(socket_, queue.Args(operation));
+      error = ErrnoOf(posted.status());
+      if (error != 0) {
+        Unlink(operation);
+      } else {
+        operation.op = *posted;  // its event may be there already: it waits for the lock
+        closing_ = last;
+      }
+    }
+  }
+  if (error != 0) queue.Recycle(operation);
+  return error;
+}
+
+int ExsSocket::Post(Queue& queue, const Operation& filled, const PostBelow& post) {
+  return PostAs(false, queue, filled, post);
+}
+
+int ExsSocket::PostLast(Queue& queue, const Operation& filled, const PostBelow& post) {
+  return PostAs(true, queue, filled, post);
+}
+
+bool ExsSocket::Remove(Operation& operation) {
+  const std::lock_guard lock(mutex_);
+  Unlink(operation);
+  return closing_;
+}
+
+bool ExsSocket::Abandon(CloseMode mode) {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(closing_, true)) return false;
+  Library::Current()->CloseInBackground(socket_, mode);
+  return true;
+}
+
+int ExsSocket::Cancel(bool by_handle, exs_ahandle_t handle) {
+  const std::lock_guard lock(mutex_);
+  int asked = 0;
+  for (Operation* each = operations_; each != nullptr; each = each->next) {
+    if (by_handle && each->handle != handle) continue;
+    if (socket_.Cancel(each->op).ok()) ++asked;
+  }
+  return asked;
+}
+
+// --- listening -----------------------------------------------------------------------------------
+
+int ExsSocket::Listen(int backlog) {
+  const std::lock_guard lock(mutex_);
+  if (const absl::Status status = socket_.Listen(backlog); !status.ok()) return ErrnoOf(status);
+  listening_ = true;
+  return 0;
+}
+
+bool ExsSocket::listening() const {
+  const std::lock_guard lock(mutex_);
+  return listening_;
+}
+
+// --- events --------------------------------------------------------------------------------------
+
+namespace {
+
+// The connection of an accept gets a number, and its addresses are told.
+void TakeConnection(Operation& operation, const Event& event, exs_event_t* out) {
+  Library& library = *Library::Current();
+  exs_evt_accept_t& told = out->exs_evt_union.exs_evt_accept;
+  absl::StatusOr<Socket> taken = library.context().TakeAccepted(event.accepted);
+  if (!taken.ok()) {
+    out->exs_evt_errno = ErrnoOf(taken.status());
+    return;
+  }
+  if (exs_acceptaddr_t* addresses = operation.addresses; addresses != nullptr) {
+    addresses->exs_aa_local_len = FromAddress(taken->local(), &addresses->exs_aa_local);
+    addresses->exs_aa_remote_len = FromAddress(taken->peer(), &addresses->exs_aa_remote);
+    told.exs_evt_addresses = addresses;
+  }
+  const std::shared_ptr<ExsSocket> socket =
+      ExsSocket::Make(*std::move(taken), operation.socket->family());
+  if (socket == nullptr) {
+    out->exs_evt_errno = errno;
+    return;
+  }
+  library.numbers().Add(socket);
+  told.exs_evt_newfd = socket->number();
+}
+
+exs_event_t ConcludeAccept(Queue& queue, Operation& operation, const Event& event) {
+  exs_event_t out = Finished(operation, ErrnoOf(event, false), 0, 0);
+  if (event.ok()) {
+    try {
+      TakeConnection(operation, event, &out);
+    } catch (const std::bad_alloc&) {
+      out.exs_evt_errno = ENOBUFS;
+    }
+  }
+  if (operation.addresses != nullptr) ++operation.addresses;
+  --operation.accepts_left;
+  if (!event.terminal()) return out;
+  if (operation.accepts_left > 0) queue.Release(operation.accepts_left);
+  if (operation.socket->Remove(operation) && !event.ok()) out.exs_evt_errno = ECANCELED;
+  queue.Recycle(operation);
+  return out;
+}
+
+}  // namespace
+
+exs_event_t Conclude(Queue& queue, Operation& operation, const Event& event) noexcept {
+  if (operation.type == EXS_EVT_ACCEPT) return ConcludeAccept(queue, operation, event);
+  const std::shared_ptr<ExsSocket> socket = operation.socket;
+  const bool closing = socket->Remove(operation);
+  const exs_event_t out = Finished(operation, ErrnoOf(event, closing), event.bytes, FlagsOf(event));
+  if (operation.type == EXS_EVT_CLOSE) {
+    Library::Current()->numbers().RemoveSocket(socket->number(), socket.get());
+    socket->GiveUpNumber();
+  }
+  queue.Recycle(operation);
+  return out;
+}
+
+}  // namespace esdp::exs

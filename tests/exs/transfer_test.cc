@@ -1,0 +1,258 @@
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "tests/exs/pair.h"
+
+namespace esdp::exs {
+namespace {
+
+class TransferTest : public ExsTest {
+ protected:
+  void SetUp() override {
+    ExsTest::SetUp();
+    ASSERT_NO_FATAL_FAILURE(Connect());
+  }
+  void TearDown() override {
+    ExsTest::TearDown();
+    for (const exs_mhandle_t memory : registered_) {
+      while (exs_mderegister(memory) != 0 && errno == EBUSY) usleep(1000);
+    }
+  }
+  exs_mhandle_t Register(void* bytes, size_t len) {
+    const exs_mhandle_t memory = exs_mregister(bytes, len, 0);
+    EXPECT_GE(memory, 0);
+    registered_.push_back(memory);
+    return memory;
+  }
+
+  std::vector<exs_mhandle_t> registered_;
+};
+
+TEST_F(TransferTest, RegisteredMemoryOfEverySizeArrivesAsItWasAndLargeIsZeroCopy) {
+  for (const size_t size : {1u, 63u, 4096u, 65536u, 1000003u}) {
+    SCOPED_TRACE(size);
+    std::vector<uint8_t> from = Pattern(size);
+    std::vector<uint8_t> to(size);
+    const exs_mhandle_t out = Register(from.data(), size);
+    const exs_mhandle_t in = Register(to.data(), size);
+    ASSERT_EQ(0, exs_recv(server_, to.data(), size, MSG_WAITALL, queue_, Handle(7), in));
+    ASSERT_EQ(0, exs_send(client_, from.data(), size, 0, queue_, Handle(8), out));
+    for (int i = 0; i < 2; ++i) {
+      const exs_event_t event = Next();
+      const bool sent = event.exs_evt_type == EXS_EVT_SEND;
+      EXPECT_EQ(0, event.exs_evt_errno);
+      EXPECT_EQ(sent ? client_ : server_, event.exs_evt_socket);
+      EXPECT_EQ(Handle(sent ? 8 : 7), event.exs_evt_ahandle);
+      const exs_evt_xfer_t& told = event.exs_evt_union.exs_evt_xfer;
+      EXPECT_EQ(size, told.exs_evt_length);
+      EXPECT_EQ(sent ? from.data() : to.data(), told.exs_evt_buffer);
+      EXPECT_EQ(sent ? out : in, told.exs_evt_mhandle);
+      if (size >= 1000003) {
+        EXPECT_NE(0u, event.exs_evt_flags & EXSX_EVF_ZEROCOPY);
+      }
+      if (size < 1000) {
+        EXPECT_NE(0u, event.exs_evt_flags & EXSX_EVF_COPIED);
+      }
+    }
+    EXPECT_EQ(from, to);
+  }
+}
+
+TEST_F(TransferTest, MemoryThatNobodyRegisteredArrivesAndLargeIsZeroCopy) {
+  for (const size_t size : {1u, 100000u, 3000000u}) {
+    SCOPED_TRACE(size);
+    const std::vector<uint8_t> from = Pattern(size);
+    std::vector<uint8_t> to(size);
+    ASSERT_EQ(0, exs_recv(server_, to.data(), size, MSG_WAITALL, queue_, Handle(1),
+                          EXS_MHANDLE_UNREGISTERED));
+    ASSERT_EQ(0,
+              exs_send(client_, from.data(), size, 0, queue_, Handle(2), EXS_MHANDLE_UNREGISTERED));
+    for (int i = 0; i < 2; ++i) {
+      const exs_event_t event = Next();
+      EXPECT_EQ(0, event.exs_evt_errno);
+      if (size == 3000000) {
+        EXPECT_NE(0u, event.exs_evt_flags & EXSX_EVF_ZEROCOPY);
+      }
+    }
+    EXPECT_EQ(from, to);
+  }
+}
+
+TEST_F(TransferTest, UnregisteredSendsThatNobodyReceivesAreAcceptedUntilTheQueueIsFull) {
+  const std::vector<uint8_t> from = Pattern(60000);
+  int posted = 0;
+  while (exs_send(client_, from.data(), from.size(), 0, queue_, nullptr,
+                  EXS_MHANDLE_UNREGISTERED) == 0) {
+    ++posted;
+  }
+  EXPECT_EQ(EAGAIN, errno);
+  EXPECT_EQ(256, posted);
+  std::vector<uint8_t> to(from.size());
+  const exs_qhandle_t other = exs_qcreate(1);
+  for (int i = 0; i < posted; ++i) {
+    ASSERT_EQ(0, exs_recv(server_, to.data(), to.size(), MSG_WAITALL, other, nullptr,
+                          EXS_MHANDLE_UNREGISTERED));
+    EXPECT_EQ(0, Next(other).exs_evt_errno);
+    EXPECT_EQ(0, Next(queue_).exs_evt_errno);
+    EXPECT_EQ(from, to);
+  }
+  EXPECT_EQ(0, exs_qdelete(other));
+}
+
+TEST_F(TransferTest, AfterEagainAPostIsAcceptedOnceAnEventWasTaken) {
+  const exs_qhandle_t small = exs_qcreate(2);
+  uint8_t byte = 1;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(0, exs_send(client_, &byte, 1, 0, small, nullptr, EXS_MHANDLE_UNREGISTERED));
+  }
+  EXPECT_ERRNO(EAGAIN, exs_send(client_, &byte, 1, 0, small, nullptr, EXS_MHANDLE_UNREGISTERED));
+  EXPECT_EQ(0, Next(small).exs_evt_errno);
+  EXPECT_EQ(0, exs_send(client_, &byte, 1, 0, small, nullptr, EXS_MHANDLE_UNREGISTERED));
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(0, Next(small).exs_evt_errno);
+  EXPECT_EQ(0, exs_qdelete(small));
+}
+
+TEST_F(TransferTest, TheSameMemoryMayBeInSixteenSendsAtOnce) {
+  std::vector<uint8_t> ring = Pattern(2 * 100000);
+  const exs_mhandle_t memory = Register(ring.data(), ring.size());
+  for (uintptr_t i = 0; i < 16; ++i) {
+    ASSERT_EQ(
+        0, exs_send(client_, ring.data() + (i % 2) * 100000, 100000, 0, queue_, Handle(i), memory));
+  }
+  std::vector<uint8_t> to(16 * 100000);
+  const exs_qhandle_t other = exs_qcreate(1);
+  ASSERT_EQ(0, exs_recv(server_, to.data(), to.size(), MSG_WAITALL, other, nullptr,
+                        EXS_MHANDLE_UNREGISTERED));
+  std::array<exs_event_t, 16> events;
+  ASSERT_EQ(8, exs_qdequeue(queue_, events.data(), -8, nullptr));
+  ASSERT_EQ(8, exs_qdequeue(queue_, events.data() + 8, -8, nullptr));
+  for (uintptr_t i = 0; i < 16; ++i) EXPECT_EQ(Handle(i), events[i].exs_evt_ahandle);
+  EXPECT_EQ(to.size(), Next(other).exs_evt_union.exs_evt_xfer.exs_evt_length);
+  for (size_t i = 0; i < 8; ++i) {
+    EXPECT_TRUE(std::equal(ring.begin(), ring.end(), to.begin() + static_cast<long>(i * 200000)));
+  }
+  EXPECT_EQ(0, exs_qdelete(other));
+}
+
+TEST_F(TransferTest, SharedMappingThatIsNoWholeNumberOfPagesCanBeRegisteredAndSent) {
+  const size_t size = 2 * 1024 * 1024 + 100;
+  void* mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(MAP_FAILED, mapped);
+  const exs_mhandle_t memory = exs_mregister(mapped, size, EXS_MRF_SHARED);
+  ASSERT_GE(memory, 0);
+  char* from = static_cast<char*>(mapped) + 8;
+  ASSERT_EQ(0, exs_send(client_, from, 1024 * 1024, 0, queue_, nullptr, memory));
+  std::vector<uint8_t> to(1024 * 1024);
+  const exs_qhandle_t other = exs_qcreate(1);
+  ASSERT_EQ(0, exs_recv(server_, to.data(), to.size(), MSG_WAITALL, other, nullptr,
+                        EXS_MHANDLE_UNREGISTERED));
+  EXPECT_EQ(0, Next(other).exs_evt_errno);
+  EXPECT_EQ(0, Next().exs_evt_errno);
+  while (exs_mderegister(memory) != 0 && errno == EBUSY) usleep(1000);
+  EXPECT_EQ(0, munmap(mapped, size));
+  EXPECT_EQ(0, exs_qdelete(other));
+}
+
+TEST_F(TransferTest, MessagesGatherAndScatterRegisteredAndUnregisteredRanges) {
+  std::vector<uint8_t> one = Pattern(1000, 1);
+  std::vector<uint8_t> two = Pattern(200000, 2);
+  std::vector<uint8_t> in(201000);
+  exs_iovec_t from[3] = {{one.data(), one.size(), EXS_MHANDLE_UNREGISTERED, 0, {}},
+                         {nullptr, 0, EXS_MHANDLE_UNREGISTERED, 0, {}},
+                         {two.data(), two.size(), Register(two.data(), two.size()), 0, {}}};
+  exs_iovec_t to[2] = {{in.data(), 70000, Register(in.data(), in.size()), 0, {}},
+                       {in.data() + 70000, 131000, EXS_MHANDLE_UNREGISTERED, 0, {}}};
+  exs_msghdr_t sent = {from, 3, {}};
+  exs_msghdr_t received = {to, 2, {}};
+  ASSERT_EQ(0, exs_recvmsg(server_, &received, MSG_WAITALL, queue_, Handle(1)));
+  ASSERT_EQ(0, exs_sendmsg(client_, &sent, 0, queue_, Handle(2)));
+  for (exs_iovec_t& part : from) part = {};  // the vector is copied
+  for (int i = 0; i < 2; ++i) {
+    const exs_event_t event = Next();
+    EXPECT_EQ(0, event.exs_evt_errno);
+    const exs_evt_xfermsg_t& told = event.exs_evt_union.exs_evt_xfermsg;
+    EXPECT_EQ(event.exs_evt_type == EXS_EVT_SENDMSG ? &sent : &received, told.exs_evt_msg);
+    EXPECT_EQ(201000u, told.exs_evt_length);
+  }
+  EXPECT_TRUE(std::equal(one.begin(), one.end(), in.begin()));
+  EXPECT_TRUE(std::equal(two.begin(), two.end(), in.begin() + 1000));
+}
+
+TEST_F(TransferTest, WithoutWaitallAReceiveEndsWithWhatIsThere) {
+  const std::vector<uint8_t> from = Pattern(10);
+  std::vector<uint8_t> to(100);
+  ASSERT_NO_FATAL_FAILURE(Send(client_, from.data(), from.size()));
+  EXPECT_EQ(10u, Receive(server_, to.data(), to.size(), 0));
+}
+
+TEST_F(TransferTest, AnUrgentByteIsToldByTheReceiveThatGetsIt) {
+  const uint8_t byte = 7;
+  ASSERT_EQ(0, exs_send(client_, &byte, 1, MSG_OOB | MSG_NOSIGNAL, queue_, nullptr,
+                        EXS_MHANDLE_UNREGISTERED));
+  EXPECT_EQ(0, Next().exs_evt_errno);
+  uint8_t to = 0;
+  ASSERT_EQ(0, exs_recv(server_, &to, 1, 0, queue_, nullptr, EXS_MHANDLE_UNREGISTERED));
+  const exs_event_t event = Next();
+  EXPECT_NE(0u, event.exs_evt_flags & EXSX_EVF_URGENT);
+  EXPECT_EQ(7, to);
+}
+
+TEST_F(TransferTest, WrongArgumentsOfTransfersAreRefusedAndPostNothing) {
+  std::vector<uint8_t> bytes(4096);
+  const exs_mhandle_t memory = Register(bytes.data(), bytes.size());
+  uint8_t* at = bytes.data();
+  EXPECT_ERRNO(EBADF, exs_send(-1, at, 1, 0, queue_, nullptr, memory));
+  EXPECT_ERRNO(EBADF, exs_send(client_, at, 1, 0, EXS_QHANDLE_INVALID, nullptr, memory));
+  EXPECT_ERRNO(EBADF, exs_send(client_, at, 1, 0, client_, nullptr, memory));
+  EXPECT_ERRNO(ENOTSOCK, exs_send(queue_, at, 1, 0, queue_, nullptr, memory));
+  EXPECT_ERRNO(EBADF, exs_send(client_, at, 1, 0, queue_, nullptr, EXS_MHANDLE_INVALID));
+  EXPECT_ERRNO(EBADF, exs_send(client_, at, 1, 0, queue_, nullptr, memory + 12345));
+  EXPECT_ERRNO(EBADF, exs_send(client_, at, 1, 0, queue_, nullptr, -77));
+  EXPECT_ERRNO(EFAULT, exs_send(client_, at, 4097, 0, queue_, nullptr, memory));
+  EXPECT_ERRNO(EFAULT, exs_send(client_, at - 1, 2, 0, queue_, nullptr, memory));
+  EXPECT_ERRNO(EFAULT, exs_send(client_, at + 4096, 1, 0, queue_, nullptr, memory));
+  EXPECT_ERRNO(EFAULT, exs_send(client_, at + 1, SIZE_MAX, 0, queue_, nullptr, memory));
+  EXPECT_ERRNO(EFAULT, exs_send(client_, nullptr, 1, 0, queue_, nullptr, memory));
+  EXPECT_ERRNO(EFAULT, exs_send(client_, nullptr, 1, 0, queue_, nullptr, EXS_MHANDLE_UNREGISTERED));
+  EXPECT_ERRNO(EFAULT, exs_recv(client_, nullptr, 1, 0, queue_, nullptr, EXS_MHANDLE_UNREGISTERED));
+  EXPECT_ERRNO(EINVAL, exs_send(client_, at, 1, MSG_PEEK, queue_, nullptr, memory));
+  EXPECT_ERRNO(EINVAL, exs_send(client_, at, 1, 1 << 30, queue_, nullptr, memory));
+  EXPECT_ERRNO(EINVAL, exs_recv(client_, at, 1, MSG_NOSIGNAL << 10, queue_, nullptr, memory));
+  EXPECT_ERRNO(EOPNOTSUPP, exs_recv(client_, at, 1, MSG_PEEK, queue_, nullptr, memory));
+  EXPECT_ERRNO(EOPNOTSUPP, exs_recv(client_, at, 1, MSG_OOB, queue_, nullptr, memory));
+  exs_msghdr_t message = {nullptr, 1, {}};
+  EXPECT_ERRNO(EFAULT, exs_sendmsg(client_, nullptr, 0, queue_, nullptr));
+  EXPECT_ERRNO(EFAULT, exs_sendmsg(client_, &message, 0, queue_, nullptr));
+  message.exs_msg_iovlen = 1025;
+  EXPECT_ERRNO(EINVAL, exs_recvmsg(client_, &message, 0, queue_, nullptr));
+  exs_iovec_t part = {at, 4097, memory, 0, {}};
+  message = {&part, 1, {}};
+  EXPECT_ERRNO(EFAULT, exs_sendmsg(client_, &message, 0, queue_, nullptr));
+  int pipes[2];
+  ASSERT_EQ(0, pipe(pipes));
+  EXPECT_ERRNO(ENOTSOCK, exs_send(pipes[1], at, 1, 0, queue_, nullptr, memory));
+  const int plain = socket(AF_INET, SOCK_STREAM, 0);
+  EXPECT_ERRNO(EOPNOTSUPP, exs_send(plain, at, 1, 0, queue_, nullptr, memory));
+  for (const int fd : {pipes[0], pipes[1], plain}) close(fd);
+  EXPECT_TRUE(Drain().empty());
+  EXPECT_EQ(0, exs_mderegister(memory));
+  EXPECT_ERRNO(EBADF, exs_send(client_, at, 1, 0, queue_, nullptr, memory));
+  registered_.clear();
+}
+
+TEST_F(TransferTest, MemoryInUseIsNotDeregistered) {
+  std::vector<uint8_t> bytes(4096);
+  const exs_mhandle_t memory = exs_mregister(bytes.data(), bytes.size(), 0);
+  ASSERT_EQ(0, exs_recv(client_, bytes.data(), 1, 0, queue_, nullptr, memory));
+  EXPECT_ERRNO(EBUSY, exs_mderegister(memory));
+  EXPECT_EQ(1, exs_cancel(client_, nullptr, EXS_CAF_FILDES));
+  EXPECT_EQ(ECANCELED, Next().exs_evt_errno);
+  EXPECT_EQ(0, exs_mderegister(memory));
+  EXPECT_ERRNO(EBADF, exs_mderegister(memory));
+}
+
+}  // namespace
+}  // namespace esdp::exs
