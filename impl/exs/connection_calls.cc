@@ -8,13 +8,15 @@
 namespace esdp::exs {
 namespace {
 
+using Lane = ExsSocket::Lane;
+
 int Connect(ExsSocket& socket, Queue& queue, const Operation& filled, const sockaddr* address,
             socklen_t len, int flags) {
   if (flags != 0) return EINVAL;
   if (address == nullptr) return EFAULT;
   const std::optional<Address> to = ToAddress(address, len);
   if (!to.has_value()) return len < sizeof(sa_family_t) ? EINVAL : EAFNOSUPPORT;
-  return socket.Post(queue, filled, [to = *to](Socket& below, const OpArgs& args) {
+  return socket.Post(Lane::kOther, queue, filled, [to = *to](Socket& below, const OpArgs& args) {
     return below.Connect(to, args);
   });
 }
@@ -25,15 +27,23 @@ int Accept(ExsSocket& socket, Queue& queue, Operation& filled, exs_acceptaddr_t*
   if (!socket.listening()) return EINVAL;
   filled.addresses = addresses;
   filled.accepts_left = count;
-  return socket.Post(queue, filled, [count](Socket& below, const OpArgs& args) {
+  return socket.Post(Lane::kOther, queue, filled, [count](Socket& below, const OpArgs& args) {
     return below.Accept(count, args);
   });
 }
 
 int Shutdown(ExsSocket& socket, Queue& queue, const Operation& filled, int how, int flags) {
   if (flags != 0 || how != EXS_SHUT_WR) return EINVAL;
-  return socket.Post(queue, filled,
+  return socket.Post(Lane::kSending, queue, filled,
                      [](Socket& below, const OpArgs& args) { return below.Shutdown(args); });
+}
+
+int Close(ExsSocket& socket, Queue& queue, const Operation& filled, CloseMode mode) {
+  const int error =
+      socket.Post(Lane::kLast, queue, filled,
+                  [mode](Socket& below, const OpArgs& args) { return below.Close(mode, args); });
+  if (error == 0 && mode == CloseMode::kAbort) socket.StopFiles();
+  return error;
 }
 
 Answer CloseUnheard(Library& library, ExsSocket& socket, CloseMode mode) {
@@ -86,18 +96,20 @@ int exs_close(int fd, int flags, exs_qhandle_t queue, exs_ahandle_t handle) {
   }
   return EnterPost({fd, queue, EXS_EVT_CLOSE, handle}, 1,
                    [&](auto&, auto& socket, auto& found, auto& filled) {
-                     if (!known) return EINVAL;
-                     return socket.PostLast(found, filled, [mode](auto& below, const auto& args) {
-                       return below.Close(mode, args);
-                     });
+                     return known ? esdp::exs::Close(socket, found, filled, mode) : EINVAL;
                    });
 }
 
 int exs_cancel(int fd, exs_ahandle_t handle, int flags) {
-  return esdp::exs::EnterSocket(fd, [&](auto&, auto& socket) {
+  return esdp::exs::Enter([&](auto& library) {
     const bool known = (flags & ~(EXS_CAF_FILDES | EXS_CAF_AHANDLE)) == 0;
     if (!known || flags == 0) return esdp::exs::Failed(EINVAL);
-    return esdp::exs::Value(socket.Cancel((flags & EXS_CAF_AHANDLE) != 0, handle));
+    const bool by_handle = (flags & EXS_CAF_AHANDLE) != 0;
+    const int polls = library.polls().Cancel(fd, by_handle, handle);
+    std::shared_ptr<esdp::exs::ExsSocket> socket;
+    const int error = library.numbers().Find(fd, &socket);
+    if (error != 0) return polls > 0 ? esdp::exs::Value(polls) : esdp::exs::Failed(error);
+    return esdp::exs::Value(polls + socket->Cancel(by_handle, handle));
   });
 }
 

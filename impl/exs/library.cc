@@ -65,6 +65,17 @@ void Library::CloseInBackground(Socket& socket, CloseMode mode) {
   if (!closed.ok()) socket = Socket();
 }
 
+void Library::Flush() {
+  if (Library* open = Current(); open != nullptr) open->helper_.Flush();
+}
+
+namespace {
+
+// The library below is still there then: this one needs it.
+[[gnu::destructor]] void OnExit() { Library::Flush(); }
+
+}  // namespace
+
 void Library::BeforeFork() {
   if (Library* open = Current(); open != nullptr) open->numbers_.Lock();
 }

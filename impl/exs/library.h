@@ -5,8 +5,10 @@
 #include <string>
 
 #include "esdp/context.h"
+#include "impl/exs/helper.h"
 #include "impl/exs/memory_table.h"
 #include "impl/exs/numbers.h"
+#include "impl/exs/polls.h"
 
 namespace esdp::exs {
 
@@ -31,6 +33,10 @@ class Library {
   Context& context() { return context_; }
   MemoryTable& memory() { return memory_; }
   Numbers& numbers() { return numbers_; }
+  Helper& helper() { return helper_; }
+  Polls& polls() { return polls_; }
+  // Once, when the process exits.
+  static void Flush();
   // Nobody hears of its end.
   void CloseInBackground(Socket& socket, CloseMode mode);
 
@@ -43,10 +49,12 @@ class Library {
 
   std::string fabric_;
   Context context_;
+  Helper helper_{context_};
   EventQueue background_;
   std::mutex background_mutex_;
   MemoryTable memory_;
   Numbers numbers_;
+  Polls polls_;
 };
 
 }  // namespace esdp::exs

@@ -10,6 +10,7 @@
 namespace esdp::exs {
 
 class ExsSocket;
+class Queue;
 
 // An operation that was posted, from the post until its event is converted. It belongs to its
 // queue, and its address is the cookie of what was posted.
@@ -23,8 +24,8 @@ struct Operation {
   exs_xferfile_t* file = nullptr;          // SENDFILE
   exs_acceptaddr_t* addresses = nullptr;   // ACCEPT: where the next connection's go
   int accepts_left = 0;                    // ACCEPT: slots that are still reserved
-  bool cancelled = false;                  // asked to end before it was posted below
   OpId op = OpId::kNone;                   // none before it was posted below
+  Queue* queue = nullptr;                  // which it belongs to
   std::shared_ptr<ExsSocket> socket = {};  // which has it in a list, by these:
   Operation* previous = nullptr;
   Operation* next = nullptr;

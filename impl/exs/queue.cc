@@ -1,5 +1,6 @@
 #include "impl/exs/queue.h"
 
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "esdp/status.h"
 #include "impl/exs/convert.h"
 #include "impl/exs/futex.h"
+#include "impl/exs/library.h"
 #include "impl/exs/socket.h"
 
 namespace esdp::exs {
@@ -34,8 +36,10 @@ void AddTo(int set, int fd) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<Queue>> Queue::Open(Context& context, int depth) {
-  std::shared_ptr<Queue> queue(new Queue(context));
+Queue::Queue(Library& library) : library_(library), context_(library.context()) {}
+
+absl::StatusOr<std::shared_ptr<Queue>> Queue::Open(Library& library, int depth) {
+  std::shared_ptr<Queue> queue(new Queue(library));
   absl::StatusOr<EventQueue> below = queue->OpenBelow(depth, EXS_WAIT_ADAPTIVE);
   if (!below.ok()) return below.status();
   queue->below_ = *std::move(below);
@@ -131,15 +135,18 @@ void Queue::ShowReadiness() {
 }
 
 void Queue::Deliver(const exs_event_t& event) {
+  const std::lock_guard lock(mutex_);
+  delivered_.push_back(event);
+}
+
+void Queue::Announce() {
   bool wakes = false;
   {
     const std::lock_guard lock(mutex_);
-    Push(event);
-    ShowReadiness();
-    WakeFollowers();
     wakes = leader_blocked_;
   }
   if (wakes) below_.Wake();
+  Look();
 }
 
 bool Queue::Take(std::span<exs_event_t> out, size_t need, size_t* taken) {
@@ -179,9 +186,11 @@ int Queue::Dequeue(std::span<exs_event_t> out, size_t need, absl::Time deadline,
 }
 
 void Queue::Look() {
-  if (!BeginLead()) return;
-  const absl::StatusOr<size_t> arrived = below_.TryDequeue(std::span(batch_));
-  EndLead(std::span(batch_).first(arrived.ok() ? *arrived : 0));
+  while (BeginLead()) {
+    const size_t arrived = below_.TryDequeue(std::span(batch_)).value_or(0);
+    EndLead(std::span(batch_).first(arrived));
+    if (arrived < kBatch) break;
+  }
   const std::lock_guard lock(mutex_);
   ShowReadiness();
 }
@@ -208,9 +217,17 @@ Queue::Waited Queue::WaitForMore(size_t need, absl::Time deadline) {
   return seen == kLeads ? Lead(deadline) : Follow(seen, deadline);
 }
 
-Queue::Waited Queue::Lead(absl::Time deadline) {
+absl::StatusOr<size_t> Queue::TakeBelow(absl::Time deadline) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!delivered_.empty()) return below_.TryDequeue(std::span(batch_));
+  }
   const absl::Time bound = std::min(deadline, context_.After(kWaitMax));
-  const absl::StatusOr<size_t> arrived = below_.Dequeue(std::span(batch_), {1, bound});
+  return below_.Dequeue(std::span(batch_), {1, bound});
+}
+
+Queue::Waited Queue::Lead(absl::Time deadline) {
+  const absl::StatusOr<size_t> arrived = TakeBelow(deadline);
   EndLead(std::span(batch_).first(arrived.ok() ? *arrived : 0));
   if (arrived.ok()) return Waited::kMore;
   switch (KindOf(arrived.status())) {
@@ -247,6 +264,11 @@ void Queue::EndLead(std::span<const Event> arrived) {
   }
   const std::lock_guard lock(mutex_);
   for (size_t i = 0; i < arrived.size(); ++i) Push(events[i]);
+  // Behind all that arrived before them.
+  while (arrived.size() < kBatch && !delivered_.empty()) {
+    Push(delivered_.front());
+    delivered_.pop_front();
+  }
   leader_ = leader_blocked_ = false;
   WakeFollowers();
 }
@@ -290,6 +312,43 @@ int Queue::waiting() const {
 int Queue::wait_mode() const {
   const std::lock_guard lock(mutex_);
   return wait_mode_;
+}
+
+int Queue::SetSignal(int number, bool enabled) {
+  uint64_t before = 0;
+  const uint64_t name = enabled ? library_.helper().NewName() : 0;
+  {
+    const std::lock_guard lock(mutex_);
+    before = std::exchange(signal_name_, name);
+    signal_number_ = number;
+  }
+  if (before != 0) library_.helper().Unwatch(number_, before);
+  if (!enabled) return 0;
+  if (const int error = library_.helper().Start(); error != 0) return error;
+  return library_.helper().Watch(number_, EPOLLIN, name, [queue = weak_from_this(), name] {
+    if (const std::shared_ptr<Queue> self = queue.lock(); self != nullptr) self->SendSignal(name);
+  });
+}
+
+// On the helper's thread: never on one that posts.
+void Queue::SendSignal(uint64_t name) {
+  library_.helper().Unwatch(number_, name);
+  int number = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (signal_name_ != name) return;
+    signal_name_ = 0;
+    number = signal_number_;
+  }
+  sigval value{};
+  value.sival_int = number_;
+  (void)sigqueue(getpid(), number, value);
+}
+
+void Queue::GetSignal(int* number, bool* enabled) const {
+  const std::lock_guard lock(mutex_);
+  *number = signal_number_;
+  *enabled = signal_name_ != 0;
 }
 
 int Queue::Close() {

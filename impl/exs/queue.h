@@ -19,6 +19,8 @@
 
 namespace esdp::exs {
 
+class Library;
+
 // A Queue is an EventQueue below, whose events it converts, and a ring of converted ones: those of
 // operations that the library carries out itself are put there. One thread at a time waits below
 // (the leader); others sleep until it has something for them.
@@ -28,9 +30,9 @@ namespace esdp::exs {
 //   Blocks:   Dequeue.
 //   Units:    events.
 //   Errors:   an errno, 0 for none.
-class Queue {
+class Queue : public std::enable_shared_from_this<Queue> {
  public:
-  static absl::StatusOr<std::shared_ptr<Queue>> Open(Context& context, int depth);
+  static absl::StatusOr<std::shared_ptr<Queue>> Open(Library& library, int depth);
   ~Queue();
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
@@ -45,8 +47,10 @@ class Queue {
   Operation& NewOperation();
   void Recycle(Operation& operation);
   OpArgs Args(Operation& operation);
-  // Puts an event into a reserved slot.
+  // Puts an event into a reserved slot, behind what has arrived below. Announce comes next, without
+  // the lock of a socket.
   void Deliver(const exs_event_t& event);
+  void Announce();
 
   // ETIMEDOUT, EINTR: fewer than `need` were there, and none was taken.
   int Dequeue(std::span<exs_event_t> out, size_t need, absl::Time deadline, size_t* taken);
@@ -58,6 +62,9 @@ class Queue {
   int depth() const;
   int waiting() const;
   int wait_mode() const;
+  // Sent to the process once events wait, if `enabled`.
+  int SetSignal(int number, bool enabled);
+  void GetSignal(int* number, bool* enabled) const;
   // EBUSY while an operation names it or a thread waits in it.
   int Close();
 
@@ -65,11 +72,12 @@ class Queue {
   enum class Waited { kMore, kSignal, kTimeout, kClosed };
   static constexpr size_t kBatch = 64;
 
-  explicit Queue(Context& context) : context_(context) {}
+  explicit Queue(Library& library);
   bool OpenDescriptors();
   absl::StatusOr<EventQueue> OpenBelow(int depth, int wait);
   bool Take(std::span<exs_event_t> out, size_t need, size_t* taken);
   Waited WaitForMore(size_t need, absl::Time deadline);
+  absl::StatusOr<size_t> TakeBelow(absl::Time deadline);
   Waited Lead(absl::Time deadline);
   Waited Follow(uint32_t seen, absl::Time deadline);
   bool BeginLead();
@@ -77,7 +85,9 @@ class Queue {
   void Push(const exs_event_t& event);
   void WakeFollowers();
   void ShowReadiness();
+  void SendSignal(uint64_t name);
 
+  Library& library_;
   Context& context_;
   EventQueue below_;
   int number_ = -1;    // an epoll set of the two that follow
@@ -87,6 +97,7 @@ class Queue {
   std::deque<Operation> operations_;  // never fewer
   Operation* unused_ = nullptr;
   std::vector<exs_event_t> ring_;
+  std::deque<exs_event_t> delivered_;  // not yet in the ring
   size_t head_ = 0;
   size_t waiting_ = 0;
   size_t used_ = 0;  // slots: reserved, and those of events that wait
@@ -97,6 +108,8 @@ class Queue {
   bool leader_blocked_ = false;
   bool shown_ = false;  // ready_fd_ is readable
   bool closed_ = false;
+  int signal_number_ = 0;
+  uint64_t signal_name_ = 0;           // what the helper knows it by; 0: not enabled
   std::atomic<uint32_t> sequence_{0};  // what followers sleep on
 
   std::array<Event, kBatch> batch_;  // the leader's

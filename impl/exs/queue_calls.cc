@@ -1,3 +1,5 @@
+#include <signal.h>
+
 #include <algorithm>
 #include <optional>
 #include <span>
@@ -56,29 +58,57 @@ Answer Dequeue(Library& library, Queue& queue, exs_event_t* events, int count,
   return error != 0 ? Failed(error) : Value(static_cast<int>(taken));
 }
 
-Answer Modify(Library&, Queue& queue, int attribute, const void* value, size_t len) {
-  if (attribute == EXS_QATTR_EVENTS) return Failed(EOPNOTSUPP);
-  if (attribute != EXS_QATTR_DEPTH && attribute != EXS_QATTR_WAIT) return Failed(EINVAL);
-  if (value == nullptr) return Failed(EFAULT);
-  if (len != sizeof(int)) return Failed(EINVAL);
-  const int wanted = *static_cast<const int*>(value);
+int ModifySignal(Queue& queue, const exs_signal_t& signal) {
+  const bool known =
+      signal.exs_sig_state == EXS_SIG_ENABLE || signal.exs_sig_state == EXS_SIG_DISABLE;
+  const bool enabled = signal.exs_sig_state == EXS_SIG_ENABLE;
+  if (!known || signal.exs_sig_number < 0 || signal.exs_sig_number > SIGRTMAX) return EINVAL;
+  if (enabled && signal.exs_sig_number == 0) return EINVAL;
+  return queue.SetSignal(signal.exs_sig_number, enabled);
+}
+
+int ModifyNumber(Queue& queue, int attribute, int wanted) {
   if (attribute == EXS_QATTR_DEPTH) {
-    return Failed(wanted < 1 || wanted > kDepthMax ? EINVAL : queue.Resize(wanted));
+    return wanted < 1 || wanted > kDepthMax ? EINVAL : queue.Resize(wanted);
   }
   const bool known = wanted >= EXS_WAIT_ADAPTIVE && wanted <= EXS_WAIT_BUSY_POLL;
-  return Failed(known ? queue.SetWait(wanted) : EINVAL);
+  return known ? queue.SetWait(wanted) : EINVAL;
+}
+
+Answer Modify(Queue& queue, int attribute, const void* value, size_t len) {
+  if (attribute < EXS_QATTR_DEPTH || attribute > EXS_QATTR_WAIT) return Failed(EINVAL);
+  if (attribute == EXS_QATTR_EVENTS) return Failed(EOPNOTSUPP);
+  if (value == nullptr) return Failed(EFAULT);
+  if (attribute == EXS_QATTR_SIGNAL) {
+    if (len != sizeof(exs_signal_t)) return Failed(EINVAL);
+    return Failed(ModifySignal(queue, *static_cast<const exs_signal_t*>(value)));
+  }
+  if (len != sizeof(int)) return Failed(EINVAL);
+  return Failed(ModifyNumber(queue, attribute, *static_cast<const int*>(value)));
+}
+
+template <typename T>
+Answer Give(const T& what, void* value, size_t* len) {
+  if (*len < sizeof(T)) return Failed(EINVAL);
+  *static_cast<T*>(value) = what;
+  *len = sizeof(T);
+  return Value(0);
 }
 
 Answer Status(Queue& queue, int attribute, void* value, size_t* len) {
   if (attribute < EXS_QATTR_DEPTH || attribute > EXS_QATTR_WAIT) return Failed(EINVAL);
   if (value == nullptr || len == nullptr) return Failed(EFAULT);
-  if (*len < sizeof(int)) return Failed(EINVAL);
-  if (attribute == EXS_QATTR_EVENTS) queue.Look();
-  *static_cast<int*>(value) = attribute == EXS_QATTR_DEPTH    ? queue.depth()
-                              : attribute == EXS_QATTR_EVENTS ? queue.waiting()
-                                                              : queue.wait_mode();
-  *len = sizeof(int);
-  return Value(0);
+  if (attribute == EXS_QATTR_DEPTH) return Give(queue.depth(), value, len);
+  if (attribute == EXS_QATTR_WAIT) return Give(queue.wait_mode(), value, len);
+  if (attribute == EXS_QATTR_EVENTS) {
+    queue.Look();
+    return Give(queue.waiting(), value, len);
+  }
+  exs_signal_t signal{};
+  bool enabled = false;
+  queue.GetSignal(&signal.exs_sig_number, &enabled);
+  signal.exs_sig_state = enabled ? EXS_SIG_ENABLE : EXS_SIG_DISABLE;
+  return Give(signal, value, len);
 }
 
 Answer Register(Library& library, void* address, size_t len, int flags) {
@@ -110,7 +140,7 @@ int exsx_init(int version, const char* fabric) { return esdp::exs::Initialise(ve
 exs_qhandle_t exs_qcreate(int depth) {
   return esdp::exs::Enter([&](esdp::exs::Library& library) {
     if (depth < 1 || depth > esdp::exs::kDepthMax) return esdp::exs::Failed(EINVAL);
-    auto queue = esdp::exs::Queue::Open(library.context(), depth);
+    auto queue = esdp::exs::Queue::Open(library, depth);
     if (!queue.ok()) return esdp::exs::Failed(EMFILE);
     library.numbers().Add(*queue);
     return esdp::exs::Value((*queue)->number());
@@ -132,9 +162,8 @@ int exs_qdequeue(exs_qhandle_t queue, exs_event_t* events, int count, struct tim
 }
 
 int exs_qmodify(exs_qhandle_t queue, int attribute, const void* value, size_t len) {
-  return esdp::exs::EnterQueue(queue, [&](auto& library, auto& found) {
-    return esdp::exs::Modify(library, found, attribute, value, len);
-  });
+  return esdp::exs::EnterQueue(
+      queue, [&](auto&, auto& found) { return esdp::exs::Modify(found, attribute, value, len); });
 }
 
 int exs_qstatus(exs_qhandle_t queue, int attribute, void* value, size_t* len) {

@@ -9,6 +9,7 @@
 
 #include "esdp/status.h"
 #include "impl/exs/convert.h"
+#include "impl/exs/file_send.h"
 #include "impl/exs/library.h"
 
 namespace esdp::exs {
@@ -43,50 +44,44 @@ void ExsSocket::GiveUpNumber() {
 
 // --- operations ----------------------------------------------------------------------------------
 
-// With the lock, as all that follow.
+int ErrnoOfPost(const absl::Status& status) { return ErrnoOf(status); }
+
+Operation& ExsSocket::Prepare(Queue& queue, const Operation& filled) {
+  Operation& operation = queue.NewOperation();
+  operation = filled;
+  operation.number = number_;
+  operation.queue = &queue;
+  operation.socket = shared_from_this();
+  return operation;
+}
+
+// With the lock.
 void ExsSocket::Add(Operation& operation) {
   operation.previous = nullptr;
   operation.next = operations_;
   if (operations_ != nullptr) operations_->previous = &operation;
   operations_ = &operation;
+  Notice* notice = NoticeOf(operation);
+  if (notice == nullptr) return;
+  ++notice->outstanding;
+  const bool told = std::exchange(notice->spent, false);
+  if (notice->outstanding > 1 && !told) return;
+  if (notice->option.period == absl::ZeroDuration()) return;
+  notice->last_progress = Library::Current()->context().Now();
+  Schedule(*notice);
 }
 
+// With the lock.
 void ExsSocket::Unlink(Operation& operation) {
   Operation*& before = operation.previous != nullptr ? operation.previous->next : operations_;
   before = operation.next;
   if (operation.next != nullptr) operation.next->previous = operation.previous;
-}
-
-int ExsSocket::PostAs(bool last, Queue& queue, const Operation& filled, const PostBelow& post) {
-  Operation& operation = queue.NewOperation();
-  operation = filled;
-  operation.number = number_;
-  operation.socket = shared_from_this();
-  int error = EBADF;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!closing_) {
-      Add(operation);
-      const absl::StatusOr<OpId> posted = post(socket_, queue.Args(operation));
-      error = ErrnoOf(posted.status());
-      if (error != 0) {
-        Unlink(operation);
-      } else {
-        operation.op = *posted;  // its event may be there already: it waits for the lock
-        closing_ = last;
-      }
-    }
+  Notice* notice = NoticeOf(operation);
+  if (notice == nullptr) return;
+  --notice->outstanding;
+  if (notice->option.period > absl::ZeroDuration()) {
+    notice->last_progress = Library::Current()->context().Now();
   }
-  if (error != 0) queue.Recycle(operation);
-  return error;
-}
-
-int ExsSocket::Post(Queue& queue, const Operation& filled, const PostBelow& post) {
-  return PostAs(false, queue, filled, post);
-}
-
-int ExsSocket::PostLast(Queue& queue, const Operation& filled, const PostBelow& post) {
-  return PostAs(true, queue, filled, post);
 }
 
 bool ExsSocket::Remove(Operation& operation) {
@@ -98,16 +93,45 @@ bool ExsSocket::Remove(Operation& operation) {
 bool ExsSocket::Abandon(CloseMode mode) {
   const std::lock_guard lock(mutex_);
   if (std::exchange(closing_, true)) return false;
-  Library::Current()->CloseInBackground(socket_, mode);
+  if (file_ != nullptr) {
+    if (mode == CloseMode::kAbort) file_->Stop(true);
+    abandoned_ = mode;
+  } else {
+    Library::Current()->CloseInBackground(socket_, mode);
+  }
   return true;
 }
 
 int ExsSocket::Cancel(bool by_handle, exs_ahandle_t handle) {
-  const std::lock_guard lock(mutex_);
   int asked = 0;
-  for (Operation* each = operations_; each != nullptr; each = each->next) {
-    if (by_handle && each->handle != handle) continue;
-    if (socket_.Cancel(each->op).ok()) ++asked;
+  std::deque<Held> cancelled;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto meant = [&](const Operation& each) { return !by_handle || each.handle == handle; };
+    for (size_t i = held_.size(); i-- > 0;) {
+      if (!meant(*held_[i].operation) || held_[i].operation->type == EXS_EVT_CLOSE) continue;
+      cancelled.push_front(std::move(held_[i]));
+      held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    for (const Held& each : cancelled) {
+      Unlink(*each.operation);
+      each.operation->queue->Deliver(Finished(*each.operation, ECANCELED, 0, 0));
+    }
+    asked = static_cast<int>(cancelled.size());
+    for (Operation* each = operations_; each != nullptr; each = each->next) {
+      if (!meant(*each)) continue;
+      if (each->op != OpId::kNone) {
+        if (socket_.Cancel(each->op).ok()) ++asked;
+      } else if (each->type == EXS_EVT_SENDFILE && file_ != nullptr) {
+        file_->Stop(false);
+        ++asked;
+      }
+    }
+  }
+  for (const Held& each : cancelled) {
+    Queue& queue = *each.operation->queue;
+    queue.Recycle(*each.operation);
+    queue.Announce();
   }
   return asked;
 }

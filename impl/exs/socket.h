@@ -3,23 +3,38 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "esdp/event.h"
 #include "esdp/socket.h"
+#include "impl/exs/file_part.h"
 #include "impl/exs/operation.h"
 #include "impl/exs/queue.h"
 
 namespace esdp::exs {
 
+class FileSend;
+
 // What a post does below; it may be done later.
 using PostBelow = std::function<absl::StatusOr<OpId>(Socket&, const OpArgs&)>;
 
-// An ExsSocket is a socket of api/esdp under a number of the process.
+// When the application hears that nothing has ended in a direction.
+struct NoticeOption {
+  absl::Duration period = absl::ZeroDuration();  // 0: never
+  bool once = false;
+};
+
+// An ExsSocket is a socket of api/esdp under a number of the process. While a file is sent, what is
+// to leave after it is held here.
 //
 //   Owns:     the socket, and the descriptor that holds the number.
 //   Threads:  any.
@@ -28,6 +43,9 @@ using PostBelow = std::function<absl::StatusOr<OpId>(Socket&, const OpArgs&)>;
 //   Errors:   an errno, 0 for none.
 class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
  public:
+  enum class Lane { kSending, kLast, kOther };  // kLast: of sending, and of the socket
+  enum class Way { kSending, kReceiving };
+
   // Null when no descriptor is left.
   static std::shared_ptr<ExsSocket> Make(Socket socket, int family);
   ~ExsSocket();
@@ -42,9 +60,11 @@ class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
   void GiveUpNumber();
 
   // `filled` says what the event tells; its slot is reserved.
-  int Post(Queue& queue, const Operation& filled, const PostBelow& post);
-  // The same for the last operation of the socket.
-  int PostLast(Queue& queue, const Operation& filled, const PostBelow& post);
+  template <typename Below>
+  int Post(Lane lane, Queue& queue, const Operation& filled, const Below& below);
+  int PostFile(Queue& queue, const Operation& filled, std::vector<FilePart> parts);
+  // What is being sent of files, and waits behind it, ends.
+  void StopFiles();
   // Ends without an event; false when it is being closed.
   bool Abandon(CloseMode mode);
   // Asks those with that handle, or all, to end; how many.
@@ -56,11 +76,35 @@ class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
   int Listen(int backlog);
   Socket& socket() { return socket_; }
 
+  void SetNotice(Way way, const NoticeOption& option);
+  NoticeOption GetNotice(Way way) const;
+
  private:
+  struct Held {
+    Operation* operation;
+    PostBelow below;              // or
+    std::vector<FilePart> parts;  // of a file
+  };
+  struct Notice {
+    NoticeOption option;
+    bool scheduled = false;
+    bool spent = false;        // told once; not again before a post
+    int outstanding = 0;       // operations of that direction
+    absl::Time last_progress;  // when one ended, or the first one was posted
+  };
+
   ExsSocket(Socket socket, int family, int number);
+  Operation& Prepare(Queue& queue, const Operation& filled);
   void Add(Operation& operation);
   void Unlink(Operation& operation);
-  int PostAs(bool last, Queue& queue, const Operation& filled, const PostBelow& post);
+  int StartFile(Operation& operation, std::vector<FilePart> parts);
+  int Start(Held held);
+  void OnFileEnded(Operation& operation, int error, uint64_t bytes);
+  Notice* NoticeOf(const Operation& operation);
+  const Operation* Oldest(const Notice& notice);
+  void Schedule(Notice& notice);
+  void CheckNotice(Way way);
+  bool TellNotice(Way way, Notice& notice, Queue** told);
 
   const int family_;
   const int number_;
@@ -70,13 +114,44 @@ class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
   Socket socket_;
 
   mutable std::mutex mutex_;
-  Operation* operations_ = nullptr;
+  Operation* operations_ = nullptr;     // the newest first
+  std::shared_ptr<FileSend> file_;      // that is being sent
+  std::deque<Held> held_;               // behind it
+  std::optional<CloseMode> abandoned_;  // behind those
+  std::array<Notice, 2> notices_;
   bool listening_ = false;
   bool closing_ = false;
 };
 
 // The event of an operation that has ended below, or of a connection that an accept has got.
 exs_event_t Conclude(Queue& queue, Operation& operation, const Event& event) noexcept;
+
+int ErrnoOfPost(const absl::Status& status);
+
+template <typename Below>
+int ExsSocket::Post(Lane lane, Queue& queue, const Operation& filled, const Below& below) {
+  Operation& operation = Prepare(queue, filled);
+  int error = EBADF;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!closing_) {
+      Add(operation);
+      if (file_ != nullptr && lane != Lane::kOther) {
+        held_.push_back({&operation, below, {}});
+        error = 0;
+      } else {
+        const absl::StatusOr<OpId> posted = below(socket_, queue.Args(operation));
+        error = posted.ok() ? 0 : ErrnoOfPost(posted.status());
+        // Its event may be there already: it waits for the lock.
+        if (posted.ok()) operation.op = *posted;
+      }
+      if (error != 0) Unlink(operation);
+      closing_ = error == 0 && lane == Lane::kLast;
+    }
+  }
+  if (error != 0) queue.Recycle(operation);
+  return error;
+}
 
 }  // namespace esdp::exs
 

@@ -24,6 +24,8 @@ Answer MakeSocket(Library& library, int family, int type, int protocol) {
   if (!made.ok()) return Failed(ErrnoOf(made.status()));
   const std::shared_ptr<ExsSocket> socket = ExsSocket::Make(*std::move(made), family);
   if (socket == nullptr) return Failed(errno);
+  // From the first socket on there is somebody to see to the end of the process.
+  if (const int error = library.helper().Start(); error != 0) return Failed(error);
   library.numbers().Add(socket);
   return Value(socket->number());
 }
@@ -87,7 +89,39 @@ std::optional<OptionName> ThresholdOf(int level, int name) {
   return std::nullopt;
 }
 
-Answer SetOption(ExsSocket& socket, int level, int name, const void* value, socklen_t len) {
+std::optional<ExsSocket::Way> NoticeOf(int name) {
+  if (name == SO_ASYNC_SEND_TIMEOUT) return ExsSocket::Way::kSending;
+  if (name == SO_ASYNC_RECV_TIMEOUT) return ExsSocket::Way::kReceiving;
+  return std::nullopt;
+}
+
+Answer SetNotice(Library& library, ExsSocket& socket, ExsSocket::Way way, const void* value,
+                 socklen_t len) {
+  const auto* whole =
+      len == sizeof(exsx_timeout_t) ? static_cast<const exsx_timeout_t*>(value) : nullptr;
+  const auto* period = len == sizeof(timeval) ? static_cast<const timeval*>(value)
+                       : whole != nullptr     ? &whole->exsx_to_period
+                                              : nullptr;
+  if (period == nullptr) return Failed(EINVAL);
+  const std::optional<absl::Duration> wait = ToDuration(*period);
+  const int flags = whole != nullptr ? whole->exsx_to_flags : 0;
+  if (!wait.has_value() || (flags & ~EXS_TIMEOUT_ONCE) != 0) return Failed(EINVAL);
+  if (const int error = library.helper().Start(); error != 0) return Failed(error);
+  socket.SetNotice(way, {*wait, flags != 0});
+  return Value(0);
+}
+
+Answer GetNotice(const ExsSocket& socket, ExsSocket::Way way, void* value, socklen_t* len) {
+  const NoticeOption option = socket.GetNotice(way);
+  exsx_timeout_t whole{};
+  whole.exsx_to_period = absl::ToTimeval(option.period);
+  whole.exsx_to_flags = option.once ? EXS_TIMEOUT_ONCE : 0;
+  const bool fits = len != nullptr && *len >= sizeof(whole);
+  return fits ? Give(whole, value, len) : Give(whole.exsx_to_period, value, len);
+}
+
+Answer SetOption(Library& library, ExsSocket& socket, int level, int name, const void* value,
+                 socklen_t len) {
   if (value == nullptr) return Failed(EFAULT);
   if (const std::optional<OptionName> threshold = ThresholdOf(level, name)) {
     const auto* bytes = Given<uint64_t>(value, len);
@@ -95,6 +129,7 @@ Answer SetOption(ExsSocket& socket, int level, int name, const void* value, sock
   }
   if (level == IPPROTO_TCP && name == TCP_NODELAY) return SetFlag(Given<int>(value, len));
   if (level != SOL_SOCKET) return Failed(ENOPROTOOPT);
+  if (const auto way = NoticeOf(name)) return SetNotice(library, socket, *way, value, len);
   switch (name) {
     case SO_LINGER:
       return SetLinger(socket, Given<linger>(value, len));
@@ -122,6 +157,7 @@ Answer GetOption(ExsSocket& socket, int level, int name, void* value, socklen_t*
   }
   if (level == IPPROTO_TCP && name == TCP_NODELAY) return Give(1, value, len);
   if (level != SOL_SOCKET) return Failed(ENOPROTOOPT);
+  if (const auto way = NoticeOf(name)) return GetNotice(socket, *way, value, len);
   switch (name) {
     case SO_LINGER:
       return GetLinger(socket, value, len);
@@ -177,8 +213,8 @@ int exs_getpeername(int fd, struct sockaddr* address, socklen_t* len) {
 }
 
 int exs_setsockopt(int fd, int level, int name, const void* value, socklen_t len) {
-  return EnterSocket(fd, [&](auto&, auto& socket) {
-    return esdp::exs::SetOption(socket, level, name, value, len);
+  return EnterSocket(fd, [&](auto& library, auto& socket) {
+    return esdp::exs::SetOption(library, socket, level, name, value, len);
   });
 }
 

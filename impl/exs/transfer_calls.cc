@@ -15,14 +15,6 @@ constexpr uint64_t kPartsMax = 1024;
 
 enum class Way { kSend, kReceive };
 
-// A transfer on its way to the post: ranges of regions, or of memory that is copied.
-struct Transfer {
-  std::vector<Region> regions;  // keeps what is registered for this transfer alone
-  std::vector<Slice> slices;
-  bool copied = false;  // of unregistered memory, and short
-  absl::Span<std::byte> bytes;
-};
-
 int CheckFlags(Way way, int flags) {
   const int known = way == Way::kSend ? MSG_OOB | MSG_NOSIGNAL | MSG_DONTWAIT
                                       : MSG_WAITALL | MSG_DONTWAIT | MSG_OOB | MSG_PEEK;
@@ -35,74 +27,89 @@ absl::StatusOr<Region> RegisterOnce(Library& library, Way way, absl::Span<std::b
                            : library.context().Register(bytes);
 }
 
-int AddPart(Library& library, Way way, const exs_iovec_t& part, Transfer* transfer) {
-  Region region;
+// One range of memory as the library below wants it.
+struct Part {
+  Region region;  // keeps the slice's, also what is registered for this transfer alone
   Slice slice;
-  if (part.exs_iov_mhandle != EXS_MHANDLE_UNREGISTERED) {
-    const int error = library.memory().Find(part.exs_iov_mhandle, part.exs_iov_base,
-                                            part.exs_iov_len, &region, &slice);
-    if (error != 0) return error;
-  } else {
-    if (part.exs_iov_len == 0) return 0;
-    if (part.exs_iov_base == nullptr) return EFAULT;
-    const absl::Span<std::byte> bytes(static_cast<std::byte*>(part.exs_iov_base), part.exs_iov_len);
-    absl::StatusOr<Region> once = RegisterOnce(library, way, bytes);
-    if (!once.ok()) return ErrnoOf(once.status());
-    region = *std::move(once);
-    slice = region.slice();
+};
+
+int MakePart(Library& library, Way way, const exs_iovec_t& range, Part* part) {
+  if (range.exs_iov_mhandle != EXS_MHANDLE_UNREGISTERED) {
+    return library.memory().Find(range.exs_iov_mhandle, range.exs_iov_base, range.exs_iov_len,
+                                 &part->region, &part->slice);
   }
-  transfer->regions.push_back(std::move(region));
-  transfer->slices.push_back(slice);
+  if (range.exs_iov_base == nullptr) return EFAULT;
+  const absl::Span<std::byte> bytes(static_cast<std::byte*>(range.exs_iov_base), range.exs_iov_len);
+  absl::StatusOr<Region> once = RegisterOnce(library, way, bytes);
+  if (!once.ok()) return ErrnoOf(once.status());
+  part->region = *std::move(once);
+  part->slice = part->region.slice();
   return 0;
 }
 
-absl::StatusOr<OpId> PostTransfer(Way way, const Transfer& transfer, int flags, Socket& socket,
-                                  const OpArgs& args) {
-  const SendFlags send = (flags & MSG_OOB) != 0 ? SendFlags::kUrgent : SendFlags::kNone;
-  const RecvFlags receive = (flags & MSG_WAITALL) != 0 ? RecvFlags::kWaitAll : RecvFlags::kNone;
-  if (transfer.copied) {
-    return way == Way::kSend ? socket.SendCopy(transfer.bytes, send, args)
-                             : socket.RecvCopy(transfer.bytes, receive, args);
-  }
-  if (transfer.slices.size() == 1) {
-    return way == Way::kSend ? socket.Send(transfer.slices[0], send, args)
-                             : socket.Recv(transfer.slices[0], receive, args);
-  }
-  return way == Way::kSend ? socket.SendV(transfer.slices, send, args)
-                           : socket.RecvV(transfer.slices, receive, args);
+SendFlags ToSendFlags(int flags) {
+  return (flags & MSG_OOB) != 0 ? SendFlags::kUrgent : SendFlags::kNone;
 }
 
-int Post(Library& library, ExsSocket& socket, Queue& queue, const Operation& filled, Way way,
-         int flags, absl::Span<const exs_iovec_t> parts) {
+RecvFlags ToRecvFlags(int flags) {
+  return (flags & MSG_WAITALL) != 0 ? RecvFlags::kWaitAll : RecvFlags::kNone;
+}
+
+ExsSocket::Lane LaneOf(Way way) {
+  return way == Way::kSend ? ExsSocket::Lane::kSending : ExsSocket::Lane::kOther;
+}
+
+int PostCopied(ExsSocket& socket, Queue& queue, const Operation& filled, Way way, int flags,
+               absl::Span<std::byte> bytes) {
+  return socket.Post(LaneOf(way), queue, filled,
+                     [way, flags, bytes](Socket& below, const OpArgs& args) {
+                       return way == Way::kSend ? below.SendCopy(bytes, ToSendFlags(flags), args)
+                                                : below.RecvCopy(bytes, ToRecvFlags(flags), args);
+                     });
+}
+
+int PostRange(Library& library, ExsSocket& socket, Queue& queue, Operation& filled, Way way,
+              int flags, const exs_iovec_t& range) {
   if (const int error = CheckFlags(way, flags); error != 0) return error;
-  Transfer transfer;
-  for (const exs_iovec_t& part : parts) {
-    if (const int error = AddPart(library, way, part, &transfer); error != 0) return error;
+  filled.buffer = range.exs_iov_base;
+  filled.memory = range.exs_iov_mhandle;
+  const bool unregistered = range.exs_iov_mhandle == EXS_MHANDLE_UNREGISTERED;
+  if (unregistered && (range.exs_iov_base != nullptr || range.exs_iov_len == 0) &&
+      range.exs_iov_len < kDefaultThreshold) {
+    // To register what is short costs more than to copy it.
+    const absl::Span<std::byte> bytes(static_cast<std::byte*>(range.exs_iov_base),
+                                      range.exs_iov_len);
+    const int error = PostCopied(socket, queue, filled, way, flags, bytes);
+    if (error != EAGAIN) return error;  // EAGAIN: the memory that is copied through is in use
   }
-  if (transfer.slices.empty()) transfer.copied = true;
-  return socket.Post(queue, filled, [way, flags, transfer](Socket& below, const OpArgs& args) {
-    return PostTransfer(way, transfer, flags, below, args);
-  });
+  Part part;
+  if (const int error = MakePart(library, way, range, &part); error != 0) return error;
+  return socket.Post(LaneOf(way), queue, filled,
+                     [way, flags, part](Socket& below, const OpArgs& args) {
+                       return way == Way::kSend ? below.Send(part.slice, ToSendFlags(flags), args)
+                                                : below.Recv(part.slice, ToRecvFlags(flags), args);
+                     });
 }
 
-// One range: of unregistered memory what is short is copied, since to register it costs more.
-int PostOne(Library& library, ExsSocket& socket, Queue& queue, Operation& filled, Way way,
-            int flags, const exs_iovec_t& part) {
-  filled.buffer = part.exs_iov_base;
-  filled.memory = part.exs_iov_mhandle;
-  const bool unregistered = part.exs_iov_mhandle == EXS_MHANDLE_UNREGISTERED;
-  if (unregistered && part.exs_iov_base != nullptr && part.exs_iov_len < kDefaultThreshold) {
-    if (const int error = CheckFlags(way, flags); error != 0) return error;
-    Transfer transfer;
-    transfer.copied = true;
-    transfer.bytes = absl::MakeSpan(static_cast<std::byte*>(part.exs_iov_base), part.exs_iov_len);
-    const int error =
-        socket.Post(queue, filled, [way, flags, transfer](Socket& below, const OpArgs& args) {
-          return PostTransfer(way, transfer, flags, below, args);
-        });
-    if (error != EAGAIN) return error;  // EAGAIN: the library's own memory is in use
+int PostRanges(Library& library, ExsSocket& socket, Queue& queue, const Operation& filled, Way way,
+               int flags, absl::Span<const exs_iovec_t> ranges) {
+  if (const int error = CheckFlags(way, flags); error != 0) return error;
+  std::vector<Region> regions;
+  std::vector<Slice> slices;
+  for (const exs_iovec_t& range : ranges) {
+    const bool unregistered = range.exs_iov_mhandle == EXS_MHANDLE_UNREGISTERED;
+    if (unregistered && range.exs_iov_len == 0) continue;
+    Part part;
+    if (const int error = MakePart(library, way, range, &part); error != 0) return error;
+    regions.push_back(std::move(part.region));
+    slices.push_back(part.slice);
   }
-  return Post(library, socket, queue, filled, way, flags, absl::MakeConstSpan(&part, 1));
+  if (slices.empty()) return PostCopied(socket, queue, filled, way, flags, {});
+  return socket.Post(LaneOf(way), queue, filled,
+                     [way, flags, regions, slices](Socket& below, const OpArgs& args) {
+                       return way == Way::kSend ? below.SendV(slices, ToSendFlags(flags), args)
+                                                : below.RecvV(slices, ToRecvFlags(flags), args);
+                     });
 }
 
 int PostMessage(Library& library, ExsSocket& socket, Queue& queue, Operation& filled, Way way,
@@ -111,8 +118,8 @@ int PostMessage(Library& library, ExsSocket& socket, Queue& queue, Operation& fi
   if (message->exs_msg_iovlen > kPartsMax) return EINVAL;
   if (message->exs_msg_iov == nullptr && message->exs_msg_iovlen > 0) return EFAULT;
   filled.message = message;
-  return Post(library, socket, queue, filled, way, flags,
-              absl::MakeConstSpan(message->exs_msg_iov, message->exs_msg_iovlen));
+  return PostRanges(library, socket, queue, filled, way, flags,
+                    absl::MakeConstSpan(message->exs_msg_iov, message->exs_msg_iovlen));
 }
 
 }  // namespace
@@ -128,8 +135,8 @@ int exs_send(int fd, const void* buffer, size_t len, int flags, exs_qhandle_t qu
   const exs_iovec_t part = {const_cast<void*>(buffer), len, memory, 0, {}};
   return EnterPost({fd, queue, EXS_EVT_SEND, handle}, 1,
                    [&](auto& library, auto& socket, auto& found, auto& filled) {
-                     return esdp::exs::PostOne(library, socket, found, filled, Way::kSend, flags,
-                                               part);
+                     return esdp::exs::PostRange(library, socket, found, filled, Way::kSend, flags,
+                                                 part);
                    });
 }
 
@@ -138,8 +145,8 @@ int exs_recv(int fd, void* buffer, size_t len, int flags, exs_qhandle_t queue, e
   const exs_iovec_t part = {buffer, len, memory, 0, {}};
   return EnterPost({fd, queue, EXS_EVT_RECV, handle}, 1,
                    [&](auto& library, auto& socket, auto& found, auto& filled) {
-                     return esdp::exs::PostOne(library, socket, found, filled, Way::kReceive, flags,
-                                               part);
+                     return esdp::exs::PostRange(library, socket, found, filled, Way::kReceive,
+                                                 flags, part);
                    });
 }
 
