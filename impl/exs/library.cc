@@ -17,14 +17,19 @@ namespace {
 constexpr uint32_t kBackgroundDepth = 1u << 16;
 
 std::atomic<Library*> current{nullptr};
-std::atomic<bool> inherited{false};  // a parent had one
-std::atomic<bool> opening{false};    // one thread at a time; a child of fork takes it back
+std::atomic<Numbers*> parents_numbers{nullptr};  // of a process that had one, and forked this one
+std::atomic<bool> opening{false};  // one thread at a time; a child of fork takes it back
 
 }  // namespace
 
 Library* Library::Current() { return current.load(std::memory_order_acquire); }
 
-int Library::WhyNot() { return inherited.load() ? EPERM : ENXIO; }
+int Library::WhyNot() { return parents_numbers.load() != nullptr ? EPERM : ENXIO; }
+
+bool Library::IsParents(int number) {
+  Numbers* numbers = parents_numbers.load();
+  return numbers != nullptr && numbers->Has(number);
+}
 
 int Library::Open(const std::string& fabric) {
   if (const Library* open = Current(); open != nullptr) {
@@ -88,9 +93,8 @@ void Library::AfterForkInChild() {
   Library* parents = current.exchange(nullptr);
   opening.store(false);
   if (parents == nullptr) return;
-  inherited.store(true);
-  parents->numbers_.CloseInChild();
   parents->numbers_.Unlock();
+  parents_numbers.store(&parents->numbers_);
 }
 
 }  // namespace esdp::exs

@@ -29,6 +29,8 @@ class Library {
   static Library* Current();
   // Why there is none: ENXIO or EPERM.
   static int WhyNot();
+  // Whether the number is a socket that a parent made.
+  static bool IsParents(int number);
 
   Context& context() { return context_; }
   MemoryTable& memory() { return memory_; }

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "impl/exs/library.h"
+
 namespace esdp::exs {
 
 int Numbers::Find(int number, std::shared_ptr<ExsSocket>* socket) {
@@ -22,7 +24,7 @@ int Numbers::Find(int number, std::shared_ptr<ExsSocket>* socket) {
     socket->reset();
   }
   struct stat status {};
-  if (fstat(number, &status) != 0) return EBADF;
+  if (fstat(number, &status) != 0 || Library::IsParents(number)) return EBADF;
   return S_ISSOCK(status.st_mode) ? EOPNOTSUPP : ENOTSOCK;
 }
 
@@ -86,11 +88,10 @@ void Numbers::RemoveQueue(exs_qhandle_t number) {
   queues_.erase(found);
 }
 
-void Numbers::CloseInChild() {
-  for (const auto& [number, socket] : sockets_) {
-    if (socket->HoldsNumber()) close(number);
-  }
-  for (const auto& [number, queue] : queues_) close(number);
+bool Numbers::Has(int number) {
+  const std::lock_guard lock(mutex_);
+  const auto found = sockets_.find(number);
+  return found != sockets_.end() && found->second->HoldsNumber();
 }
 
 }  // namespace esdp::exs

@@ -30,10 +30,11 @@ class Numbers {
   void RemoveSocket(int number, const ExsSocket* socket);
   void RemoveQueue(exs_qhandle_t number);
 
-  // Around fork: the child has none of them.
+  bool Has(int number);
+
+  // Around fork.
   void Lock() { mutex_.lock(); }
   void Unlock() { mutex_.unlock(); }
-  void CloseInChild();
 
  private:
   void LoseQueue(int number);

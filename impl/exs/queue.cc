@@ -115,6 +115,14 @@ void Queue::Push(const exs_event_t& event) {
   ++waiting_;
 }
 
+// With the lock: those before which nothing is left below.
+void Queue::PushDelivered() {
+  while (!delivered_.empty() && delivered_.front().behind <= arrived_) {
+    Push(delivered_.front().event);
+    delivered_.pop_front();
+  }
+}
+
 // With the lock.
 void Queue::WakeFollowers() {
   if (followers_ == 0) return;
@@ -135,8 +143,9 @@ void Queue::ShowReadiness() {
 }
 
 void Queue::Deliver(const exs_event_t& event) {
+  const uint64_t behind = below_.Stats().events;
   const std::lock_guard lock(mutex_);
-  delivered_.push_back(event);
+  delivered_.push_back({event, behind});
 }
 
 void Queue::Announce() {
@@ -263,12 +272,12 @@ void Queue::EndLead(std::span<const Event> arrived) {
     events[i] = Conclude(*this, operation, arrived[i]);
   }
   const std::lock_guard lock(mutex_);
-  for (size_t i = 0; i < arrived.size(); ++i) Push(events[i]);
-  // Behind all that arrived before them.
-  while (arrived.size() < kBatch && !delivered_.empty()) {
-    Push(delivered_.front());
-    delivered_.pop_front();
+  for (size_t i = 0; i < arrived.size(); ++i) {
+    PushDelivered();
+    Push(events[i]);
+    ++arrived_;
   }
+  PushDelivered();
   leader_ = leader_blocked_ = false;
   WakeFollowers();
 }
@@ -294,6 +303,7 @@ int Queue::SetWait(int wait) {
   absl::StatusOr<EventQueue> other = OpenBelow(static_cast<int>(ring_.size()), wait);
   if (!other.ok()) return ErrnoOf(other.status());
   below_ = *std::move(other);
+  arrived_ = 0;
   AddTo(number_, below_.fd());
   wait_mode_ = wait;
   return 0;

@@ -69,6 +69,11 @@ class Queue : public std::enable_shared_from_this<Queue> {
   int Close();
 
  private:
+  // An event, and how many had arrived below before it.
+  struct Delivered {
+    exs_event_t event;
+    uint64_t behind;
+  };
   enum class Waited { kMore, kSignal, kTimeout, kClosed };
   static constexpr size_t kBatch = 64;
 
@@ -83,6 +88,7 @@ class Queue : public std::enable_shared_from_this<Queue> {
   bool BeginLead();
   void EndLead(std::span<const Event> arrived);
   void Push(const exs_event_t& event);
+  void PushDelivered();
   void WakeFollowers();
   void ShowReadiness();
   void SendSignal(uint64_t name);
@@ -97,7 +103,8 @@ class Queue : public std::enable_shared_from_this<Queue> {
   std::deque<Operation> operations_;  // never fewer
   Operation* unused_ = nullptr;
   std::vector<exs_event_t> ring_;
-  std::deque<exs_event_t> delivered_;  // not yet in the ring
+  std::deque<Delivered> delivered_;  // not yet in the ring
+  uint64_t arrived_ = 0;             // events that were taken from below
   size_t head_ = 0;
   size_t waiting_ = 0;
   size_t used_ = 0;  // slots: reserved, and those of events that wait
