@@ -65,6 +65,10 @@ def esdp_cc_library(name, precompiled = None, **kwargs):
 def esdp_cc_binary(name, **kwargs):
     native.cc_binary(name = name, **_with_precompiled_header(kwargs))
 
+def esdp_c_binary(name, **kwargs):
+    """A program in C, as a user of libexs writes it."""
+    native.cc_binary(name = name, copts = ["-std=c89", "-pedantic", "-Wall", "-Wextra", "-Werror"], **kwargs)
+
 def _with_test_flags(kwargs):
     own = kwargs.pop("copts", [])
     if own == ESDP_HIDDEN:

@@ -4,7 +4,7 @@ A block's language says what becomes of it:
 
     ```sh    is run; a ```text block after it is what it prints, where any number may be another
     ```python  is run
-    ```cpp   is part of the file that the mark before it names, or stands alone and is compiled
+    ```cpp   is part of the file that the mark before it names, or stands alone and is compiled; so is ```c
     ```text  with the mark <!-- drawing --> is a picture, and so is ```mermaid
 
 and a mark, an HTML comment on the line before, says what is special:
@@ -75,7 +75,7 @@ def complaint(block):
         return None if len(block.argument) >= 10 else "says it is not run, but not why"
     if block.language == "sh":
         return None
-    if block.language in ("cpp", "mermaid", "python"):
+    if block.language in ("c", "cpp", "mermaid", "python"):
         return None
     if block.language == "text" and block.mark == "drawing":
         return None

@@ -25,6 +25,7 @@ import documents
 
 RUNFILES = pathlib.Path(os.environ["TEST_SRCDIR"]) / os.environ["TEST_WORKSPACE"]
 LIMIT = 200.0  # seconds for one block
+COMPILERS = {"c": ["gcc", "-std=c89", "-x", "c"], "cpp": ["g++", "-std=c++20", "-x", "c++"]}
 ABOUT_PYTHON = sys.argv[1:2] == ["python"]
 
 # What `bazel` means inside a document under test.
@@ -131,7 +132,7 @@ class RunDocumentsTest(unittest.TestCase):
                     self.check_command(page, block)
                 elif block.language == "python":
                     self.check_script(page, block)
-                elif block.language == "cpp":
+                elif block.language in COMPILERS:
                     self.check_program(block)
 
     def check_command(self, page, block):
@@ -156,9 +157,9 @@ class RunDocumentsTest(unittest.TestCase):
             shown = block.text.strip("\n")
             self.assertIn(shown, (RUNFILES / block.argument).read_text(), block.argument + " has other lines")
             return
-        source = block.text if re.search(r"\bmain\(", block.text) else "int main() {}\n" + block.text
+        source = block.text if re.search(r"\bmain\(", block.text) else "int main(void) {}\n" + block.text
         result = subprocess.run(
-            ["g++", "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-x", "c++", "-I", RUNFILES / "api", "-"],
+            [*COMPILERS[block.language], "-fsyntax-only", "-Wall", "-Wextra", "-I", RUNFILES / "api", "-"],
             input=source,
             capture_output=True,
             text=True,

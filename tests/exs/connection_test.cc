@@ -119,15 +119,15 @@ TEST_F(ConnectionTest, CloseEndsReceivesWithEcanceledAndItsEventIsTheLast) {
 
 TEST_F(ConnectionTest, APeerThatAbortsEndsWhatIsPostedWithItsReason) {
   ASSERT_NO_FATAL_FAILURE(Connect());
-  uint8_t byte = 0;
-  for (int i = 0; i < 3; ++i) {
+  std::array<uint8_t, 3> bytes{};
+  for (uint8_t& byte : bytes) {
     ASSERT_EQ(0, exs_recv(client_, &byte, 1, 0, queue_, nullptr, EXS_MHANDLE_UNREGISTERED));
   }
   ASSERT_EQ(0, exs_close(server_, EXSX_CLOSE_ABORT, EXS_QHANDLE_INVALID, nullptr));
   server_ = -1;
   for (int i = 0; i < 3; ++i) EXPECT_EQ(ECONNRESET, Next().exs_evt_errno);
   EXPECT_ERRNO(ECONNRESET,
-               exs_send(client_, &byte, 1, 0, queue_, nullptr, EXS_MHANDLE_UNREGISTERED));
+               exs_send(client_, bytes.data(), 1, 0, queue_, nullptr, EXS_MHANDLE_UNREGISTERED));
 }
 
 TEST_F(ConnectionTest, CancelByHandleEndsThoseAloneAndByDescriptorAll) {

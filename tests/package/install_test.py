@@ -85,6 +85,21 @@ class InstallTest(unittest.TestCase):
                 self.assertEqual(needed, self.needs(program))
                 self.runs(program)
 
+    def test_a_program_in_c_builds_with_pkg_config_against_libexs(self):
+        program = self.folder / "exs_ring"
+        flags = self.flags("--cflags", "--libs", "libexs")
+        source = RUNFILES / "samples/exs_ring.c"
+        run("gcc", "-std=c89", "-pedantic", "-Wall", "-Werror", source, "-o", program, *flags)
+        needed = run("readelf", "-d", program).stdout
+        self.assertIn("[libexs.so.1]", needed)
+        self.assertNotIn("libesdp", needed)
+        # It finds libesdp.so beside itself.
+        environment = dict(self.environment, EXS_FABRIC="qpip")
+        self.assertIn("64 sends of 1 MiB", run(program, env=environment).stdout)
+        link = self.prefix / "lib/libexs.so"
+        self.assertEqual("libexs.so.1.0", link.resolve().name)
+        self.assertNotIn("undefined symbol", run("ldd", "-r", link).stdout)
+
     def test_a_program_builds_with_cmake_against_each_library(self):
         source, build = self.folder / "user", self.folder / "user/build"
         source.mkdir()
@@ -126,6 +141,8 @@ class InstallTest(unittest.TestCase):
     def test_every_public_header_is_there_and_compiles(self):
         headers = sorted(path.name for path in (RUNFILES / "api/esdp").glob("*.h"))
         self.assertEqual(headers, sorted(path.name for path in (self.prefix / "include/esdp").iterdir()))
+        in_c = sorted(path.name for path in (RUNFILES / "api/sys").glob("*.h"))
+        self.assertEqual(in_c, sorted(path.name for path in (self.prefix / "include/sys").iterdir()))
         source = self.folder / "all.cc"
         source.write_text("".join(f"#include <esdp/{name}>\n" for name in headers))
         run("g++", "-fsyntax-only", source, *self.flags("--cflags", "esdp"))

@@ -54,6 +54,10 @@ class SmallSamplesTest(ProgramTest):
         text = "first\nsecond\n" + "long " * 5000 + "\n"
         self.assertEqual(text, self.run_program(sample("event_loop"), text_in=text))
 
+    def test_the_ring_in_c_sends_from_fewer_buffers_than_sends_are_out(self):
+        output = self.run_program(sample("exs_ring"))
+        self.assertEqual("64 sends of 1 MiB from a ring of 2 buffers, 64 of them zero-copy\n", output)
+
     def test_an_urgent_byte_is_told_before_what_waits_before_it(self):
         output = self.run_program(sample("urgent"))
         self.assertIn("announced; 0 bytes have been received\n", output)
