@@ -5,14 +5,14 @@
 #include "esdp/event.h"
 #include "esdp/socket.h"
 
+// The readiness of a socket of this library, in bits of exs_pollfd_t.
+
 namespace esdp::exs {
 
-// Whether the library below tells readiness at all.
-bool CanPollOwn();
-// Asks below when a socket of this library is ready for `events`, bits of exs_pollfd_t.
+// Asks below when a socket is ready for `events`.
 absl::StatusOr<OpId> PollOwn(Socket& socket, short events, const OpArgs& args);
-// What such an event says, in bits of exs_pollfd_t.
-short ReadyOf(const Event& event, short events);
+// What the event of it says.
+short ReadyOf(const Event& event);
 // What it means that it could not be asked.
 short RefusedOf(const absl::Status& status);
 

@@ -53,7 +53,7 @@ int PollSet::Add(const exs_pollfd_t& asked) {
   entry.number = asked.exs_pfd_fd;
   if (entry.number < 0) return 0;
   if (library_.numbers().Find(entry.number, &entry.own) == 0) {
-    return CanPollOwn() ? 0 : EOPNOTSUPP;
+    return entry.own->listening() ? EOPNOTSUPP : 0;
   }
   entry.duplicate = fcntl(entry.number, F_DUPFD_CLOEXEC, 0);
   if (entry.duplicate < 0 && errno != EBADF) return errno;
@@ -91,7 +91,7 @@ void PollSet::AskOwn(size_t place) {
         Entry& ended = self->entries_[place];
         --self->outstanding_;
         ended.op = OpId::kNone;
-        if (event.kind != ErrorKind::kCancelled) ended.ready = ReadyOf(event, ended.events);
+        if (event.kind != ErrorKind::kCancelled) ended.ready = ReadyOf(event);
         if (ended.ready != 0) self->Finish(0);
         self->MaybeConclude();
       });

@@ -113,6 +113,98 @@ TEST_F(PollTest, ACancelEndsItByAnyOfItsDescriptors) {
   EXPECT_EQ(ECANCELED, Next().exs_evt_errno);
 }
 
+// --- sockets of our own --------------------------------------------------------------------------
+
+class PollOwnTest : public PollTest {
+ protected:
+  void SetUp() override {
+    PollTest::SetUp();
+    ASSERT_NO_FATAL_FAILURE(Connect());
+  }
+  // The bits of one descriptor that is ready or gets so.
+  int Ready(int fd, short events) {
+    exs_pollfd_t asked = {fd, events, 0, {}};
+    EXPECT_EQ(0, exs_poll(&asked, 1, 0, queue_, nullptr));
+    const exs_event_t event = Next();
+    EXPECT_EQ(0, event.exs_evt_errno);
+    EXPECT_EQ(1, event.exs_evt_union.exs_evt_poll.exs_evt_ready);
+    return asked.exs_pfd_revents;
+  }
+};
+
+TEST_F(PollOwnTest, AConnectionIsWritableAtOnceAndReadableOnceBytesHaveCome) {
+  EXPECT_EQ(EXS_POLLOUT, Ready(client_, EXS_POLLIN | EXS_POLLOUT));
+  fds_[0] = {client_, EXS_POLLIN, 0, {}};
+  ASSERT_EQ(0, exs_poll(fds_.data(), 1, 0, queue_, Handle(7)));
+  EXPECT_TRUE(NothingComes(queue_));
+  uint8_t byte = 9;
+  const exs_qhandle_t other = exs_qcreate(4);
+  ASSERT_EQ(0, exs_send(server_, &byte, 1, 0, other, nullptr, EXS_MHANDLE_UNREGISTERED));
+  EXPECT_EQ(Handle(7), Next().exs_evt_ahandle);
+  EXPECT_EQ(EXS_POLLIN, fds_[0].exs_pfd_revents);
+  EXPECT_EQ(EXS_POLLIN, Ready(client_, EXS_POLLIN)) << "nothing was taken away";
+  EXPECT_EQ(1u, Receive(client_, &byte, 1));
+  EXPECT_EQ(0, Next(other).exs_evt_errno);
+  EXPECT_EQ(0, exs_qdelete(other));
+}
+
+TEST_F(PollOwnTest, APipeAFileTcpAndAConnectionAreTakenInOneCall) {
+  const int file = memfd_create("file", MFD_CLOEXEC);
+  const int tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in at = Loopback(0);
+  ASSERT_EQ(0, bind(tcp, AsSockaddr(at), sizeof(at)));
+  ASSERT_EQ(0, listen(tcp, 1));
+  fds_ = {{{pipe_[0], EXS_POLLIN, 0, {}},
+           {tcp, EXS_POLLIN, 0, {}},
+           {client_, EXS_POLLOUT, 0, {}},
+           {file, EXS_POLLIN, 0, {}}}};
+  ASSERT_EQ(0, exs_poll(fds_.data(), 4, 0, queue_, nullptr));
+  EXPECT_EQ(2, Next().exs_evt_union.exs_evt_poll.exs_evt_ready);
+  EXPECT_EQ(0, fds_[0].exs_pfd_revents);
+  EXPECT_EQ(0, fds_[1].exs_pfd_revents);
+  EXPECT_EQ(EXS_POLLOUT, fds_[2].exs_pfd_revents);
+  EXPECT_EQ(EXS_POLLIN, fds_[3].exs_pfd_revents);
+  fds_[2].exs_pfd_events = EXS_POLLIN;  // now the pipe is what comes first
+  ASSERT_EQ(0, exs_poll(fds_.data(), 3, 0, queue_, nullptr));
+  EXPECT_TRUE(NothingComes(queue_));
+  ASSERT_EQ(1, write(pipe_[1], "x", 1));
+  EXPECT_EQ(1, Next().exs_evt_union.exs_evt_poll.exs_evt_ready);
+  EXPECT_EQ(EXS_POLLIN, fds_[0].exs_pfd_revents);
+  EXPECT_EQ(0, fds_[2].exs_pfd_revents);
+  close(file);
+  close(tcp);
+}
+
+TEST_F(PollOwnTest, TheEndOfThePeerIsToldAndSoIsAReset) {
+  ASSERT_EQ(0, exs_shutdown(server_, EXS_SHUT_WR, 0, queue_, nullptr));
+  EXPECT_EQ(EXS_EVT_SHUTDOWN, Next().exs_evt_type);
+  EXPECT_EQ(EXS_POLLIN | EXS_POLLRDHUP, Ready(client_, EXS_POLLIN | EXS_POLLRDHUP));
+  ASSERT_EQ(0, exs_close(server_, EXSX_CLOSE_ABORT, EXS_QHANDLE_INVALID, nullptr));
+  server_ = -1;
+  EXPECT_EQ(EXS_POLLERR | EXS_POLLHUP, Ready(client_, 0));
+}
+
+TEST_F(PollOwnTest, ACancelOfTheSocketOrOfThePollEndsIt) {
+  fds_[0] = {client_, EXS_POLLIN, 0, {}};
+  ASSERT_EQ(0, exs_poll(fds_.data(), 1, 0, queue_, Handle(3)));
+  EXPECT_EQ(0, exs_cancel(client_, Handle(4), EXS_CAF_AHANDLE));
+  EXPECT_EQ(1, exs_cancel(client_, Handle(3), EXS_CAF_AHANDLE));
+  EXPECT_EQ(ECANCELED, Next().exs_evt_errno);
+  ASSERT_EQ(0, exs_poll(fds_.data(), 1, 0, queue_, nullptr));
+  ASSERT_EQ(0, exs_close(client_, EXSX_CLOSE_ABORT, EXS_QHANDLE_INVALID, nullptr));
+  EXPECT_EQ(0, Next().exs_evt_errno);
+  EXPECT_NE(0, fds_[0].exs_pfd_revents & EXS_POLLHUP);
+  client_ = -1;
+}
+
+TEST_F(PollOwnTest, ASocketThatIsNotConnectedHangsUpAndAListenerIsRefused) {
+  const int fresh = exs_socket(AF_INET, SOCK_STREAM, 0);
+  EXPECT_EQ(EXS_POLLHUP, Ready(fresh, EXS_POLLIN));
+  fds_[0] = {listener_, EXS_POLLIN, 0, {}};
+  EXPECT_ERRNO(EOPNOTSUPP, exs_poll(fds_.data(), 1, 0, queue_, nullptr));
+  EXPECT_EQ(0, exs_close(fresh, 0, EXS_QHANDLE_INVALID, nullptr));
+}
+
 TEST_F(PollTest, WrongArgumentsAreRefused) {
   fds_[0] = {pipe_[0], EXS_POLLIN, 0, {}};
   EXPECT_ERRNO(EFAULT, exs_poll(nullptr, 1, 0, queue_, nullptr));

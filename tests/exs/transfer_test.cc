@@ -1,8 +1,10 @@
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <thread>
 
 #include "tests/exs/pair.h"
 
@@ -179,6 +181,53 @@ TEST_F(TransferTest, MessagesGatherAndScatterRegisteredAndUnregisteredRanges) {
   }
   EXPECT_TRUE(std::equal(one.begin(), one.end(), in.begin()));
   EXPECT_TRUE(std::equal(two.begin(), two.end(), in.begin() + 1000));
+}
+
+// As programs for this API run: odd sizes, more sends out than buffers, half of the events at a
+// time, an alarm that ends it, and then a wait for exactly what is pending.
+TEST_F(TransferTest, ASenderThatAnAlarmEndsComesToItsEndAndMissesNoEvent) {
+  static volatile sig_atomic_t over = 0;
+  over = 0;
+  struct sigaction action {};
+  action.sa_handler = [](int) { over = 1; };
+  sigaction(SIGALRM, &action, nullptr);
+  const exs_qhandle_t other = exs_qcreate(1);
+  std::thread sink([this, other] {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, nullptr);
+    std::vector<uint8_t> to(70001);
+    exs_event_t event{};
+    do {
+      EXPECT_EQ(
+          0, exs_recv(server_, to.data(), to.size(), 0, other, nullptr, EXS_MHANDLE_UNREGISTERED));
+      EXPECT_EQ(1, exs_qdequeue(other, &event, -1, nullptr));
+    } while (event.exs_evt_errno == 0 && (event.exs_evt_flags & EXSX_EVF_EOF) == 0);
+  });
+  std::vector<uint8_t> ring(2 * 1024 * 1024);
+  const exs_mhandle_t memory = Register(ring.data(), ring.size());
+  std::array<exs_event_t, 16> events;
+  int pending = 0;
+  int failed = 0;
+  alarm(1);
+  for (size_t i = 0; over == 0; ++i) {
+    const size_t size = i % 3 == 0 ? 1 : i % 3 == 1 ? 4097 : 1024 * 1024 - 7;
+    if (pending < 16 && exs_send(client_, ring.data() + i % 2 * 1024 * 1024, size, 0, queue_,
+                                 nullptr, memory) == 0) {
+      ++pending;
+      continue;
+    }
+    const int taken = exs_qdequeue(queue_, events.data(), -(pending >> 1), nullptr);
+    ASSERT_TRUE(taken >= 0 || errno == EINTR);
+    pending -= std::max(taken, 0);
+    for (int k = 0; k < taken; ++k) failed += events[static_cast<size_t>(k)].exs_evt_errno != 0;
+  }
+  EXPECT_EQ(pending, exs_qdequeue(queue_, events.data(), -pending, nullptr));
+  EXPECT_EQ(0, failed);
+  ASSERT_EQ(0, exs_shutdown(client_, EXS_SHUT_WR, 0, queue_, nullptr));
+  EXPECT_EQ(0, Next().exs_evt_errno);
+  sink.join();
+  EXPECT_EQ(0, exs_qdelete(other));
 }
 
 TEST_F(TransferTest, WithoutWaitallAReceiveEndsWithWhatIsThere) {
