@@ -2,7 +2,9 @@
 """Every small sample does what it says."""
 
 import os
+import re
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../programs"))
@@ -71,6 +73,22 @@ class SmallSamplesTest(ProgramTest):
     def test_a_sender_that_is_too_fast_waits_and_loses_nothing(self):
         output = self.run_program(sample("back_pressure"), "--messages", "500")
         self.assertEqual("500 messages sent and received; the sender had to wait, and lost none\n", output)
+
+    def test_blocking_calls_move_memory_that_nobody_registered_and_leave_none_registered(self):
+        output = self.run_program(sample("blocking_copy"), "--mib", "16")
+        self.assertIn("16777216 bytes have arrived, all equal: ", output)
+        self.assertGreater(int(re.search(r"(\d+) of them were sent zero-copy", output).group(1)), 8 << 20, output)
+        self.assertIn("; still registered: 0 bytes\n", output)
+
+    def test_blocking_calls_copy_a_file_of_any_size(self):
+        for size in (0, 1, 1000003):
+            with tempfile.NamedTemporaryFile() as file:
+                file.write(os.urandom(size))
+                file.flush()
+                output = self.run_program(sample("blocking_copy"), "--file", file.name)
+            self.assertIn("%d bytes have arrived, all equal: " % size, output)
+        self.run_program(sample("blocking_copy"), "--file", "/no/such/file", code=1)
+        self.assertIn("/no/such/file: No such file", self.complaints)
 
     def test_a_thousand_connections_share_one_queue(self):
         output = self.run_program(sample("many_connections"), "--connections", "1000")
