@@ -19,8 +19,8 @@ Region RegionOf(const std::shared_ptr<ContextState>& context,
                 const std::shared_ptr<provider::MemoryRegion>& memory,
                 const RegisterOptions& options, uint64_t length, OwnedMemory owned);
 
-// Registers memory, the caller's or what is handed over in `owned`. Errors: those of
-// Context::Register.
+// Registers memory, the caller's or what is handed over in `owned`.
+// Errors: those of Context::Register.
 absl::StatusOr<Region> Register(const std::shared_ptr<ContextState>& context,
                                 absl::Span<std::byte> memory, const RegisterOptions& options,
                                 OwnedMemory owned = nullptr);
