@@ -16,8 +16,8 @@ extern "C" {
  *
  *   Threads:  any thread may call anything; the library's own threads block all signals.
  *   Blocks:   exs_qdequeue; exs_init, exs_mregister and exs_listen as long as the fabric takes. No other call.
- *   fork:     a child starts with exs_init. Posts and queue calls answer EPERM before, and every handle of the parent
- *             is EBADF.
+ *   fork:     a child starts with exs_init. Before, every call there answers EPERM, and afterwards every handle of the
+ *             parent is EBADF.
  *   exit:     needs no teardown. What was accepted has up to a second to leave.
  *
  * Every call, -1 with errno:
