@@ -18,8 +18,7 @@ _CPU = "//command_line_option:cpu"
 
 # What g++ 12 sums up of the memory that a function touches it gets wrong across files. Where impl/sdp/wire/codec.cc alone is
 # compiled with -O3 and this flag is missing, callers in other files take sdp::wire::Decode for a function that leaves the kind
-# of its message alone, and the first Hello ends the program with a segmentation fault. With -O2 the same programs work without
-# the flag, by luck: nothing that g++ is told forbids the same mistake there.
+# of its message alone, and programs crash at the first connection. With -O2 none was seen to, but nothing rules it out.
 _TRUSTED = ["-fno-ipa-modref"]
 
 # A call costs more than what most functions on the way of a small message do. What lies behind many conditions is no less
