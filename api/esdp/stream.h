@@ -56,7 +56,7 @@ struct ReadArgs {
 };
 
 struct WriteArgs {
-  bool wait = true;     // false: only what the send buffer has room for, copied
+  bool wait = true;     // false: only what the send buffer has room for, copied; not of a Slice
   bool urgent = false;  // its last byte is urgent
   Path path = Path::kByThreshold;
   absl::Time deadline = absl::InfiniteFuture();
@@ -96,11 +96,12 @@ struct StreamStats {
 //   Units:    bytes; times are on the clock of Context::Now().
 //   Errors:   NotFound (empty handle, closed Context), InvalidArgument, the root cause where the
 //             connection has failed, FailedPrecondition (kShutDown: after Close, or a Write behind
-//             ShutdownWrite; kAfterFork). Where bytes have moved a call returns their number, and the
+//             ShutdownWrite; kAfterFork), ResourceExhausted (kMemory). Where bytes have moved a call returns their number, and the
 //             next one tells. Only if none has: DeadlineExceeded; Cancelled (kSignal) where a signal
 //             has interrupted it; ResourceExhausted (kWouldBlock) where it was not to wait.
 //             A Write that is interrupted, or late, takes back what the peer is shown and waits for
-//             that: at most the socket's cancel_grace, after which the connection is aborted.
+//             that: at most the socket's cancel_grace, after which the connection is aborted. A
+//             signal does not end the wait for one's turn.
 //
 // A Write that has returned may still be in the send buffer, as with TCP. Memory that another thread
 // changes, or unmaps, during a call is as undefined as with any call.
@@ -115,7 +116,8 @@ class Stream {
   static absl::StatusOr<Stream> Connect(Context& context, const Address& address,
                                         const StreamOptions& options = {},
                                         absl::Time deadline = absl::InfiniteFuture());
-  // Of a socket of this Context that is connected. FailedPrecondition (kWrongState) where it is not.
+  // Of a socket of this Context that is connected. FailedPrecondition (kWrongState) where it never
+  // was. A socket that is refused is dropped, which aborts its connection.
   static absl::StatusOr<Stream> Of(Context& context, Socket connected,
                                    const StreamOptions& options = {});
   bool valid() const { return state_ != nullptr; }

@@ -427,8 +427,8 @@ void CoreEnd::Act(const FinishOperation& action) {
     }
     received_ += action.bytes;
   }
-  if (operation.kind == Operation::Kind::kSend && action.outcome == Outcome::kDone) {
-    Require(action.bytes == operation.memory.size());
+  if (operation.kind == Operation::Kind::kSend) {
+    if (action.outcome == Outcome::kDone) Require(action.bytes == operation.memory.size());
     sent_ += action.bytes;
   }
   operation.finished = true;

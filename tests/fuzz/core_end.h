@@ -136,7 +136,7 @@ class CoreEnd {
   size_t pending_ = 0;
   uint32_t next_operation_ = 1;
   uint64_t asked_ = 0;     // bytes of sends
-  uint64_t sent_ = 0;      // of those that are done
+  uint64_t sent_ = 0;      // of those that have ended, some short
   uint64_t received_ = 0;  // bytes of receives that have ended
   bool shut_ = false, closing_ = false, cancelled_ = false;
 

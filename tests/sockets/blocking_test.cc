@@ -375,6 +375,49 @@ TEST_P(BlockingThreadTest, WhatThePeerShowsIsReadWithoutAWaitForMore) {
   EXPECT_TRUE(SameBytes(got, bytes));
 }
 
+TEST_P(BlockingThreadTest, WhatDoesNotWaitDoesNotWaitForItsTurnEither) {
+  std::array<std::byte, 10> memory{};
+  std::thread reader([&] { (void)near_.Read(absl::MakeSpan(memory)); });
+  std::thread writer([&] { (void)near_.Write(Drawn(16 * kMiB, 1)); });
+  absl::SleepFor(absl::Milliseconds(30));
+  std::array<std::byte, 10> other{};
+  EXPECT_TRUE(Refuses(near_.Read(absl::MakeSpan(other), {.wait = false}), ErrorKind::kWouldBlock,
+                      absl::StatusCode::kResourceExhausted));
+  EXPECT_TRUE(Refuses(near_.Write(other, {.wait = false}), ErrorKind::kWouldBlock,
+                      absl::StatusCode::kResourceExhausted));
+  EXPECT_TRUE(Refuses(near_.Read(absl::MakeSpan(other), {.deadline = After(absl::Milliseconds(5))}),
+                      ErrorKind::kDeadlineExceeded, absl::StatusCode::kDeadlineExceeded));
+  EXPECT_TRUE(near_.ShutdownWrite().ok()) << "beside a Write that waits";
+  near_.Abort();
+  reader.join();
+  writer.join();
+}
+
+// A peer that has asked for the rest of an advert in messages, and takes none of them.
+TEST_P(BlockingThreadTest, APeerThatTakesNothingOfWhatItAskedForCostsTheConnectionNotTheCaller) {
+  Connect({.cancel_grace = absl::Milliseconds(100)}, {.receive_buffers = 3});
+  near_ = Stream::Of(client_.context, std::move(client_.socket), {}).value();
+  const Bytes bytes = Drawn(2 * kMiB, 1);
+  std::array<std::byte, 100> some;
+  const OpId receive = server_.Accepted(
+      server_.socket.RecvCopy(absl::MakeSpan(some), RecvFlags::kNone, server_.Args()));
+  const auto written = near_.Write(bytes, {.deadline = After(absl::Milliseconds(200))});
+  ASSERT_TRUE(written.ok()) << written.status();
+  EXPECT_LT(*written, bytes.size());
+  ExpectNothingRegistered(near_);
+  EXPECT_GT(End(server_, receive).bytes, 0u);
+}
+
+TEST_P(BlockingThreadTest, RegisteredMemoryThatIsUrgentComesBackByTheDeadline) {
+  Connect({.cancel_grace = absl::Milliseconds(100)}, {});
+  near_ = Stream::Of(client_.context, std::move(client_.socket), {}).value();
+  Memory& from = Make(client_, kMiB);
+  (void)near_.Write(from.All(), {.urgent = true, .deadline = After(absl::Milliseconds(50))});
+  EXPECT_EQ(from.region.info().operations, 0u);
+  EXPECT_TRUE(Refuses(near_.Write(from.All(), {.wait = false}), ErrorKind::kInvalidArgument,
+                      absl::StatusCode::kInvalidArgument));
+}
+
 // --- peek and readiness ---
 
 TEST_P(BlockingTest, PeekedBytesStayInTheStream) {
@@ -412,6 +455,9 @@ TEST_P(BlockingTest, ReadinessTellsWhatACallWouldDo) {
   Settle();
   EXPECT_TRUE(near_.readiness().writable);
   EXPECT_EQ(near_.readiness().bytes, 0u);
+  ExpectWritten(near_, Drawn(700'000, 1), {.path = Path::kCopy});  // more than leaves
+  EXPECT_TRUE(near_.readiness().writable) << "the send buffer has room";
+  EXPECT_GE(near_.Stats().socket.payload_copy_bytes, 700'000u);
   ExpectWritten(far_, Drawn(70, 1));
   Settle();
   EXPECT_TRUE(near_.readiness().readable);
@@ -425,6 +471,7 @@ TEST_P(BlockingTest, ReadinessTellsWhatACallWouldDo) {
   Settle();
   const StreamReadiness ended = near_.readiness();
   EXPECT_TRUE(ended.readable && ended.peer_ended && !ended.failed);
+  EXPECT_FALSE(far_.readiness().writable) << "it has shut down";
   EXPECT_EQ(ended.bytes, 0u);
   far_.Abort();
   Settle();

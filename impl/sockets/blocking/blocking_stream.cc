@@ -52,7 +52,8 @@ absl::StatusOr<std::unique_ptr<BlockingStream>> BlockingStream::Of(
   }
   if (absl::Status legal = CheckOptions(options); !legal.ok()) return legal;
   if (state->closing()) return ClosedHandle();
-  if (!state->stream().connected()) return state->WhyNotConnected();
+  // One that has ended since it was accepted tells so when it is read.
+  if (!state->stream().begun()) return state->WhyNotConnected();
   auto made = std::make_unique<BlockingStream>(context, std::move(socket), state->stream());
   made->SetOptions(options);
   return made;
@@ -93,7 +94,7 @@ StreamReadiness BlockingStream::readiness() {
   const size_t ahead = reader_.ahead();
   now.bytes = ahead + stream_.UnreadBytes();
   now.readable = now.bytes > 0 || (bits & kPollPeerEnded) != 0;
-  now.writable = (bits & kPollWritable) != 0;
+  now.writable = (bits & kPollWritable) != 0 || (writer_.has_room() && !stream_.write_shut());
   now.urgent = (bits & kPollUrgent) != 0;
   now.peer_ended = (bits & kPollPeerEnded) != 0;
   now.failed = (bits & kPollFailed) != 0;
@@ -120,6 +121,8 @@ void BlockingStream::Abort() {
 StreamStats BlockingStream::Stats() const {
   StreamStats stats;
   stats.socket = socket_.Stats();
+  stats.socket.payload_copies += usage_.copies.load(std::memory_order_relaxed);
+  stats.socket.payload_copy_bytes += usage_.copied_bytes.load(std::memory_order_relaxed);
   stats.registrations = usage_.registrations.load(std::memory_order_relaxed);
   stats.registered_bytes = usage_.registered_bytes.load(std::memory_order_relaxed);
   stats.registered_now = usage_.registered_now.load(std::memory_order_relaxed);

@@ -23,6 +23,9 @@ Lane::Lane(std::shared_ptr<ContextState> context, uint32_t depth)
 absl::Status Lane::Enter(absl::Time deadline) {
   std::unique_lock lock(mutex_);
   while (taken_) {
+    if (deadline == absl::InfinitePast()) {
+      return MakeError(ErrorKind::kWouldBlock, "another thread is in such a call");
+    }
     if (deadline == absl::InfiniteFuture()) {
       left_.wait(lock);
     } else if (context_->Now() >= deadline) {

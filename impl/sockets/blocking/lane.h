@@ -24,12 +24,12 @@ class ContextState;
 //   Threads:  any.
 //   Blocks:   Turn and Next, until their deadlines.
 //   Units:    events.
-//   Errors:   DeadlineExceeded; Next: Cancelled (kSignal), and those of EventQueue::Dequeue.
+//   Errors:   DeadlineExceeded, ResourceExhausted (kWouldBlock); Next: Cancelled (kSignal), and those of EventQueue::Dequeue.
 class Lane {
  public:
   Lane(std::shared_ptr<ContextState> context, uint32_t depth);
 
-  // Until it goes no other thread has the turn.
+  // Until it goes no other thread has the turn. InfinitePast: kWouldBlock where another one has it.
   class Turn {
    public:
     Turn(Lane& lane, absl::Time deadline) : lane_(lane), status_(lane.Enter(deadline)) {}

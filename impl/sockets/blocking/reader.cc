@@ -29,7 +29,8 @@ BlockingReader::BlockingReader(std::shared_ptr<ContextState> context, StreamStat
 
 absl::StatusOr<size_t> BlockingReader::Read(Pieces pieces, const ReadArgs& args,
                                             const BlockingOptions& options) {
-  const Lane::Turn turn(lane_, args.deadline);
+  const bool waits = args.wait && args.min > 0;
+  const Lane::Turn turn(lane_, waits ? args.deadline : absl::InfinitePast());
   if (!turn.status().ok()) return turn.status();
   size_t room = 0;
   for (const auto& piece : pieces) room += piece.size();
@@ -126,6 +127,7 @@ size_t BlockingReader::TakeAhead(std::span<std::byte> memory, bool keep, size_t 
   const size_t length = std::min(memory.size(), end_ - begin_ - offset);
   if (length == 0) return 0;
   CopyBytes(memory.first(length), memory_.subspan(begin_ + offset, length));
+  usage_.OnCopied(length);
   if (!keep) SetAhead(begin_ + length, end_);
   return length;
 }

@@ -38,6 +38,7 @@ class SendRing {
   // The oldest of the sends that were posted. False: this one is none of them.
   bool OnEnded(OpId op);
   size_t posted() const { return posted_.size(); }
+  bool full() const { return !memory_.empty() && used_ == memory_.size(); }
   bool empty() const { return used_ == 0 && staged_ == 0; }
 
  private:

@@ -27,6 +27,13 @@ struct BlockingUsage {
     registered_now.fetch_sub(bytes, std::memory_order_relaxed);
   }
 
+  void OnCopied(uint64_t bytes) {
+    copies.fetch_add(1, std::memory_order_relaxed);
+    copied_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  }
+
+  std::atomic<uint64_t> copies{0};  // by way of private memory
+  std::atomic<uint64_t> copied_bytes{0};
   std::atomic<uint64_t> registrations{0};
   std::atomic<uint64_t> registered_bytes{0};
   std::atomic<uint64_t> registered_now{0};

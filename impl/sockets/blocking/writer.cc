@@ -34,7 +34,7 @@ BlockingWriter::BlockingWriter(std::shared_ptr<ContextState> context, StreamStat
 
 absl::StatusOr<size_t> BlockingWriter::Write(Pieces pieces, const WriteArgs& args,
                                              const BlockingOptions& options) {
-  const Lane::Turn turn(lane_, args.deadline);
+  const Lane::Turn turn(lane_, args.wait ? args.deadline : absl::InfinitePast());
   if (!turn.status().ok()) return turn.status();
   if (absl::Status opened = ring_.Open(context_, options.send_buffer_bytes); !opened.ok()) {
     return opened;
@@ -63,6 +63,7 @@ absl::StatusOr<size_t> BlockingWriter::Write(Pieces pieces, const WriteArgs& arg
     if (!call.status.ok()) break;
   }
   if (call.status.ok()) call.status = PostStaged(/*urgent=*/false, call);
+  has_room_.store(HasRoom(), std::memory_order_relaxed);
   if (call.moved > 0 || call.status.ok()) return call.moved;
   return call.status;
 }
@@ -131,27 +132,42 @@ void BlockingWriter::AwaitChunk(Chunks& chunks, Call& call, absl::Time& progress
     return Forget(chunks);
   }
   const bool late = KindOf(event.status()) == ErrorKind::kDeadlineExceeded;
-  if (late && patient_until < call.args.deadline) {
+  const bool impatient = late && patient_until < call.args.deadline;
+  if (impatient) {
     usage_.patience_ran_out.fetch_add(1, std::memory_order_relaxed);
     call.copies = true;
   } else {
     chunks.status = event.status();
   }
-  TakeBack(chunks);
+  TakeBack(chunks, call, /*returns=*/!impatient);
 }
 
 // What the peer has not read was never in the stream. The newest first, so that none begins because
-// an older one has made way. It takes cancel_grace at most: then the connection ends.
-void BlockingWriter::TakeBack(Chunks& chunks) {
+// an older one has made way. Where the call `returns` it takes cancel_grace at most, and then the
+// connection is aborted: the peer may take nothing of what it has asked to be sent.
+void BlockingWriter::TakeBack(Chunks& chunks, const Call& call, bool returns) {
   for (size_t i = chunks.out.size(); i > 0; --i) stream_.EndShort(chunks.out[i - 1].op);
+  absl::Time until = call.args.deadline;
+  bool aborted = false;
+  const auto must_return = [&] { until = context_->Now() + stream_.CancelGrace(); };
+  if (returns) must_return();
   while (!chunks.out.empty()) {
-    const absl::StatusOr<Event> event = lane_.Next(absl::InfiniteFuture(), /*restarts=*/true);
+    const absl::StatusOr<Event> event =
+        lane_.Next(until, returns || call.options.restart_on_signal);
     if (event.ok()) {
       OnChunkEvent(*event, chunks);
-      continue;
+    } else if (!IsInterruption(event.status()) || aborted) {
+      chunks.status = event.status();
+      Forget(chunks);
+    } else if (!returns) {
+      chunks.status = event.status();
+      returns = true;
+      must_return();
+    } else {
+      stream_.Abort();
+      aborted = true;
+      until = absl::InfiniteFuture();
     }
-    chunks.status = event.status();
-    Forget(chunks);
   }
 }
 
@@ -174,6 +190,10 @@ void BlockingWriter::OnChunkEvent(const Event& event, Chunks& chunks) {
 
 absl::StatusOr<size_t> BlockingWriter::Write(const Slice& slice, const WriteArgs& args,
                                              const BlockingOptions& options) {
+  if (!args.wait) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "a Write of registered memory waits: write its bytes instead");
+  }
   const Lane::Turn turn(lane_, args.deadline);
   if (!turn.status().ok()) return turn.status();
   Collect();
@@ -182,26 +202,25 @@ absl::StatusOr<size_t> BlockingWriter::Write(const Slice& slice, const WriteArgs
                    TransferFlags::Of(args.urgent ? SendFlags::kUrgent : SendFlags::kNone),
                    {.queue = lane_.queue(), .path = args.path});
   if (!op.ok()) return op.status();
+  const Call call{args, options};
   Chunks chunks;
   chunks.out.push_back({*op, 0, Region()});
   while (!chunks.out.empty()) {
-    const absl::Time until = args.wait ? args.deadline : context_->Now();
-    const absl::StatusOr<Event> event = lane_.Next(until, options.restart_on_signal);
+    const absl::StatusOr<Event> event = lane_.Next(args.deadline, options.restart_on_signal);
     if (event.ok()) {
       OnChunkEvent(*event, chunks);
       continue;
     }
     chunks.status = event.status();
-    if (!args.wait && KindOf(event.status()) == ErrorKind::kDeadlineExceeded) {
-      chunks.status = MakeError(ErrorKind::kWouldBlock, "the peer has not taken it yet");
-    }
-    TakeBack(chunks);
+    TakeBack(chunks, call, /*returns=*/true);
   }
   if (chunks.moved > 0 || chunks.status.ok()) return chunks.moved;
   return chunks.status;
 }
 
 // --- copied --------------------------------------------------------------------------------------
+
+bool BlockingWriter::HasRoom() const { return ring_.posted() < kSendsMax && !ring_.full(); }
 
 void BlockingWriter::Collect() {
   while (const std::optional<Event> event = lane_.TryNext()) OnEvent(*event);
@@ -227,6 +246,7 @@ absl::Status BlockingWriter::PostStaged(bool urgent, Call& call) {
 void BlockingWriter::Copy(std::span<const std::byte> bytes, bool more, bool urgent, Call& call) {
   while (!bytes.empty()) {
     const size_t staged = ring_.posted() < kSendsMax ? ring_.Stage(bytes) : 0;
+    if (staged > 0) usage_.OnCopied(staged);
     bytes = bytes.subspan(staged);
     call.moved += staged;
     if (bytes.empty() && more) return;
@@ -254,9 +274,8 @@ void BlockingWriter::AwaitRoom(Call& call) {
   }
 }
 
+// Not in turn: what another thread is writing ends there, as its posts are refused from now on.
 absl::Status BlockingWriter::Shutdown() {
-  const Lane::Turn turn(lane_, absl::InfiniteFuture());
-  Collect();
   return stream_.Shutdown({.queue = lane_.queue()}).status();
 }
 

@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_SOCKETS_BLOCKING_WRITER_H_
 #define ESDP_IMPL_SOCKETS_BLOCKING_WRITER_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -41,6 +42,8 @@ class BlockingWriter {
   absl::StatusOr<size_t> Write(const Slice& slice, const WriteArgs& args,
                                const BlockingOptions& options);
   absl::Status Shutdown();
+  // The last call has left room in the ring.
+  bool has_room() const { return has_room_.load(std::memory_order_relaxed); }
 
  private:
   // One call.
@@ -69,7 +72,7 @@ class BlockingWriter {
   void WriteZeroCopy(std::span<const std::byte> bytes, Call& call);
   void PostChunk(std::span<const std::byte> bytes, Chunks& chunks, Call& call);
   void AwaitChunk(Chunks& chunks, Call& call, absl::Time& progress);
-  void TakeBack(Chunks& chunks);
+  void TakeBack(Chunks& chunks, const Call& call, bool returns);
   void Forget(Chunks& chunks);
   void OnChunkEvent(const Event& event, Chunks& chunks);
   void Copy(std::span<const std::byte> bytes, bool more, bool urgent, Call& call);
@@ -77,6 +80,7 @@ class BlockingWriter {
   void AwaitRoom(Call& call);
   // A send of the ring has ended, or a shutdown.
   void OnEvent(const Event& event) { (void)ring_.OnEnded(event.op); }
+  bool HasRoom() const;
   void Collect();
 
   const std::shared_ptr<ContextState> context_;
@@ -84,6 +88,7 @@ class BlockingWriter {
   BlockingUsage& usage_;
   Lane lane_;
   SendRing ring_;
+  std::atomic<bool> has_room_{true};
 };
 
 }  // namespace esdp::sockets

@@ -31,6 +31,10 @@ void StreamState::SetOptions(const SocketOptions& options) {
   deadline_policy_ = options.deadline_policy;
 }
 
+absl::Duration StreamState::CancelGrace() const {
+  return socket_.OptionsInForce().cancel_grace.value_or(context_.options().cancel_grace);
+}
+
 Address StreamState::local() const {
   const std::lock_guard lock(mutex_);
   return local_;

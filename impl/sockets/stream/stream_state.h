@@ -82,6 +82,9 @@ class StreamState {
 
   SocketStats Stats() const;
   bool connected() const { return phase_ == Phase::kConnected; }
+  bool begun() const { return phase_ == Phase::kConnected || phase_ == Phase::kEnded; }
+  bool write_shut() const { return write_shut_; }
+  absl::Duration CancelGrace() const;  // in force
   uint8_t fabric() const { return fabric_; }
   Address local() const;
   Address peer() const;
