@@ -377,13 +377,14 @@ TEST_P(BlockingThreadTest, WhatThePeerShowsIsReadWithoutAWaitForMore) {
 
 TEST_P(BlockingThreadTest, WhatDoesNotWaitDoesNotWaitForItsTurnEither) {
   std::array<std::byte, 10> memory{};
+  const Bytes bytes = Drawn(16 * kMiB, 1);
   std::thread reader([&] { (void)near_.Read(absl::MakeSpan(memory)); });
-  std::thread writer([&] { (void)near_.Write(Drawn(16 * kMiB, 1)); });
-  absl::SleepFor(absl::Milliseconds(30));
+  std::thread writer([&] { (void)near_.Write(bytes); });
   std::array<std::byte, 10> other{};
+  EXPECT_TRUE(Pump([&] {  // once the writer waits
+    return KindOf(near_.Write(other, {.wait = false}).status()) == ErrorKind::kWouldBlock;
+  }));
   EXPECT_TRUE(Refuses(near_.Read(absl::MakeSpan(other), {.wait = false}), ErrorKind::kWouldBlock,
-                      absl::StatusCode::kResourceExhausted));
-  EXPECT_TRUE(Refuses(near_.Write(other, {.wait = false}), ErrorKind::kWouldBlock,
                       absl::StatusCode::kResourceExhausted));
   EXPECT_TRUE(Refuses(near_.Read(absl::MakeSpan(other), {.deadline = After(absl::Milliseconds(5))}),
                       ErrorKind::kDeadlineExceeded, absl::StatusCode::kDeadlineExceeded));
