@@ -63,6 +63,7 @@ ContextObject::~ContextObject() {
     const Unlocked unlocked;
     closing_ = EventQueue();
     context_ = Context();
+    ending_.clear();
   });
 }
 
@@ -157,14 +158,26 @@ int ContextObject::MoveFor(double seconds) {
 // --- the end -------------------------------------------------------------------------------------
 
 void ContextObject::CloseAlone(Socket& socket, CloseMode mode) {
+  // A connection that has ended by itself has nothing left to close.
+  (void)PostClose(socket, mode, 0);
+}
+
+void ContextObject::CloseLater(std::shared_ptr<Stream> stream) {
+  const uint64_t cookie = ++last_cookie_;
+  if (!PostClose(stream->socket(), CloseMode::kGraceful, cookie)) return;
+  ending_.emplace(cookie, std::move(stream));
+}
+
+bool ContextObject::PostClose(Socket& socket, CloseMode mode, uint64_t cookie) {
   std::vector<Event> ended(kClosingDepth);
-  (void)closing_.TryDequeue(absl::MakeSpan(ended));
-  absl::StatusOr<OpId> posted = socket.Close(mode, {closing_});
+  const size_t count = closing_.TryDequeue(absl::MakeSpan(ended)).value_or(0);
+  for (size_t i = 0; i < count; ++i) ending_.erase(ended[i].cookie);
+  absl::StatusOr<OpId> posted = socket.Close(mode, {closing_, cookie});
   if (KindOf(posted.status()) == ErrorKind::kQueueFull) {
     Check(closing_.Resize(2 * size_t{closing_.Stats().depth}));
-    posted = socket.Close(mode, {closing_});
+    posted = socket.Close(mode, {closing_, cookie});
   }
-  // A connection that has ended by itself has nothing left to close.
+  return posted.ok();
 }
 
 absl::Status ContextObject::End(double timeout) {
@@ -176,6 +189,7 @@ absl::Status ContextObject::End(double timeout) {
   }
   // What another thread makes from here on ends at once (Remember).
   ended_ = true;
+  ending_.clear();
   for (const auto& queue : std::exchange(queues_, {})) {
     if (const auto alive = queue.lock()) alive->OnContextClosed();
   }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "bindings/python/core/log_lines.h"
@@ -13,6 +14,7 @@
 #include "bindings/python/core/region_object.h"
 #include "bindings/python/core/socket_object.h"
 #include "esdp/context.h"
+#include "esdp/stream.h"
 
 namespace esdp::python {
 
@@ -48,6 +50,8 @@ class ContextObject : public std::enable_shared_from_this<ContextObject> {
 
   // Lets a socket end with no event for the application.
   void CloseAlone(Socket& socket, CloseMode mode);
+  // The same for a stream, whose memory stays until it has.
+  void CloseLater(std::shared_ptr<Stream> stream);
   // Nothing when it is closed already. TimeoutError when something had to be aborted.
   void Close(double timeout);
   // Every Context that is open, when the interpreter ends. Never throws.
@@ -62,12 +66,16 @@ class ContextObject : public std::enable_shared_from_this<ContextObject> {
   template <typename T>
   std::shared_ptr<T> Remember(std::vector<std::weak_ptr<T>>& children, std::shared_ptr<T> child);
   absl::Status End(double timeout);
+  // False where there is nothing to close.
+  bool PostClose(Socket& socket, CloseMode mode, uint64_t cookie);
 
   const bool virtual_time_;
   std::shared_ptr<LogLines> log_ = std::make_shared<LogLines>();
   std::shared_ptr<ContextObject> world_;  // it must outlive this one
   Context context_;
   EventQueue closing_;  // of sockets that end by themselves
+  std::unordered_map<uint64_t, std::shared_ptr<Stream>> ending_;  // by the cookies there
+  uint64_t last_cookie_ = 0;
   std::vector<std::weak_ptr<QueueObject>> queues_;
   std::vector<std::weak_ptr<RegionObject>> regions_;
   bool closed_ = true;  // until it is open

@@ -8,6 +8,7 @@
 #include "bindings/python/core/signatures.h"
 #include "bindings/python/core/socket_object.h"
 #include "bindings/python/core/stats_type.h"
+#include "bindings/python/core/stream_object.h"
 
 // The module esdp._core; the package esdp gives its names to users.
 
@@ -22,6 +23,7 @@ void Define(pybind11::module_& module) {
   DefineQueue(module);
   DefineSocket(module);
   DefineContext(module);
+  DefineStream(module);
   module.def("_set_exception_maker", &SetExceptionMaker);
   module.def("_close_all", &ContextObject::CloseAll);
   GiveSignatures(module);

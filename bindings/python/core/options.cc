@@ -217,6 +217,29 @@ QueueOptions QueueOptionsFrom(const py::dict& arguments) {
   return options;
 }
 
+// A signal always ends a wait of the library: handlers are to run.
+StreamOptions StreamOptionsFrom(const py::dict& arguments, const StreamOptions& before) {
+  StreamOptions options = before;
+  Members members(arguments);
+  members.Take("zcopy_min", options.zcopy_min);
+  members.Take("chunk_bytes", options.chunk_bytes);
+  members.Take("chunks_max", options.chunks_max);
+  members.Take("send_buffer_bytes", options.send_buffer_bytes);
+  members.Take("patience", options.patience);
+  members.Finish("a Stream");
+  return options;
+}
+
+py::dict StreamOptionsAsDict(const StreamOptions& options) {
+  py::dict all;
+  all["zcopy_min"] = py::cast(options.zcopy_min);
+  all["chunk_bytes"] = options.chunk_bytes;
+  all["chunks_max"] = options.chunks_max;
+  all["send_buffer_bytes"] = options.send_buffer_bytes;
+  all["patience"] = absl::ToDoubleSeconds(options.patience);
+  return all;
+}
+
 OptionName OptionNameFrom(const std::string& name) { return Find(name).option; }
 
 Option OptionFrom(const std::string& name, py::handle value) {

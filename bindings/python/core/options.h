@@ -7,6 +7,7 @@
 
 #include "esdp/options.h"
 #include "esdp/socket.h"
+#include "esdp/stream.h"
 
 // The option structures, filled from keyword arguments that have their members' names.
 //
@@ -23,6 +24,9 @@ namespace esdp::python {
 ContextOptions ContextOptionsFrom(const pybind11::dict& arguments);
 SocketOptions SocketOptionsFrom(const pybind11::dict& arguments);
 QueueOptions QueueOptionsFrom(const pybind11::dict& arguments);
+// What `arguments` do not name stays as in `before`.
+StreamOptions StreamOptionsFrom(const pybind11::dict& arguments, const StreamOptions& before);
+pybind11::dict StreamOptionsAsDict(const StreamOptions& options);
 
 // One option of a socket by its member's name in SocketOptions.
 Option OptionFrom(const std::string& name, pybind11::handle value);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <string>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "absl/types/span.h"
 #include "bindings/python/core/context_object.h"
 #include "bindings/python/core/names.h"
+#include "bindings/python/core/patience.h"
 #include "bindings/python/core/socket_object.h"
 #include "bindings/python/core/unlocked.h"
 
@@ -18,15 +18,9 @@ namespace py = pybind11;
 namespace esdp::python {
 namespace {
 
-// A signal that comes just before a wait begins is seen after this at the latest.
-constexpr absl::Duration kSignalsSeen = absl::Milliseconds(500);
 // What the library gives a queue that is destroyed with operations, and a little less.
 constexpr absl::Duration kAbandoned = absl::Milliseconds(900);
 constexpr size_t kDepthMax = size_t{1} << 20;
-
-void HandleSignals() {
-  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-}
 
 // What an await gives for an operation that went well.
 py::object ResultOf(const EventObject& ended) {
@@ -132,31 +126,20 @@ bool QueueObject::Grow(const absl::Status& refused) {
 
 // --- events --------------------------------------------------------------------------------------
 
-// What counts is how much time passes, also when the wall clock is set meanwhile.
 absl::StatusOr<size_t> QueueObject::WaitFor(std::vector<Event>& events, size_t min,
-                                            absl::Duration most) {
-  using Steady = std::chrono::steady_clock;
-  Context& context = context_->handle();
-  const bool real_time = !context_->virtual_time();
-  const auto begun = Steady::now();
-  const absl::Time end = context.Now() + most;
+                                            std::optional<double> timeout) {
+  Patience patience(*context_, timeout);
   for (;;) {
-    const absl::Duration left =
-        real_time ? most - absl::FromChrono(Steady::now() - begun) : end - context.Now();
-    const absl::Duration once = real_time ? std::min(left, kSignalsSeen) : left;
+    const absl::Time until = patience.NextDeadline();
     absl::StatusOr<size_t> taken = size_t{0};
     {
       const Unlocked unlocked;
-      taken = queue_.Dequeue(absl::MakeSpan(events),
-                             {.min_events = min, .deadline = context.Now() + once});
+      taken = queue_.Dequeue(absl::MakeSpan(events), {.min_events = min, .deadline = until});
     }
     HandleSignals();
     if (taken.ok()) return taken;
     CheckOpen();
-    const ErrorKind kind = KindOf(taken.status());
-    const bool goes_on =
-        kind == ErrorKind::kSignal || (kind == ErrorKind::kDeadlineExceeded && once < left);
-    if (!goes_on) return taken;
+    if (!patience.GoesOn(taken.status())) return taken;
   }
 }
 
@@ -165,9 +148,7 @@ py::list QueueObject::Get(size_t min, std::optional<double> timeout, size_t max)
   const Use use(*this);
   CheckOpen();
   std::vector<Event> events(std::max(min, max));
-  const absl::Duration most =
-      timeout.has_value() ? DurationFrom(*timeout) : absl::InfiniteDuration();
-  const size_t count = Value(WaitFor(events, min, most));
+  const size_t count = Value(WaitFor(events, min, timeout));
   return ToList(events, count);
 }
 

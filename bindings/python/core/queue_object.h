@@ -120,7 +120,8 @@ class QueueObject : public std::enable_shared_from_this<QueueObject> {
   std::shared_ptr<Offer> OfferOf(const Event& event) const;
   pybind11::list ToList(const std::vector<Event>& events, size_t count);
   void Resolve(const Event& event, bool loop_closed);
-  absl::StatusOr<size_t> WaitFor(std::vector<Event>& events, size_t min, absl::Duration most);
+  absl::StatusOr<size_t> WaitFor(std::vector<Event>& events, size_t min,
+                                 std::optional<double> timeout);
 
   std::shared_ptr<ContextObject> context_;
   EventQueue queue_;

@@ -1,5 +1,6 @@
 #include "bindings/python/core/socket_object.h"
 
+#include <cerrno>
 #include <utility>
 #include <vector>
 
@@ -138,6 +139,13 @@ bool SocketObject::Cancel(OpId op, bool abort) {
 }
 
 int SocketObject::CancelAll(Direction direction) { return Value(socket_.CancelAll(direction)); }
+
+Socket SocketObject::Take() {
+  if (std::exchange(closed_, true)) {
+    RaiseKind(ErrorKind::kBadHandle, EBADF, "the socket has been closed");
+  }
+  return std::move(socket_);
+}
 
 void SocketObject::SetOption(const std::string& name, py::handle value) {
   Check(socket_.SetOption(OptionFrom(name, value)));

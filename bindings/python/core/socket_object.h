@@ -56,6 +56,9 @@ class SocketObject : public std::enable_shared_from_this<SocketObject> {
 
   void SetOption(const std::string& name, pybind11::handle value);
   pybind11::object GetOption(const std::string& name) const;
+  // Hands its connection on: the object is as closed then.
+  Socket Take();
+  const std::shared_ptr<ContextObject>& context() const { return context_; }
   Socket& handle() { return socket_; }
   const Socket& handle() const { return socket_; }
   bool closed() const { return closed_; }

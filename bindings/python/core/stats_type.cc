@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "esdp/context.h"
+#include "esdp/stream.h"
 
 // Plain values to read.
 
@@ -31,6 +32,13 @@ class Counters {
     type_.def("__repr__", [name = std::string(name)](const py::object& self) {
       return "esdp." + name + py::str(self.attr("asdict")()).cast<std::string>();
     });
+  }
+
+  // What counts something else; it is in no list.
+  template <typename Part>
+  Counters& Show(const char* name, Part T::*member, const char* text) {
+    type_.def_readonly(name, member, text);
+    return *this;
   }
 
   template <typename Number>
@@ -159,6 +167,22 @@ void DefineContextStats(py::module_& module) {
              "Incoming connections rejected for accept_rate.");
 }
 
+void DefineStreamStats(py::module_& module) {
+  Counters<StreamStats>(module, "StreamStats", "Counters of one Stream since it began.")
+      .Show("socket", &StreamStats::socket, "Those of its socket.")
+      .Count("registrations", &StreamStats::registrations,
+             "Registrations of memory of calls, made and undone.")
+      .Count("registered_bytes", &StreamStats::registered_bytes, "Bytes in registrations, in all.")
+      .Count("registered_now", &StreamStats::registered_now, "Bytes; 0 outside of calls.")
+      .Count("patience_ran_out", &StreamStats::patience_ran_out, "Writes that went on by copying.")
+      .Count("register_failures", &StreamStats::register_failures,
+             "Calls that copied because memory could not be registered.")
+      .Count("read_ahead_bytes", &StreamStats::read_ahead_bytes,
+             "Bytes that went by way of private memory, of what the peer had shown.")
+      .Count("send_buffer_waits", &StreamStats::send_buffer_waits,
+             "Times that a write waited for room in the send buffer.");
+}
+
 void DefineDiagnostics(py::module_& module) {
   py::class_<FabricReport>(module, "FabricReport", "One fabric that this build knows.")
       .def_readonly("name", &FabricReport::name, "Its name in Context(fabric=...).")
@@ -188,6 +212,7 @@ void DefineStats(py::module_& module) {
   DefineSocketStats(module);
   DefineQueueStats(module);
   DefineContextStats(module);
+  DefineStreamStats(module);
   DefineDiagnostics(module);
 }
 

@@ -38,6 +38,10 @@ from esdp._core import (
     Slice,
     Socket,
     SocketStats,
+    Stream,
+    StreamListener,
+    StreamReadiness,
+    StreamStats,
 )
 from esdp._errors import (
     AbortedError,
@@ -64,6 +68,7 @@ from esdp._errors import (
     UnreachableError,
     UnsupportedError,
     WindowFullError,
+    WouldBlockError,
     WrongStateError,
 )
 from esdp._errors import make_error as _make_error
@@ -109,9 +114,14 @@ __all__ = [
     "Slice",
     "Socket",
     "SocketStats",
+    "Stream",
+    "StreamListener",
+    "StreamReadiness",
+    "StreamStats",
     "UnreachableError",
     "UnsupportedError",
     "WindowFullError",
+    "WouldBlockError",
     "WrongStateError",
 ]
 

@@ -21,7 +21,7 @@ class ErrorKind(enum.IntEnum):
     UNSUPPORTED = 8
     QUEUE_FULL = 9
     SOCKET_WINDOW = 10
-    WOULD_BLOCK = 11  # of Stream in C++; no call of this package answers it
+    WOULD_BLOCK = 11
     MEMORY = 12
     CANCELLED = 13
     SIGNAL = 14
@@ -86,6 +86,10 @@ class QueueFullError(Error, BlockingIOError):
 
 class WindowFullError(Error, BlockingIOError):
     """The pool for what is copied is in use: take events, then post again."""
+
+
+class WouldBlockError(Error, BlockingIOError):
+    """A call of a Stream that was not to wait would have to."""
 
 
 class RegistrationError(Error, MemoryError):
@@ -161,6 +165,7 @@ _CLASSES: dict[ErrorKind, Type[Error]] = {
     ErrorKind.UNSUPPORTED: UnsupportedError,
     ErrorKind.QUEUE_FULL: QueueFullError,
     ErrorKind.SOCKET_WINDOW: WindowFullError,
+    ErrorKind.WOULD_BLOCK: WouldBlockError,
     ErrorKind.MEMORY: RegistrationError,
     ErrorKind.CANCELLED: CancelledError,
     ErrorKind.SIGNAL: InterruptError,

@@ -48,11 +48,11 @@ esdp.Context().allocate(10).view().nothing
 # What stubtest says of more than a stub that is wrong.
 ALLOWED = """
 # pybind11 gives an __init__ that only raises to what no program can make.
-esdp\\.(_core\\.)?(\\w+Stats|\\w+Report|Event|EventQueue|OpId|Region|Slice|Socket)\\.__init__
+esdp\\.(\\w+\\.)?(\\w+Stats|\\w+Report|Event|EventQueue|OpId|Region|Slice|Socket|Stream\\w*)\\.__init__
 # The buffer protocol has a method from Python 3.12 on.
 esdp\\.(_core\\.)?(Region|Slice)\\.__buffer__
 # Of modules that are their own stubs: names of typing, aliases, and what only a checker imports.
-esdp\\.\\w+\\.(Awaitable|Generator|NamedTuple|Sequence|_CompleteAt|_Exposure|_Mode|_OnCancel|_Path)
+esdp\\.\\w+\\.(Awaitable|Generator|Iterator|NamedTuple|Sequence|_CompleteAt|_Exposure|_Mode|_OnCancel|_Path)
 esdp\\._transfers\\.Socket
 # Of asyncio's base class, whose stub has no such methods.
 esdp\\.\\w+\\.Transport\\._maybe_(pause|resume)_protocol
