@@ -54,7 +54,7 @@ void DefineOpening(Class& type) {
              const Seconds& timeout, const py::kwargs& options) {
             return StreamObject::Connect(context, address, local, timeout, options);
           },
-          arg("context"), arg("address"), py::kw_only(), arg("local") = py::none(),
+          arg("context").none(false), arg("address"), py::kw_only(), arg("local") = py::none(),
           arg("timeout") = py::none(),
           "A stream to whoever listens there, from the address `local` where one is told; it waits "
           "30 s unless told otherwise. The options are those of StreamOptions, as keywords.")
@@ -198,8 +198,8 @@ void DefineListener(py::module_& module) {
   py::class_<StreamListenerObject, Self>(
       module, "StreamListener",
       "Takes connections as streams, from StreamListener.listen. Several threads may accept.")
-      .def_static("listen", &StreamListenerObject::Listen, arg("context"), arg("address"),
-                  arg("backlog") = 128,
+      .def_static("listen", &StreamListenerObject::Listen, arg("context").none(false),
+                  arg("address"), arg("backlog") = 128,
                   "Lets peers connect to an address; `backlog` of them may wait for an accept.")
       .def(
           "accept",

@@ -414,3 +414,19 @@ def test_the_readiness_tells_what_a_call_would_find(streams):
     assert streams.right.read(1, 1, timeout=LIMIT) == b"1"
     now = streams.right.readiness
     assert (now.readable, now.bytes, now.failed) == (True, 4, False) and streams.left.readiness.writable
+
+
+def test_what_is_no_context_or_socket_is_refused():
+    for wrong in (None, 3):
+        with pytest.raises(TypeError):
+            esdp.Stream.connect(wrong, "127.0.0.1:1")
+        with pytest.raises(TypeError):
+            esdp.StreamListener.listen(wrong, "127.0.0.1:0")
+        with pytest.raises(TypeError):
+            esdp.Stream.of(wrong)
+
+
+@pytest.mark.parametrize("type", [esdp.Stream, esdp.StreamListener, esdp.StreamReadiness, esdp.StreamStats])
+def test_none_is_made_but_by_a_context(type):
+    with pytest.raises(TypeError, match="No constructor"):
+        type()

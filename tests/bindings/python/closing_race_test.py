@@ -128,3 +128,63 @@ def test_a_context_closes_under_threads_that_wait_post_and_look(fabric):
                 context.close(timeout=0)
     finally:
         users.end()
+
+
+def read(stream, _other):
+    stream.read(100_000, timeout=0.001)
+
+
+def write(stream, _other):
+    stream.write(bytes(100_000), timeout=0.001)
+
+
+def move_back(_stream, other):
+    other.write(other.read(1000, timeout=0.001))
+
+
+def look_at_it(stream, _other):
+    stream.stats()
+    stream.set_options(chunks_max=2)
+    assert stream.readiness is not None and stream.local and repr(stream)
+
+
+ENDS = [
+    lambda stream: stream.abort(),
+    lambda stream: stream.close(wait=False),
+    lambda stream: stream.close(timeout=0.001),
+    lambda stream: stream.shutdown_write(),
+]
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_stream_closes_under_threads_that_read_write_and_look():
+    users = Users([read, write, write, move_back, look_at_it])
+    try:
+        with esdp.Context(fabric="qpip") as context, esdp.StreamListener.listen(context, "127.0.0.1:0") as listener:
+            for number in range(CLOSES // 10):
+                stream = esdp.Stream.connect(context, listener.local)
+                users.target = (stream, listener.accept())
+                users.each_has_used(1)
+                with contextlib.suppress(esdp.Error):
+                    ENDS[number % len(ENDS)](stream)
+                users.each_has_used(1)
+            users.target[0].abort()
+            users.target[1].abort()
+    finally:
+        users.end()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_context_closes_under_threads_that_use_a_stream():
+    users = Users([read, write, move_back, look_at_it])
+    try:
+        for _ in range(CONTEXT_CLOSES):
+            context = esdp.Context(fabric="qpip")
+            listener = esdp.StreamListener.listen(context, "127.0.0.1:0")
+            stream = esdp.Stream.connect(context, listener.local)
+            users.target = (stream, listener.accept())
+            users.each_has_used(2)
+            with contextlib.suppress(esdp.DeadlineError):
+                context.close(timeout=0)
+    finally:
+        users.end()
