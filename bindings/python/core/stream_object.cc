@@ -113,9 +113,7 @@ StreamObject::~StreamObject() {
 // --- reading -------------------------------------------------------------------------------------
 
 size_t StreamObject::Fill(absl::Span<std::byte> room, ReadArgs args, const Seconds& timeout) {
-  size_t min = args.min;
-  if (room.empty() && min == 1) min = 0;  // nothing is asked for
-  if (args.peek) min = std::min(min, kPeekMost);
+  const size_t min = args.peek ? std::min(args.min, kPeekMost) : args.min;
   Patience patience(*context_, timeout);
   size_t moved = 0;
   for (;;) {

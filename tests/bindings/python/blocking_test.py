@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import re
 import signal
 import threading
 import time
@@ -414,6 +415,20 @@ def test_the_readiness_tells_what_a_call_would_find(streams):
     assert streams.right.read(1, 1, timeout=LIMIT) == b"1"
     now = streams.right.readiness
     assert (now.readable, now.bytes, now.failed) == (True, 4, False) and streams.left.readiness.writable
+
+
+def members_of(structure):
+    with open("api/esdp/stream.h", encoding="utf-8") as file:
+        text = re.sub(r"//.*", "", file.read())
+    body = re.search(r"struct %s \{(.*?)\n\};" % structure, text, re.S).group(1)
+    return re.findall(r"(\w+) *(?:=[^;]*)?;", body)
+
+
+def test_every_member_of_the_header_is_there(streams):
+    assert ["socket", *esdp.StreamStats._fields] == members_of("StreamStats")
+    assert all(hasattr(streams.left.readiness, name) for name in members_of("StreamReadiness"))
+    # Handlers of signals run during each call.
+    assert [*streams.left.options, "restart_on_signal"] == members_of("StreamOptions")
 
 
 def test_what_is_no_context_or_socket_is_refused():
