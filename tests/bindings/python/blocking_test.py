@@ -325,10 +325,10 @@ def test_a_close_waits_for_the_peer(on_qpip):
 
 
 def test_a_close_that_does_not_wait_delivers_what_was_written(streams):
-    with streams.left as left:
+    left, streams.left = streams.left, streams.right
+    with left:
         left.write(b"a" * 500_000)
-    del left
-    assert streams.left.closed
+    del left  # nothing holds it any more
     assert streams.right.read(600_000, 600_000) == b"a" * 500_000
     streams.right.close(timeout=LIMIT)
 
@@ -445,3 +445,17 @@ def test_what_is_no_context_or_socket_is_refused():
 def test_none_is_made_but_by_a_context(type):
     with pytest.raises(TypeError, match="No constructor"):
         type()
+
+
+def test_a_wait_lasts_longer_than_one_of_its_tries(on_qpip):
+    later = 0.8  # a try lasts half a second
+    reading = beside(lambda: on_qpip.right.read(9, 9, timeout=LIMIT))
+    with esdp.StreamListener.listen(on_qpip.context, "127.0.0.1:0") as listener:
+        accepting = beside(listener.accept)
+        writing = beside(lambda: on_qpip.right.write(pattern(20_000_000)))
+        time.sleep(later)
+        on_qpip.left.write(b"after all")
+        assert reading.result() == b"after all"
+        with esdp.Stream.connect(on_qpip.context, listener.local), accepting.result():
+            assert on_qpip.left.read(20_000_000, 20_000_000) == pattern(20_000_000)
+        assert writing.result() == 20_000_000
