@@ -544,6 +544,25 @@ TEST_P(BlockingThreadTest, CloseAndAbortSendHomeWhoWaits) {
   }
 }
 
+TEST_P(BlockingThreadTest, CloseEndsAWriteThatWaitsForAPeerThatReadsNothing) {
+  for (const Path path : {Path::kCopy, Path::kZeroCopy}) {
+    const Bytes bytes = Drawn(16 * kMiB, 1);
+    std::atomic<bool> returned{false};
+    std::thread writer([&] {
+      EXPECT_LT(near_.Write(bytes, {.path = path}).value_or(0), bytes.size());
+      returned = true;
+    });
+    absl::SleepFor(absl::Milliseconds(50));
+    std::thread closer([&] { (void)near_.Close(); });  // which waits for the peer
+    EXPECT_TRUE(Pump([&] { return returned.load(); }));
+    near_.Abort();
+    closer.join();
+    writer.join();
+    ExpectNothingRegistered(near_);
+    if (path == Path::kCopy) Join({}, {});
+  }
+}
+
 TEST_P(BlockingThreadTest, AWriteIntoAConnectionThatEndsTellsWhy) {
   const Bytes bytes = Drawn(16 * kMiB, 1);
   absl::StatusOr<size_t> written = 0;

@@ -109,6 +109,7 @@ absl::Status BlockingStream::Close(absl::Time deadline) {
   const absl::StatusOr<OpId> op =
       socket_.Close(CloseMode::kGraceful, {.queue = closing, .deadline = deadline});
   if (!op.ok()) return op.status();
+  writer_.TellClosed();  // receives end with it; sends go on
   Event event;
   const auto taken = closing.Dequeue(absl::MakeSpan(&event, 1));
   return taken.ok() ? event.status() : taken.status();

@@ -58,6 +58,7 @@ absl::StatusOr<Event> Lane::Next(absl::Time deadline, bool restarts) {
   for (;;) {
     const auto taken = queue_.Dequeue(absl::MakeSpan(&event, 1), {.deadline = deadline});
     if (taken.ok()) return event;
+    if (KindOf(taken.status()) == ErrorKind::kCancelled) return ClosedHandle();
     if (!restarts || KindOf(taken.status()) != ErrorKind::kSignal) return taken.status();
   }
 }

@@ -24,7 +24,7 @@ class ContextState;
 //   Threads:  any.
 //   Blocks:   Turn and Next, until their deadlines.
 //   Units:    events.
-//   Errors:   DeadlineExceeded, ResourceExhausted (kWouldBlock); Next: Cancelled (kSignal), and those of EventQueue::Dequeue.
+//   Errors:   DeadlineExceeded, ResourceExhausted (kWouldBlock), FailedPrecondition (kShutDown); Next: Cancelled (kSignal), and those of EventQueue::Dequeue.
 class Lane {
  public:
   Lane(std::shared_ptr<ContextState> context, uint32_t depth);
@@ -46,6 +46,8 @@ class Lane {
   };
 
   EventQueue& queue() { return queue_; }
+  // Close was called: who waits for an event is told, or who does next.
+  void TellClosed() { queue_.Wake(); }
   std::optional<Event> TryNext();
   // `restarts`: a signal does not end the wait.
   absl::StatusOr<Event> Next(absl::Time deadline, bool restarts);

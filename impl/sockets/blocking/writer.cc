@@ -20,10 +20,11 @@ constexpr size_t kSendsMax = 96;
 // These, the chunks of a call, and a shutdown.
 constexpr uint32_t kDepth = kSendsMax + kChunksMax + 1;
 
-// That the call could go on later, and nothing is wrong with the connection.
+// Nothing is wrong with the connection: what is under way ends with events.
 bool IsInterruption(const absl::Status& status) {
   const ErrorKind kind = KindOf(status);
-  return kind == ErrorKind::kSignal || kind == ErrorKind::kDeadlineExceeded;
+  return kind == ErrorKind::kSignal || kind == ErrorKind::kDeadlineExceeded ||
+         kind == ErrorKind::kShutDown;
 }
 
 }  // namespace
@@ -159,10 +160,10 @@ void BlockingWriter::TakeBack(Chunks& chunks, const Call& call, bool returns) {
     } else if (!IsInterruption(event.status()) || aborted) {
       chunks.status = event.status();
       Forget(chunks);
-    } else if (!returns) {
+    } else if (!returns || KindOf(event.status()) == ErrorKind::kShutDown) {
       chunks.status = event.status();
+      if (!returns) must_return();
       returns = true;
-      must_return();
     } else {
       stream_.Abort();
       aborted = true;

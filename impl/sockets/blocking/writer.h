@@ -42,6 +42,8 @@ class BlockingWriter {
   absl::StatusOr<size_t> Write(const Slice& slice, const WriteArgs& args,
                                const BlockingOptions& options);
   absl::Status Shutdown();
+  // Close was called: a Write that waits ends.
+  void TellClosed() { lane_.TellClosed(); }
   // The last call has left room in the ring.
   bool has_room() const { return has_room_.load(std::memory_order_relaxed); }
 
