@@ -36,8 +36,9 @@ void Driver::FeedAllAnswers(Session& session) {
 void Driver::RunStep(Session& session, const sdp::Input& input) {
   session.core.Step(input, now_, actions_);
   // Whoever hears that an operation has ended, and looks what could be done now, is told of the
-  // time behind it.
-  if (!actions_.empty() && std::holds_alternative<sdp::ReportReadiness>(actions_.back())) {
+  // time behind it. Of a connection that this step announces it is told behind that.
+  if (!actions_.empty() && std::holds_alternative<sdp::ReportReadiness>(actions_.back()) &&
+      IsKnown(session.visibility)) {
     CarryOut(session, actions_.back());
     actions_.pop_back();
   }
