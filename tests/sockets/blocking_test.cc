@@ -711,6 +711,9 @@ TEST_P(BlockingTest, WhatIsWrongIsRefusedAndSaysWhatToDo) {
   EXPECT_TRUE(wrong(near_.SetOptions({.send_buffer_bytes = 1})));
   EXPECT_TRUE(wrong(near_.SetOptions({.patience = -absl::Seconds(1)})));
   EXPECT_TRUE(wrong(Stream::Of(server_.context, std::move(near_.socket()))));
+  EXPECT_TRUE(
+      Refuses(near_.Write(memory), ErrorKind::kShutDown, absl::StatusCode::kFailedPrecondition))
+      << "its socket is gone";
   EXPECT_EQ(near_.Write(absl::Span<const std::byte>()).value(), 0u);
   EXPECT_EQ(near_.Read({}).value(), 0u);
 }

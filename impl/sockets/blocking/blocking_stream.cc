@@ -62,6 +62,7 @@ absl::StatusOr<std::unique_ptr<BlockingStream>> BlockingStream::Of(
 BlockingStream::BlockingStream(std::shared_ptr<ContextState> context, Socket socket,
                                StreamState& stream)
     : context_(std::move(context)),
+      kept_(stream.Self()),
       stream_(stream),
       reader_(context_, stream_, usage_),
       writer_(context_, stream_, usage_),

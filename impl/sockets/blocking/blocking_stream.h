@@ -46,7 +46,9 @@ class BlockingStream {
 
  private:
   const std::shared_ptr<ContextState> context_;
-  StreamState& stream_;  // of the socket
+  // Of the socket, which the application may take away.
+  const std::shared_ptr<StreamState> kept_;
+  StreamState& stream_;
   BlockingUsage usage_;
   mutable std::mutex mutex_;
   StreamOptions options_;
