@@ -14,7 +14,6 @@ _COMPILE = "//command_line_option:copt"
 _LINK = "//command_line_option:linkopt"
 _MODE = "//command_line_option:compilation_mode"
 _PIC = "//command_line_option:force_pic"
-_CPU = "//command_line_option:cpu"
 
 # What g++ 12 sums up of the memory that a function touches it gets wrong across files. Where impl/sdp/wire/codec.cc alone is
 # compiled with -O3 and this flag is missing, callers in other files take sdp::wire::Decode for a function that leaves the kind
@@ -24,36 +23,27 @@ _TRUSTED = ["-fno-ipa-modref"]
 # A call costs more than what most functions on the way of a small message do. What lies behind many conditions is no less
 # worth it: all the way of a message does.
 _INLINED = [
-    "-finline-functions",
-    "-fno-plt",
     "--param=max-inline-insns-auto=200",
     "--param=inline-min-speedup=1",
     "--param=inline-unit-growth=300",
-    "--param=large-function-growth=1000",
-    "--param=large-function-insns=20000",
     "--param=hot-bb-frequency-fraction=1000000",
 ]
 
-# What is cleared on that way has some hundred bytes at most: `rep stos`, which g++ takes for them on x86, is slow to begin.
-_CLEARED = {"k8": ["-mmemset-strategy=unrolled_loop:1024:noalign,libcall:-1:noalign"]}
-
 # The link needs all of them too: some are not kept with what was compiled.
-def _fast(cpu):
-    return _TRUSTED + _INLINED + _CLEARED.get(cpu, [])
+_FAST = _TRUSTED + _INLINED
 
 def _as_one_impl(settings, attr):
     wanted = str(settings[_MODE]) == "opt" and attr.compiler_can
-    fast = _fast(settings[_CPU])
     return {
-        _COMPILE: settings[_COMPILE] + (["-flto"] + fast if wanted else []),
-        _LINK: settings[_LINK] + (["-flto=auto"] + fast if wanted else []),
+        _COMPILE: settings[_COMPILE] + (["-flto"] + _FAST if wanted else []),
+        _LINK: settings[_LINK] + (["-flto=auto"] + _FAST if wanted else []),
         # So that programs and shared libraries share what is compiled; the link takes back what it costs a program.
         _PIC: wanted or settings[_PIC],
     }
 
 _as_one = transition(
     implementation = _as_one_impl,
-    inputs = [_COMPILE, _LINK, _MODE, _PIC, _CPU],
+    inputs = [_COMPILE, _LINK, _MODE, _PIC],
     outputs = [_COMPILE, _LINK, _PIC],
 )
 
@@ -119,7 +109,7 @@ def _as_shipped_impl(ctx):
         feature_configuration = features,
         linking_contexts = [linked_without_library(ctx.attr.deps), library.linking_context],
         user_link_flags = ctx.fragments.cpp.linkopts +
-                          (["-flto=auto"] + _fast(ctx.var["TARGET_CPU"]) if as_one else []),
+                          (["-flto=auto"] + _FAST if as_one else []),
     )
     runfiles = ctx.runfiles()
     for target in ctx.attr.deps:
