@@ -96,9 +96,10 @@ struct StreamStats {
 //   Units:    bytes; times are on the clock of Context::Now().
 //   Errors:   NotFound (empty handle, closed Context), InvalidArgument, the root cause where the
 //             connection has failed, FailedPrecondition (kShutDown: after Close, or a Write behind
-//             ShutdownWrite; kAfterFork), ResourceExhausted (kMemory). Where bytes have moved a call returns their number, and the
-//             next one tells. Only if none has: DeadlineExceeded; Cancelled (kSignal) where a signal
-//             has interrupted it; ResourceExhausted (kWouldBlock) where it was not to wait.
+//             ShutdownWrite; kAfterFork), ResourceExhausted (kMemory). Where bytes have moved a call
+//             returns their number, and the next one tells. Only if none has: DeadlineExceeded;
+//             Cancelled (kSignal) where a signal has interrupted it; ResourceExhausted
+//             (kWouldBlock) where it was not to wait.
 //             A Write that is interrupted, or late, takes back what the peer is shown and waits for
 //             that: at most the socket's cancel_grace, after which the connection is aborted. A
 //             signal does not end the wait for one's turn.

@@ -61,7 +61,7 @@ def _precompiled_header_impl(ctx):
         CcInfo(compilation_context = cc_common.create_compilation_context(headers = files)),
     ]
 
-precompiled_header = rule(
+_precompiled_header = rule(
     implementation = _precompiled_header_impl,
     attrs = {
         "header": attr.label(allow_single_file = [".h"], mandatory = True),
@@ -75,3 +75,14 @@ precompiled_header = rule(
     fragments = ["cpp"],
     toolchains = ["@bazel_tools//tools/cpp:toolchain_type"],
 )
+
+def precompiled_header(name, **kwargs):
+    """A header for sources with the same flags. Bazel makes code for shared libraries of everything, but for programs."""
+    _precompiled_header(
+        name = name,
+        pic = select({
+            "//impl/precompiled:fixed_address": False,
+            "//conditions:default": True,
+        }),
+        **kwargs
+    )

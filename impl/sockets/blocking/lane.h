@@ -18,13 +18,14 @@ namespace esdp::sockets {
 class ContextState;
 
 // What one direction of a blocking stream waits in: an event queue of its own, and whose turn it
-// is. Only who has the turn posts to the queue and takes from it.
+// is. Only who has the turn takes from the queue.
 //
 //   Owns:     the queue.
 //   Threads:  any.
 //   Blocks:   Turn and Next, until their deadlines.
 //   Units:    events.
-//   Errors:   DeadlineExceeded, ResourceExhausted (kWouldBlock), FailedPrecondition (kShutDown); Next: Cancelled (kSignal), and those of EventQueue::Dequeue.
+//   Errors:   DeadlineExceeded. Turn: ResourceExhausted (kWouldBlock). Next: FailedPrecondition
+//             (kShutDown: TellClosed), Cancelled (kSignal), and those of EventQueue::Dequeue.
 class Lane {
  public:
   Lane(std::shared_ptr<ContextState> context, uint32_t depth);

@@ -149,7 +149,6 @@ void BlockingWriter::AwaitChunk(Chunks& chunks, Call& call, absl::Time& progress
 void BlockingWriter::TakeBack(Chunks& chunks, const Call& call, bool returns) {
   for (size_t i = chunks.out.size(); i > 0; --i) stream_.EndShort(chunks.out[i - 1].op);
   absl::Time until = call.args.deadline;
-  bool aborted = false;
   const auto must_return = [&] { until = context_->Now() + stream_.CancelGrace(); };
   if (returns) must_return();
   while (!chunks.out.empty()) {
@@ -157,16 +156,15 @@ void BlockingWriter::TakeBack(Chunks& chunks, const Call& call, bool returns) {
         lane_.Next(until, returns || call.options.restart_on_signal);
     if (event.ok()) {
       OnChunkEvent(*event, chunks);
-    } else if (!IsInterruption(event.status()) || aborted) {
+    } else if (!IsInterruption(event.status())) {
       chunks.status = event.status();
       Forget(chunks);
-    } else if (!returns || KindOf(event.status()) == ErrorKind::kShutDown) {
+    } else if (!returns) {
       chunks.status = event.status();
-      if (!returns) must_return();
       returns = true;
-    } else {
+      must_return();
+    } else if (KindOf(event.status()) == ErrorKind::kDeadlineExceeded) {
       stream_.Abort();
-      aborted = true;
       until = absl::InfiniteFuture();
     }
   }
