@@ -40,6 +40,7 @@ void FileSend::Stop(bool abort) {
   {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
+    aborted_ = aborted_ || abort;
     posted = posted_;
   }
   if (!abort) return;
@@ -119,6 +120,8 @@ bool FileSend::Send(const Slice& slice, Piece* piece) {
   const std::lock_guard lock(mutex_);
   if (posted_.size() > kOutstandingMax) posted_.erase(posted_.begin());
   posted_.push_back(*posted);
+  // Stop did not know this one if it came while it was posted.
+  if (aborted_) (void)socket_.Cancel(*posted, CancelMode::kAbortConnection);
   return true;
 }
 

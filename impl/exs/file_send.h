@@ -66,6 +66,7 @@ class FileSend : public std::enable_shared_from_this<FileSend> {
 
   std::mutex mutex_;
   bool stopped_ = false;
+  bool aborted_ = false;      // Stop has to take down the connection
   std::vector<OpId> posted_;  // some have ended
 };
 

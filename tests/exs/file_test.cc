@@ -6,6 +6,8 @@
 #include <array>
 #include <string>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "tests/exs/pair.h"
 
 namespace esdp::exs {
@@ -160,20 +162,27 @@ TEST_F(FileTest, ACancelStopsItBetweenPiecesAndWhatFollowsGoesOn) {
   close(fd);
 }
 
-TEST_F(FileTest, AnAbortInTheMiddleEndsEverythingAndCloseComesLast) {
+TEST_F(FileTest, AnAbortAtAnyMomentEndsEverythingAndCloseComesLast) {
   const int fd = FileOf(Pattern(8 * 1000 * 1000));
-  std::vector<exsx_xferpart_t> parts = {Range(fd, 0, 8 * 1000 * 1000)};
-  exs_xferfile_t file;
-  const uint8_t byte = 1;
-  ASSERT_EQ(0, Post(parts, &file, 1));
-  ASSERT_EQ(0, exs_send(client_, &byte, 1, 0, queue_, Handle(2), EXS_MHANDLE_UNREGISTERED));
-  ASSERT_EQ(0, exs_close(client_, EXSX_CLOSE_ABORT, queue_, Handle(3)));
-  std::array<exs_event_t, 3> events;
-  timeval bound{20, 0};
-  ASSERT_EQ(3, exs_qdequeue(queue_, events.data(), -3, &bound));
-  EXPECT_EQ(ECANCELED, events[0].exs_evt_errno);
-  EXPECT_EQ(Handle(3), events[2].exs_evt_ahandle);
-  client_ = -1;
+  for (int moment = 0; moment < 100; ++moment) {
+    std::vector<exsx_xferpart_t> parts = {Range(fd, 0, 8 * 1000 * 1000)};
+    exs_xferfile_t file;
+    const uint8_t byte = 1;
+    ASSERT_EQ(0, Post(parts, &file, 1));
+    ASSERT_EQ(0, exs_send(client_, &byte, 1, 0, queue_, Handle(2), EXS_MHANDLE_UNREGISTERED));
+    const absl::Time until = absl::Now() + moment * absl::Microseconds(5);
+    while (absl::Now() < until) continue;
+    ASSERT_EQ(0, exs_close(client_, EXSX_CLOSE_ABORT, queue_, Handle(3)));
+    std::array<exs_event_t, 3> events;
+    timeval bound{20, 0};
+    ASSERT_EQ(3, exs_qdequeue(queue_, events.data(), -3, &bound)) << moment;
+    EXPECT_EQ(ECANCELED, events[0].exs_evt_errno) << moment;
+    EXPECT_EQ(Handle(3), events[2].exs_evt_ahandle) << moment;
+    client_ = -1;
+    ASSERT_EQ(0, exs_close(server_, 0, EXS_QHANDLE_INVALID, nullptr));
+    server_ = -1;
+    ASSERT_NO_FATAL_FAILURE(Connect());
+  }
   close(fd);
 }
 
