@@ -22,7 +22,8 @@ def _precompiled_header_impl(ctx):
         copts = copts + ["-fmodules-strict-decluse"]
     if toolchain.compiler == "clang":
         # Bazel knows whether a file has changed, and does not precompile it again where its time has, as in a new clone.
-        copts = copts + ["-Xclang", "-fno-pch-timestamp"]
+        # And what the header itself makes of templates is made once, not in each of its users.
+        copts = copts + ["-Xclang", "-fno-pch-timestamp", "-fpch-instantiate-templates"]
     header = ctx.actions.declare_file("{0}/{0}.h".format(ctx.label.name))
     ctx.actions.symlink(output = header, target_file = ctx.file.header)
     precompiled = ctx.actions.declare_file(header.basename + ".gch", sibling = header)
