@@ -85,6 +85,19 @@ class Socket {
   // Event kConnect. Refusals, unreachable or silent peers are told there; the default deadline is
   // 30 s.
   absl::StatusOr<OpId> Connect(const Address& address, const OpArgs& args);
+
+  // The same two over a TCP socket that is connected already, from which nobody has read and which
+  // the peer hands over likewise: on qpip, which an `auto` Context has too. Bind does not count. The
+  // descriptor is duplicated, to a number above its own, and stays the caller's to close; nothing
+  // may be read or written there any more. InvalidArgument where it is no such socket, Unimplemented
+  // where no fabric takes one.
+  //
+  // ListenOver makes this a listener for that one connection, of which the peer is the connecting
+  // side: an Accept takes it, or ends with what has become of its set-up (kPeerProtocol where the
+  // peer does not speak iWARP or SDP), as later ones do.
+  absl::Status ListenOver(int descriptor);
+  absl::StatusOr<OpId> ConnectOver(int descriptor, const OpArgs& args);
+
   // Events kAccept: one for each connection with kMore, the last with kTerminal. `count` 0: until
   // cancelled or the socket is closed. Each event's `accepted` goes to Context::TakeAccepted.
   absl::StatusOr<OpId> Accept(int count, const OpArgs& args);

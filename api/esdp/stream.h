@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -12,11 +11,9 @@
 #include "absl/types/span.h"
 #include "esdp/address.h"
 #include "esdp/context.h"
-#include "esdp/operation.h"
-#include "esdp/options.h"
 #include "esdp/region.h"
 #include "esdp/socket.h"
-#include "esdp/stats.h"
+#include "esdp/stream_values.h"
 
 // Blocking reads and writes from memory that nobody registered, for programs that are written as
 // for TCP. docs/guide.md, "Blocking calls", has the first program.
@@ -27,61 +24,6 @@ namespace sockets {
 class BlockingListener;
 class BlockingStream;
 }  // namespace sockets
-
-// Sizes in bytes.
-struct StreamOptions {
-  // From this size on a Write goes zero-copy, its memory registered for the call, and a Read takes
-  // what the peer shows straight into the caller's memory. Absent: 64 KiB where a registration is
-  // cheap (qpip, sim), 512 KiB on an RDMA device. kNever: all is copied.
-  std::optional<uint64_t> zcopy_min = {};
-  // Registered at a time, and so many of them: what one call has registered at most, however long it
-  // is. 4096 .. 2^30, and 1 .. 16.
-  size_t chunk_bytes = 256 * 1024;
-  size_t chunks_max = 4;
-  // What Write takes before the peer has read it: it promises what a socket's buffer does. Memory of
-  // the Stream's own, from the first Write on. 65,536 .. 2^30.
-  size_t send_buffer_bytes = 1024 * 1024;
-  // A zero-copy Write that makes no progress for so long takes its memory back from the peer, and
-  // copies what is left. Zero: all is copied.
-  absl::Duration patience = absl::Milliseconds(20);
-  // True: a signal does not end a wait. False: see Errors below.
-  bool restart_on_signal = false;
-};
-
-struct ReadArgs {
-  size_t min = 1;     // bytes to wait for; no more than there is room for. 0 is as wait = false
-  bool peek = false;  // the bytes stay in the stream: of those, up to 256 KiB
-  bool wait = true;   // false: only what is here
-  absl::Time deadline = absl::InfiniteFuture();  // on Context::Now()
-};
-
-struct WriteArgs {
-  bool wait = true;     // false: only what the send buffer has room for, copied; not of a Slice
-  bool urgent = false;  // its last byte is urgent
-  Path path = Path::kByThreshold;
-  absl::Time deadline = absl::InfiniteFuture();
-};
-
-// What could be done now without a wait.
-struct StreamReadiness {
-  bool readable = false;    // bytes, or the end of the stream
-  bool writable = false;    // bytes would be taken
-  bool urgent = false;      // the peer has announced an urgent byte
-  bool peer_ended = false;  // nothing comes behind what is readable
-  bool failed = false;      // the connection has ended otherwise than in order
-  uint64_t bytes = 0;       // that wait to be read; 0 at the end
-};
-
-struct StreamStats {
-  SocketStats socket;
-  uint64_t registrations = 0;      // of memory of calls, made and undone
-  uint64_t registered_bytes = 0;   // by these, in all
-  uint64_t registered_now = 0;     // 0 outside of calls
-  uint64_t patience_ran_out = 0;   // Writes that went on by copying
-  uint64_t register_failures = 0;  // calls that copied because memory could not be registered
-  uint64_t read_ahead_bytes = 0;   // by way of private memory, of what the peer had shown
-  uint64_t send_buffer_waits = 0;  // times that a Write waited for room in the send buffer
-};
 
 // One end of a connected stream for callers that block and register nothing.
 //
@@ -121,6 +63,11 @@ class Stream {
   // was. A socket that is refused is dropped, which aborts its connection.
   static absl::StatusOr<Stream> Of(Context& context, Socket connected,
                                    const StreamOptions& options = {});
+  // Over a TCP socket that is connected already: Socket::ConnectOver, or ListenOver and Accept. The
+  // deadline of kConnects is 30 s unless told; kAccepts waits 10 s for the peer's first word.
+  static absl::StatusOr<Stream> Over(Context& context, int descriptor, StreamSide side,
+                                     const StreamOptions& options = {},
+                                     absl::Time deadline = absl::InfiniteFuture());
   bool valid() const { return state_ != nullptr; }
 
   // At least args.min bytes, or fewer where the stream ends; 0 at its end.
@@ -137,6 +84,12 @@ class Stream {
   absl::StatusOr<size_t> Write(const Slice& slice, const WriteArgs& args = {});
 
   StreamReadiness readiness() const;
+  // A descriptor that shows the readiness to poll, select and epoll as a TCP socket does, level- and
+  // edge-triggered: POLLIN, POLLOUT, POLLPRI, POLLRDHUP, POLLHUP and POLLERR. Made at the first
+  // call, from when on each change costs a system call; the Stream's, and closed with it. For
+  // nothing but waiting: calls with wait = false do the rest. With Progress::kManual it changes as
+  // the Context is moved on. ResourceExhausted (kMemory) where the system has none.
+  absl::StatusOr<int> fd();
 
   // Nothing is written any more; the peer reads what was, and then the end. Does not wait.
   absl::Status ShutdownWrite();

@@ -43,11 +43,15 @@ absl::StatusOr<Address> Fabric::ListenerAddress(ListenerId) const {
   return Unsupported("ListenerAddress");
 }
 absl::Status Fabric::StopListening(ListenerId) { return Unsupported("StopListening"); }
+absl::StatusOr<ListenerId> Fabric::ListenOver(int) { return Unsupported("ListenOver"); }
 absl::StatusOr<Address> Fabric::ReserveAddress(QueuePairId, const Address&, const Address&) {
   return Unsupported("ReserveAddress");
 }
 absl::Status Fabric::Connect(QueuePairId, const Address&, const Address&, ConstBytes, Time) {
   return Unsupported("Connect");
+}
+absl::Status Fabric::ConnectOver(QueuePairId, int, ConstBytes, Time) {
+  return Unsupported("ConnectOver");
 }
 absl::Status Fabric::Accept(RequestId, QueuePairId, ConstBytes) { return Unsupported("Accept"); }
 absl::Status Fabric::Reject(RequestId, ConstBytes) { return Unsupported("Reject"); }

@@ -88,6 +88,11 @@ class Fabric {
   virtual absl::StatusOr<Address> ListenerAddress(ListenerId listener) const;
   // Requests not yet answered are rejected.
   virtual absl::Status StopListening(ListenerId listener);
+  // A listener for the one connection that `descriptor` is, a connected TCP socket from which
+  // nothing of the peer's request has been read. It is duplicated, to a number above it, and
+  // nothing else may read or write it any more. Its request comes as any listener's, or
+  // kTurnedAway. InvalidArgument where it is no such socket.
+  virtual absl::StatusOr<ListenerId> ListenOver(int descriptor);
   // Takes a local port for the Connect to `peer` to come, where its private data has to name it:
   // `local` is then the answer of this, with its address too where that has to be named.
   // Unimplemented where nobody compares.
@@ -97,6 +102,10 @@ class Fabric {
   // port 0 and zero bytes means "any".
   virtual absl::Status Connect(QueuePairId queue_pair, const Address& local, const Address& peer,
                                ConstBytes private_data, Time deadline);
+  // The same over `descriptor`, a connected TCP socket on which this side has the first word. It
+  // is duplicated as by ListenOver.
+  virtual absl::Status ConnectOver(QueuePairId queue_pair, int descriptor, ConstBytes private_data,
+                                   Time deadline);
   // Answered by kEstablished or kConnectFailed on `queue_pair`.
   virtual absl::Status Accept(RequestId request, QueuePairId queue_pair, ConstBytes private_data);
   virtual absl::Status Reject(RequestId request, ConstBytes private_data);

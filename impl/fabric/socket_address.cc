@@ -2,10 +2,25 @@
 
 #include <netinet/in.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
 namespace esdp::fabric {
 namespace {
 
 constexpr size_t kIpv4At = 12;  // in Address::bytes
+
+int OptionOf(int descriptor, int name) {
+  int value = -1;
+  socklen_t bytes = sizeof(value);
+  return getsockopt(descriptor, SOL_SOCKET, name, &value, &bytes) == 0 ? value : -1;
+}
+
+absl::Status NoConnection(const std::string& why) {
+  return absl::InvalidArgumentError("the descriptor is no connected TCP socket: " + why);
+}
 
 }  // namespace
 
@@ -46,6 +61,30 @@ Address FromSystem(const sockaddr* system) {
   CopyBytes(std::as_writable_bytes(std::span(address.bytes)),
             std::as_bytes(std::span(&in6->sin6_addr, 1)));
   return address;
+}
+
+Address Unmapped(const Address& address) {
+  const auto* const mark = address.bytes.data() + 10;
+  const bool mapped =
+      address.family == Family::kIpv6 && mark[0] == 0xff && mark[1] == 0xff &&
+      std::all_of(address.bytes.data(), mark, [](uint8_t byte) { return byte == 0; });
+  if (!mapped) return address;
+  Address plain{.family = Family::kIpv4, .port = address.port};
+  std::copy(address.bytes.begin() + kIpv4At, address.bytes.end(), plain.bytes.begin() + kIpv4At);
+  return plain;
+}
+
+absl::StatusOr<TcpEnds> EndsOf(int descriptor) {
+  if (OptionOf(descriptor, SO_PROTOCOL) != IPPROTO_TCP) {
+    return NoConnection(errno == EBADF ? strerror(EBADF) : "its protocol is another one");
+  }
+  SocketAddress local;
+  SocketAddress peer;
+  if (getsockname(descriptor, local.pointer(), &local.bytes) != 0 ||
+      getpeername(descriptor, peer.pointer(), &peer.bytes) != 0) {
+    return NoConnection(strerror(errno));
+  }
+  return TcpEnds{Unmapped(FromSystem(local.pointer())), Unmapped(FromSystem(peer.pointer()))};
 }
 
 }  // namespace esdp::fabric

@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include "absl/status/statusor.h"
 #include "impl/fabric/types.h"
 
 namespace esdp::fabric {
@@ -19,6 +20,16 @@ struct SocketAddress {
 SocketAddress ToSystem(const Address& address);
 // The caller knows that it is one of IPv4 or IPv6.
 Address FromSystem(const sockaddr* system);
+// ::ffff:a.b.c.d of IPv6, by which a socket of IPv6 carries IPv4, as a.b.c.d; any other as it is.
+Address Unmapped(const Address& address);
+
+// The two ends of a connected TCP socket, unmapped.
+struct TcpEnds {
+  Address local;
+  Address peer;
+};
+// InvalidArgument where the descriptor is no such socket.
+absl::StatusOr<TcpEnds> EndsOf(int descriptor);
 
 }  // namespace esdp::fabric
 

@@ -77,6 +77,7 @@ struct Limits {
   bool of_one_device = false;
   // Registered memory is resident, and a queue pair has room for all its work from the start.
   bool pins_memory = false;
+  bool takes_tcp = false;     // ListenOver and ConnectOver work
   bool virtual_time = false;  // Advance moves time; nothing happens by itself
   // The peer of an end that was not orderly learns why. If not, it may be told kPeerDisconnect in
   // place of kPeerReset, kLocalAccess or kProtocol.
@@ -164,13 +165,12 @@ enum class RendezvousType : uint8_t {
 };
 
 // kConnectRequest: listener, request, local, peer, private data of the connecting side.
-// kTurnedAway: a request that the fabric itself has rejected: listener, local, peer, detail.
-// kShort: no descriptor is left for a connection that waits there: listener. Whoever holds set-ups
-// that have not come about may let some go; it is asked for again.
+// kTurnedAway: the fabric has rejected it, or none came: listener, local, peer, cause, detail.
+// kShort: no descriptor is left for a connection that waits there: listener. Who holds set-ups that
+// have not come about may let some go.
 // kEstablished: queue_pair, local, peer; on the connecting side the private data of the answer.
 // kConnectFailed: queue_pair, cause, and the private data of a rejection. No kDisconnected follows.
-// kDisconnected: queue_pair, cause. All its work has been completed or flushed before this event is
-// polled.
+// kDisconnected: queue_pair, cause. All its work is completed or flushed before this is polled.
 struct RendezvousEvent {
   RendezvousType type = RendezvousType::kDisconnected;
   ListenerId listener = ListenerId::kNone;

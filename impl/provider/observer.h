@@ -23,6 +23,11 @@ class Observer {
   // `fabric` carries it, by its place among the shard's.
   virtual void OnIncoming(ListenerId listener, ConnectionId connection, const Address& local,
                           const Address& peer, uint8_t fabric) = 0;
+  // The set-up of the one connection of ListenOver has failed: nothing will come in there.
+  virtual void OnListenerFailed(ListenerId listener, const Failure& cause) {
+    (void)listener;
+    (void)cause;
+  }
   // An attempt of Connect has succeeded. One that failed for good is told by OnClosed alone.
   virtual void OnConnected(ConnectionId connection, const Address& local, const Address& peer,
                            uint8_t fabric) = 0;
@@ -46,7 +51,8 @@ class Observer {
     (void)connection;
     (void)failure;
   }
-  // What the application could do now; each change, where it is watched.
+  // What the application could do now; each change, and each time that more bytes wait, where it is
+  // watched.
   virtual void OnReadiness(ConnectionId connection, const Readiness& readiness) {
     (void)connection;
     (void)readiness;

@@ -139,6 +139,12 @@ absl::StatusOr<ListenerId> Shard::Listen(const Address& address, int backlog,
       [&] { return impl_->engine.rendezvous().Listen(address, backlog, options, named); });
 }
 
+absl::StatusOr<ListenerId> Shard::ListenOver(int descriptor, const ConnectionOptions& options,
+                                             const std::function<void(ListenerId)>& named) {
+  return impl_->progress.WithLock(
+      [&] { return impl_->engine.rendezvous().ListenOver(descriptor, options, named); });
+}
+
 absl::StatusOr<Address> Shard::ListenerAddress(ListenerId listener) {
   return impl_->progress.WithLock(
       [&] { return impl_->engine.rendezvous().ListenerAddress(listener); }, false);
@@ -159,6 +165,13 @@ absl::StatusOr<ConnectionId> Shard::Connect(const Address& local, const Address&
                                             const std::function<void(ConnectionId)>& named) {
   return impl_->progress.WithLock(
       [&] { return impl_->engine.rendezvous().Connect(local, peer, options, deadline, named); });
+}
+
+absl::StatusOr<ConnectionId> Shard::ConnectOver(int descriptor, const ConnectionOptions& options,
+                                                Time deadline,
+                                                const std::function<void(ConnectionId)>& named) {
+  return impl_->progress.WithLock(
+      [&] { return impl_->engine.rendezvous().ConnectOver(descriptor, options, deadline, named); });
 }
 
 uint64_t Shard::UnreadBytes(ConnectionId connection) {

@@ -71,6 +71,9 @@ class Shard {
   absl::StatusOr<ListenerId> Listen(const Address& address, int backlog,
                                     const ConnectionOptions& options,
                                     const std::function<void(ListenerId)>& named = nullptr);
+  // For the one connection that this connected TCP socket is, as fabric::Fabric::ListenOver.
+  absl::StatusOr<ListenerId> ListenOver(int descriptor, const ConnectionOptions& options,
+                                        const std::function<void(ListenerId)>& named = nullptr);
   absl::StatusOr<Address> ListenerAddress(ListenerId listener);
   // The place of the first fabric that listens.
   uint8_t FabricOf(ListenerId listener);
@@ -79,6 +82,10 @@ class Shard {
   absl::StatusOr<ConnectionId> Connect(const Address& local, const Address& peer,
                                        const ConnectionOptions& options, Time deadline,
                                        const std::function<void(ConnectionId)>& named = nullptr);
+  // The same over a connected TCP socket, as fabric::Fabric::ConnectOver.
+  absl::StatusOr<ConnectionId> ConnectOver(
+      int descriptor, const ConnectionOptions& options, Time deadline,
+      const std::function<void(ConnectionId)>& named = nullptr);
   absl::StatusOr<ConnectionCounters> Counters(ConnectionId connection);
   // Of the peer's that no transfer has taken: arrived, or shown to us. 0 for one that has ended.
   uint64_t UnreadBytes(ConnectionId connection);

@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_SDP_READINESS_WATCH_H_
 #define ESDP_IMPL_SDP_READINESS_WATCH_H_
 
+#include <cstddef>
 #include <optional>
 
 #include "impl/base/digest.h"
@@ -9,15 +10,19 @@
 
 namespace esdp::sdp {
 
-// Tells each change of what the application could do, once somebody has asked for it. Nobody has:
+// Tells each change of what the application could do, and of what comes on top of bytes that wait,
+// once somebody has asked for it. Nobody has:
 // it costs nothing, where each message that waits for its receive would be told of twice.
 class ReadinessWatch {
  public:
   explicit ReadinessWatch(bool on) : on_(on) {}
   void Start() { on_ = true; }
   bool on() const { return on_; }
-  void Tell(const Readiness& now, Actions& actions) {
-    if (told_ == now) return;
+  // `waiting`: messages and adverts of which there are bytes to be read.
+  void Tell(const Readiness& now, size_t waiting, Actions& actions) {
+    const bool more = now.readable && waiting > waiting_;
+    waiting_ = waiting;
+    if (told_ == now && !more) return;
     told_ = now;
     Append<ReportReadiness>(actions).readiness = now;
   }
@@ -30,6 +35,7 @@ class ReadinessWatch {
  private:
   bool on_;
   std::optional<Readiness> told_;
+  size_t waiting_ = 0;  // behind the last step: no state of its own
 };
 
 }  // namespace esdp::sdp

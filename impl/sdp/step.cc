@@ -331,7 +331,7 @@ void Connection::Step(const Input& input, Time now, Actions& actions) {
     AdvanceRare(actions);
   }
   if (readiness_watch_.on()) [[unlikely]]
-    readiness_watch_.Tell(readiness(), actions);
+    readiness_watch_.Tell(readiness(), inbound_.waiting(), actions);
   if (outbound_.learns()) outbound_.LearnFromEnds(actions, now, counters_);
 }
 

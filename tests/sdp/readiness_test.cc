@@ -74,6 +74,8 @@ TEST_F(ReadinessTest, BytesThatNoReceiveTakesAreReadableUntilOneDoes) {
   solo_.Arrive(wire::Data{}, 10);
   EXPECT_EQ(Told(), (List{{.readable = true, .writable = true}}));
   solo_.Arrive(wire::Data{}, 10);
+  EXPECT_EQ(Told(), (List{{.readable = true, .writable = true}})) << "more of them";
+  solo_.Step(AskMode{});
   EXPECT_EQ(Told(), List{});
   solo_.Receive(5);
   EXPECT_EQ(Told(), List{}) << "fifteen are left";

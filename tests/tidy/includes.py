@@ -64,7 +64,7 @@ ROOMS = [
     # What every fabric lets its caller wait on.
     Room("impl/fabric/ready_descriptor[.]cc", [PORT], ["sys/eventfd[.]h", "unistd[.]h"]),
     # Addresses as the system's calls take them.
-    Room("impl/fabric/socket_address.*", [BASE, PORT], ["netinet/in[.]h", "sys/socket[.]h"]),
+    Room("impl/fabric/socket_address.*", [BASE, PORT], [ABSEIL, "netinet/in[.]h", "sys/socket[.]h"]),
     Room("impl/fabric/.*", [BASE, PORT], [ABSEIL]),
     # The private buffers are mapped, so that untouched ones cost nothing.
     Room("impl/provider/transport/buffer_pool.*", [BASE, PORT, TRANSPORT], [ABSEIL, POSIX]),
@@ -81,6 +81,12 @@ ROOMS = [
         "impl/provider/progress/wait_set[.]cc",
         [BASE, PORT, "impl/provider/.*"],
         [ABSEIL, "poll[.]h", "sys/(epoll|eventfd|timerfd)[.]h", "unistd[.]h"],
+    ),
+    # And one that others wait on.
+    Room(
+        "impl/provider/progress/socket_pair[.]cc",
+        ["impl/provider/progress/socket_pair[.]h"],
+        ["poll[.]h", "sys/socket[.]h", "unistd[.]h"],
     ),
     # Free memory goes back to the system.
     Room("impl/provider/residue[.]cc", ["impl/provider/residue[.]h"], ["malloc[.]h"]),

@@ -39,6 +39,7 @@ constexpr Limits kLimits{
     .windows = true,
     .remote_invalidate = true,
     .initiator_speaks_first = true,
+    .takes_tcp = true,
     .virtual_time = false,
 };
 
@@ -100,11 +101,16 @@ class QpipFabric final : public Fabric, private QueuePairs {
   absl::StatusOr<Address> ListenerAddress(ListenerId listener) const override {
     return rendezvous_.ListenerAddress(listener);
   }
+  absl::StatusOr<ListenerId> ListenOver(int descriptor) override {
+    return rendezvous_.ListenOver(descriptor);
+  }
   absl::Status StopListening(ListenerId listener) override {
     return rendezvous_.StopListening(listener);
   }
   absl::Status Connect(QueuePairId id, const Address& local, const Address& peer,
                        ConstBytes private_data, Time deadline) override;
+  absl::Status ConnectOver(QueuePairId id, int descriptor, ConstBytes private_data,
+                           Time deadline) override;
   absl::Status Accept(RequestId request, QueuePairId id, ConstBytes private_data) override;
   absl::Status Reject(RequestId request, ConstBytes private_data) override {
     return rendezvous_.Reject(request, private_data);
@@ -200,6 +206,14 @@ absl::Status QpipFabric::Connect(QueuePairId id, const Address& local, const Add
   if (queue_pair == nullptr) return UnknownQueuePair();
   if (!queue_pair->IsUnused()) return AlreadyUsed();
   return rendezvous_.Connect(id, local, peer, private_data, deadline);
+}
+
+absl::Status QpipFabric::ConnectOver(QueuePairId id, int descriptor, ConstBytes private_data,
+                                     Time deadline) {
+  const QueuePair* queue_pair = Find(id);
+  if (queue_pair == nullptr) return UnknownQueuePair();
+  if (!queue_pair->IsUnused()) return AlreadyUsed();
+  return rendezvous_.ConnectOver(id, descriptor, private_data, deadline);
 }
 
 absl::Status QpipFabric::Accept(RequestId request, QueuePairId id, ConstBytes private_data) {

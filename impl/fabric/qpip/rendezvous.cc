@@ -9,6 +9,9 @@
 #include <string>
 #include <utility>
 
+#include "impl/base/status.h"
+#include "impl/base/undo.h"
+
 namespace esdp::fabric::qpip {
 namespace {
 
@@ -67,6 +70,7 @@ absl::StatusOr<ListenerId> Rendezvous::Listen(const Address& address, int backlo
   if (absl::Status status = socket->Configure(commons_.options); !status.ok()) return status;
   const uint64_t owner = listeners_.Insert(
       Listener{.socket = *std::move(socket),
+               .over = {},
                .silent_max = std::max(kSilentRequestsMax, static_cast<size_t>(backlog))});
   Listener& listener = *listeners_.Find(owner);
   listener.watch =
@@ -79,7 +83,28 @@ absl::StatusOr<ListenerId> Rendezvous::Listen(const Address& address, int backlo
 absl::StatusOr<Address> Rendezvous::ListenerAddress(ListenerId id) const {
   const Listener* listener = listeners_.Find(static_cast<uint64_t>(id));
   if (listener == nullptr) return UnknownListener();
-  return listener->socket.LocalAddress();
+  return listener->socket.is_open() ? listener->socket.LocalAddress() : listener->over;
+}
+
+absl::StatusOr<ListenerId> Rendezvous::ListenOver(int descriptor) {
+  ESDP_ASSIGN_OR_RETURN(TcpStream stream, TcpStream::Over(descriptor, commons_.options));
+  const uint64_t listener =
+      listeners_.Insert(Listener{.socket = {}, .over = stream.LocalAddress()});
+  Undo forget([&] { listeners_.Erase(listener); });
+  const uint64_t owner =
+      requests_.Insert(Request{.listener = ListenerId{listener}, .stream = std::move(stream)});
+  Undo drop([&] { Drop(owner); });
+  Request& request = *requests_.Find(owner);
+  request.watch =
+      commons_.poller.Watch(request.stream.descriptor(), Watched::kRequest, owner, true, false);
+  if (request.watch == WatchId::kNone) {
+    return absl::ResourceExhaustedError("the system cannot watch one more socket");
+  }
+  commons_.poller.SetDeadline(
+      request.watch, AddSaturating(commons_.clock->Now(), commons_.options.startup_timeout));
+  drop.Cancel();
+  forget.Cancel();
+  return ListenerId{listener};
 }
 
 absl::Status Rendezvous::StopListening(ListenerId id) {
@@ -91,12 +116,17 @@ absl::Status Rendezvous::StopListening(ListenerId id) {
   } catch (const std::bad_alloc&) {  // what waits in the system's queue is reset
   }
   commons_.poller.Forget(listener->watch);
+  const bool over = !listener->socket.is_open();
   listeners_.Erase(owner);
   commons_.outbox.EraseEventsIf(
       [id](const RendezvousEvent& event) { return event.listener == id; });
 
-  // Those whose request is not complete are rejected when it is: Present finds no listener.
-  while (const uint64_t presented = FindPresented(id)) {
+  // Those whose request is not complete are rejected when it is: Present finds no listener. Nobody
+  // waits for the one of a listener over a connection.
+  if (over) {
+    if (const uint64_t incomplete = FindRequest(id, false)) Drop(incomplete);
+  }
+  while (const uint64_t presented = FindRequest(id, true)) {
     try {
       RejectStream(*requests_.Find(presented), {});
     } catch (const std::bad_alloc&) {  // it is reset
@@ -106,17 +136,17 @@ absl::Status Rendezvous::StopListening(ListenerId id) {
   return absl::OkStatus();
 }
 
-uint64_t Rendezvous::FindPresented(ListenerId listener) {
+uint64_t Rendezvous::FindRequest(ListenerId listener, bool presented) {
   uint64_t found = kNoHandle;
   requests_.ForEach([&](uint64_t owner, const Request& request) {
-    if (request.listener == listener && request.presented) found = owner;
+    if (request.listener == listener && request.presented == presented) found = owner;
   });
   return found;
 }
 
 bool Rendezvous::OnListenerReady(uint64_t owner) {
   Listener* listener = listeners_.Find(owner);
-  if (listener == nullptr) return false;
+  if (listener == nullptr || !listener->socket.is_open()) return false;
   bool moved = false;
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
     // One more than that, so that it is known whether it comes from elsewhere.
@@ -195,13 +225,26 @@ bool Rendezvous::OnRequestReady(uint64_t owner) {
   Request* request = requests_.Find(owner);
   if (request == nullptr || request->presented) return false;
   const StartupReader::Outcome outcome = request->reader.Read(request->stream);
-  if (outcome == StartupReader::Outcome::kMore) return false;
-  if (outcome != StartupReader::Outcome::kDone) {
-    Drop(owner);
-  } else if (request->reader.startup().rejected) {
-    Drop(owner);  // a request cannot reject
-  } else {
-    Present(owner, *request);
+  switch (outcome) {
+    case StartupReader::Outcome::kMore:
+      return false;
+    case StartupReader::Outcome::kDone:
+      if (!request->reader.startup().rejected) {
+        Present(owner, *request);
+      } else {
+        TurnAway(owner, Cause::kProtocol, "a request cannot reject");
+      }
+      break;
+    case StartupReader::Outcome::kEnd:
+      TurnAway(owner, Cause::kPeerReset, "the peer closed before its MPA request was complete");
+      break;
+    case StartupReader::Outcome::kFailed:
+      TurnAway(owner, CauseOfError(request->reader.error()),
+               "no MPA request: " + ErrorText(request->reader.error()));
+      break;
+    case StartupReader::Outcome::kMalformed:
+      TurnAway(owner, Cause::kProtocol, ToString(request->reader.malformed()));
+      break;
   }
   return true;
 }
@@ -211,7 +254,7 @@ void Rendezvous::Present(uint64_t owner, Request& request) {
   // Markers would have to be put into what we send: we have none (RFC 5044 section 7.1.1, bit M).
   if (!listening || request.reader.startup().markers) {
     RejectStream(request, {});
-    Drop(owner);
+    TurnAway(owner, Cause::kProtocol, "the peer asks for MPA markers");
     return;
   }
   // What it does next is looked at when it has been answered.
@@ -296,6 +339,25 @@ bool Rendezvous::DropOneThatIsSilent() {
   return true;
 }
 
-void Rendezvous::OnRequestDeadline(uint64_t owner) { Drop(owner); }
+void Rendezvous::OnRequestDeadline(uint64_t owner) {
+  TurnAway(owner, Cause::kTimedOut, "no MPA request within the time given");
+}
+
+void Rendezvous::TurnAway(uint64_t owner, Cause cause, std::string detail) {
+  const Request* request = requests_.Find(owner);
+  if (request == nullptr) return;
+  const Listener* listener = listeners_.Find(static_cast<uint64_t>(request->listener));
+  if (listener != nullptr && !listener->socket.is_open()) {
+    RendezvousEvent event;
+    event.type = RendezvousType::kTurnedAway;
+    event.listener = request->listener;
+    event.local = listener->over;
+    event.peer = request->stream.PeerAddress();
+    event.cause = cause;
+    event.detail = std::move(detail);
+    commons_.outbox.PushBack(std::move(event));
+  }
+  Drop(owner);
+}
 
 }  // namespace esdp::fabric::qpip

@@ -48,10 +48,12 @@ class Rendezvous {
 
   absl::StatusOr<ListenerId> Listen(const Address& address, int backlog);
   absl::StatusOr<Address> ListenerAddress(ListenerId id) const;
+  absl::StatusOr<ListenerId> ListenOver(int descriptor);
   absl::Status StopListening(ListenerId id);
 
   absl::Status Connect(QueuePairId id, const Address& local, const Address& peer,
                        ConstBytes private_data, Time deadline);
+  absl::Status ConnectOver(QueuePairId id, int descriptor, ConstBytes private_data, Time deadline);
   absl::Status Accept(RequestId id, QueuePairId queue_pair, ConstBytes private_data);
   absl::Status Reject(RequestId id, ConstBytes private_data);
   // Gives up the queue pair's attempt, if there is one. Nothing more is heard of it.
@@ -68,7 +70,8 @@ class Rendezvous {
 
  private:
   struct Listener {
-    TcpStream socket;
+    TcpStream socket;  // not open where it listens over a connection
+    Address over;      // the local end of that
     WatchId watch = WatchId::kNone;
     size_t silent_max = kSilentRequestsMax;
     bool starved = false;  // the last attempt to take a connection has failed
@@ -102,11 +105,15 @@ class Rendezvous {
   // Drops one that was silent for long enough; false: there is none.
   bool DropOneThatIsSilent();
   void AddRequest(ListenerId listener, TcpStream stream);
-  // One whose event is out and that has no answer; kNoHandle for none.
-  uint64_t FindPresented(ListenerId listener);
+  // One whose event is out and that has no answer, or whose request is not complete; kNoHandle for
+  // none.
+  uint64_t FindRequest(ListenerId listener, bool presented);
   void Present(uint64_t owner, Request& request);
   void RejectStream(Request& request, ConstBytes private_data);
   void Drop(uint64_t owner);
+  // Drops one that has not come about: of ListenOver the owner is told.
+  void TurnAway(uint64_t owner, Cause cause, std::string detail);
+  absl::Status Begin(QueuePairId id, TcpStream stream, ConstBytes private_data, Time deadline);
   bool SendRequest(uint64_t owner, Initiator& initiator);
   void OnReply(uint64_t owner, Initiator& initiator);
   void SendFarewell(Initiator& initiator, const ReplyVerdict& verdict);

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "impl/base/status.h"
 #include "impl/fabric/qpip/rendezvous.h"
 
 // The connecting side.
@@ -13,11 +14,22 @@ namespace esdp::fabric::qpip {
 absl::Status Rendezvous::Connect(QueuePairId id, const Address& local, const Address& peer,
                                  ConstBytes private_data, Time deadline) {
   if (absl::Status status = CheckPrivateData(private_data); !status.ok()) return status;
-  absl::StatusOr<TcpStream> stream = TcpStream::Connect(local, peer, commons_.options);
-  if (!stream.ok()) return stream.status();
+  ESDP_ASSIGN_OR_RETURN(TcpStream stream, TcpStream::Connect(local, peer, commons_.options));
+  return Begin(id, std::move(stream), private_data, deadline);
+}
+
+absl::Status Rendezvous::ConnectOver(QueuePairId id, int descriptor, ConstBytes private_data,
+                                     Time deadline) {
+  if (absl::Status status = CheckPrivateData(private_data); !status.ok()) return status;
+  ESDP_ASSIGN_OR_RETURN(TcpStream stream, TcpStream::Over(descriptor, commons_.options));
+  return Begin(id, std::move(stream), private_data, deadline);
+}
+
+absl::Status Rendezvous::Begin(QueuePairId id, TcpStream stream, ConstBytes private_data,
+                               Time deadline) {
   const uint64_t owner =
       initiators_.Insert(Initiator{.queue_pair = id,
-                                   .stream = *std::move(stream),
+                                   .stream = std::move(stream),
                                    .private_data = {private_data.begin(), private_data.end()}});
   Initiator& initiator = *initiators_.Find(owner);
   initiator.watch =

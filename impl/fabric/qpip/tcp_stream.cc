@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "impl/base/status.h"
 #include "impl/fabric/socket_address.h"
 
 namespace esdp::fabric::qpip {
@@ -184,6 +185,18 @@ absl::StatusOr<TcpStream> TcpStream::Connect(const Address& local, const Address
   return FromErrno(errno, "cannot connect to " + ToString(peer));
 }
 
+absl::StatusOr<TcpStream> TcpStream::Over(int descriptor, const QpipOptions& options) {
+  ESDP_ASSIGN_OR_RETURN(const TcpEnds ends, EndsOf(descriptor));
+  TcpStream stream(fcntl(descriptor, F_DUPFD_CLOEXEC, descriptor), ends.peer);
+  if (!stream.is_open()) return FromErrno(errno, "cannot duplicate a socket");
+  const int flags = fcntl(stream.descriptor(), F_GETFL);
+  if (flags < 0 || fcntl(stream.descriptor(), F_SETFL, flags | O_NONBLOCK) != 0) {
+    return FromErrno(errno, "cannot make a socket non-blocking");
+  }
+  ESDP_RETURN_IF_ERROR(stream.Configure(options));
+  return stream;
+}
+
 absl::Status TcpStream::Configure(const QpipOptions& options) {
   SetOption(descriptor_, IPPROTO_TCP, TCP_NODELAY, 1);
   if (options.send_buffer_bytes > 0) {
@@ -257,13 +270,13 @@ int TcpStream::TakeError() {
 Address TcpStream::LocalAddress() const {
   SocketAddress system;
   if (getsockname(descriptor_, system.pointer(), &system.bytes) != 0) return Address{};
-  return FromSystem(system.pointer());
+  return Unmapped(FromSystem(system.pointer()));
 }
 
 Address TcpStream::PeerAddress() const {
   SocketAddress system;
   if (getpeername(descriptor_, system.pointer(), &system.bytes) != 0) return peer_;
-  return FromSystem(system.pointer());
+  return Unmapped(FromSystem(system.pointer()));
 }
 
 void TcpStream::EndWrites() { shutdown(descriptor_, SHUT_WR); }

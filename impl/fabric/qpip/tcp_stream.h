@@ -85,6 +85,10 @@ class TcpStream {
   static absl::StatusOr<TcpStream> Connect(const Address& local, const Address& peer,
                                            const QpipOptions& options);
 
+  // A duplicate of a connected socket that somebody else has made, with a number above it.
+  // InvalidArgument where it is none.
+  static absl::StatusOr<TcpStream> Over(int descriptor, const QpipOptions& options);
+
   int descriptor() const { return descriptor_; }
   bool is_open() const { return descriptor_ >= 0; }
 

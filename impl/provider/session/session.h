@@ -25,8 +25,9 @@ struct Attempt {
   ConnectionOptions options;
   Address local;
   Time deadline = kTimeInfinite;
-  bool has_next = false;  // there is another fabric to try
-  std::string failures;   // of the fabrics that were tried
+  int descriptor = -1;     // a connected TCP socket to use, or -1; the caller's
+  bool has_next = false;   // there is another fabric to try
+  std::string failures{};  // of the fabrics that were tried
 };
 
 // One connection: what SDP makes of a transport. The core and its transport, how they came about, and

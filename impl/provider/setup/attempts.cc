@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "impl/base/status.h"
+#include "impl/fabric/socket_address.h"
 #include "impl/provider/session/failures.h"
 #include "impl/provider/setup/rendezvous.h"
 
@@ -28,18 +29,40 @@ Time DeadlineOf(const Attempt& attempt, Time now) {
 absl::StatusOr<ConnectionId> Rendezvous::Connect(const Address& local, const Address& peer,
                                                  const ConnectionOptions& options, Time deadline,
                                                  const std::function<void(ConnectionId)>& named) {
+  return Try({.options = options, .local = local, .deadline = deadline}, peer, 0, named);
+}
+
+absl::StatusOr<ConnectionId> Rendezvous::ConnectOver(
+    int descriptor, const ConnectionOptions& options, Time deadline,
+    const std::function<void(ConnectionId)>& named) {
+  ESDP_ASSIGN_OR_RETURN(const uint8_t place, PlaceOverTcp());
+  ESDP_ASSIGN_OR_RETURN(const fabric::TcpEnds ends, fabric::EndsOf(descriptor));
+  return Try(
+      {.options = options, .local = ends.local, .deadline = deadline, .descriptor = descriptor},
+      ends.peer, place, named);
+}
+
+absl::StatusOr<uint8_t> Rendezvous::PlaceOverTcp() const {
+  for (size_t place = 0; place < fabrics_.size(); ++place) {
+    if (fabrics_[place]->limits().takes_tcp) return static_cast<uint8_t>(place);
+  }
+  return absl::UnimplementedError(
+      std::string("no connection over a TCP socket that is there already on the fabric ") +
+      fabrics_[0]->name() + ": qpip has them");
+}
+
+absl::StatusOr<ConnectionId> Rendezvous::Try(Attempt&& wishes, const Address& peer, uint8_t place,
+                                             const std::function<void(ConnectionId)>& named) {
   if (IsFull() && !DropHalfOpen("others want in")) {
     return absl::ResourceExhaustedError(
         std::to_string(connections_max_) +
         " connections are there, the Context's limit: close some, or raise connections_max");
   }
-  ESDP_ASSIGN_OR_RETURN(std::unique_ptr<Session> made, Make(options, true, local, peer, 0));
+  ESDP_ASSIGN_OR_RETURN(std::unique_ptr<Session> made,
+                        Make(wishes.options, true, wishes.local, peer, place));
   ESDP_ASSIGN_OR_RETURN(Session* const added, Add(std::move(made)));
   const ConnectionId id = added->id;
-  Attempt& attempt = added->attempt.emplace();
-  attempt.options = options;
-  attempt.local = local;
-  attempt.deadline = deadline;
+  added->attempt = std::move(wishes);
   if (named) named(id);
   Session& session = Begin(*added);
   const absl::Status& refused = session.transport.failure().refused_call;
@@ -58,7 +81,7 @@ absl::StatusOr<ConnectionId> Rendezvous::Connect(const Address& local, const Add
 Session& Rendezvous::Begin(Session& first) {
   for (Session* session = &first;;) {
     Attempt& attempt = *session->attempt;
-    attempt.has_next = session->transport.place() + 1u < fabrics_.size();
+    attempt.has_next = attempt.descriptor < 0 && session->transport.place() + 1u < fabrics_.size();
     session->connect_deadline = DeadlineOf(attempt, driver_.now());
     driver_.Feed(*session, sdp::AskConnect{});
     driver_.Flush();

@@ -55,16 +55,24 @@ void Establishment::Start(Session& session, const sdp::StartConnect& action) {
   std::array<std::byte, sdp::wire::kHelloBytes> bytes{};
   const ConstBytes encoded = EncodeHello(hello, session.transport.fabric(), bytes);
   if (session.transport.may_connect()) {
-    if (status.ok()) {
-      status = session.transport.fabric().Connect(session.transport.queue_pair(), local, peer,
-                                                  encoded, session.connect_deadline);
-    }
+    if (status.ok()) status = Connect(session, local, peer, encoded);
     if (status.ok()) return driver_.tap().Sent(session.id, driver_.now(), encoded, hello);
     session.transport.failure().NoteRefusal(status);
   }
   session.transport.Note(QueuePairCue::kFailed);
   if (session.attempt && session.attempt->has_next) return;  // another fabric is tried
   driver_.Answer(sdp::ConnectFailed{});
+}
+
+absl::Status Establishment::Connect(const Session& session, const Address& local,
+                                    const Address& peer, ConstBytes hello) {
+  fabric::Fabric& fabric = session.transport.fabric();
+  const fabric::QueuePairId queue_pair = session.transport.queue_pair();
+  if (session.attempt && session.attempt->descriptor >= 0) {
+    return fabric.ConnectOver(queue_pair, session.attempt->descriptor, hello,
+                              session.connect_deadline);
+  }
+  return fabric.Connect(queue_pair, local, peer, hello, session.connect_deadline);
 }
 
 // The peer compares the Hello's port with the transport's, so it has to be known now. [R2.6.7]

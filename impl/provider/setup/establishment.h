@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "absl/status/status.h"
+#include "impl/base/bytes.h"
 #include "impl/base/time.h"
 #include "impl/fabric/port.h"
 #include "impl/provider/session/connections.h"
@@ -40,6 +41,8 @@ class Establishment final : public SetUpActions {
  private:
   static constexpr Duration kFarewellWait = std::chrono::seconds(5);
 
+  static absl::Status Connect(const Session& session, const Address& local, const Address& peer,
+                              ConstBytes hello);
   static absl::Status NameLocalPort(const Session& session, Address& local,
                                     sdp::wire::Message& hello);
 

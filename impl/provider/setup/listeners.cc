@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "impl/base/status.h"
+#include "impl/provider/session/failures.h"
 #include "impl/provider/setup/rendezvous.h"
 
 // Listeners: one for the application, on the same port of each fabric that has the address.
@@ -35,13 +36,46 @@ absl::StatusOr<ListenerId> Rendezvous::Listen(const Address& address, int backlo
     at = ListenOnOnePort(address, backlog);
   }
   if (!at.ok()) return at.status();
-  const ListenerId id{listeners_.Insert({*at, backlog, 0, options})};
+  const ListenerId id{listeners_.Insert({*at, backlog, 0, options, false})};
   const auto places = static_cast<uint8_t>(at->size());
   for (uint8_t place = 0; place < places; ++place) {
     by_fabric_listener_[{place, static_cast<uint64_t>((*at)[place])}] = id;
   }
   if (named) named(id);
   return id;
+}
+
+absl::StatusOr<ListenerId> Rendezvous::ListenOver(int descriptor, const ConnectionOptions& options,
+                                                  const std::function<void(ListenerId)>& named) {
+  ESDP_ASSIGN_OR_RETURN(const uint8_t place, PlaceOverTcp());
+  ESDP_ASSIGN_OR_RETURN(const fabric::ListenerId over, fabrics_[place]->ListenOver(descriptor));
+  Listener listener;
+  listener.over = true;
+  listener.options = options;
+  listener.at.assign(fabrics_.size(), fabric::ListenerId::kNone);
+  listener.at[place] = over;
+  const ListenerId id{listeners_.Insert(std::move(listener))};
+  by_fabric_listener_[{place, static_cast<uint64_t>(over)}] = id;
+  if (named) named(id);
+  return id;
+}
+
+void Rendezvous::OnTurnedAway(uint8_t place, const fabric::RendezvousEvent& event) {
+  SayRejected(event, event.detail);
+  FailureDetails details;
+  details.cause = event.cause;
+  details.detail = event.detail;
+  FailOver(place, event,
+           Explain(sdp::Outcome::kConnectFailed, "", details, event.peer, SetUp::kIncoming));
+}
+
+void Rendezvous::FailOver(uint8_t place, const fabric::RendezvousEvent& event,
+                          const Failure& failure) {
+  const auto known = by_fabric_listener_.find({place, static_cast<uint64_t>(event.listener)});
+  if (known == by_fabric_listener_.end()) return;
+  if (listeners_.Find(static_cast<uint64_t>(known->second))->over) {
+    observer_.OnListenerFailed(known->second, failure);
+  }
 }
 
 // An address is listened on by the device that has it, alone where it shares its ports with the
@@ -138,6 +172,10 @@ void Rendezvous::ReleaseBacklogSlot(Session& session) {
 
 void Rendezvous::Ended(Session& session) {
   ReleaseBacklogSlot(session);
+  const Listener* const listener = listeners_.Find(static_cast<uint64_t>(session.listener));
+  if (listener != nullptr && listener->over && session.visibility == Visibility::kDropped) {
+    observer_.OnListenerFailed(session.listener, driver_.RootCause(session, session.cause));
+  }
   half_open_.Remove(std::exchange(session.half_open, kNoHandle));
   if (session.admitted) admission_.Leave(*std::exchange(session.admitted, std::nullopt));
   connections_.EndMove(session);

@@ -61,7 +61,7 @@ absl::StatusOr<Session*> Rendezvous::Add(std::unique_ptr<Session> session) {
 void Rendezvous::OnEvent(uint8_t place, const fabric::RendezvousEvent& event) {
   if (event.type == fabric::RendezvousType::kConnectRequest) return OnRequest(place, event);
   if (event.type == fabric::RendezvousType::kShort) return OnShort();
-  if (event.type == fabric::RendezvousType::kTurnedAway) return SayRejected(event, event.detail);
+  if (event.type == fabric::RendezvousType::kTurnedAway) return OnTurnedAway(place, event);
   Session* session = connections_.Find(place, event.queue_pair);
   if (session == nullptr && connections_.TakeFarewell(place, event.queue_pair)) {
     (void)fabrics_[place]->DestroyQueuePair(event.queue_pair);
@@ -177,12 +177,14 @@ void Rendezvous::Reject(uint8_t place, const fabric::RendezvousEvent& event,
                         const std::string& why) {
   SayRejected(event, why);
   (void)fabrics_[place]->Reject(event.request, {});
+  FailOver(place, event, {EndReason::kHandshakeRefused, "set-up failed: " + why});
 }
 
 void Rendezvous::Reject(uint8_t place, const fabric::RendezvousEvent& event, Rejection reason) {
   observer_.OnRejected(reason);
   SayRejected(event, ToText(reason));
   (void)fabrics_[place]->Reject(event.request, EncodeRejection(reason));
+  FailOver(place, event, {EndReason::kNoMemory, std::string("set-up failed: ") + ToText(reason)});
 }
 
 void Rendezvous::OnEstablished(Session& session, const fabric::RendezvousEvent& event) {

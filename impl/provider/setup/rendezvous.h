@@ -56,6 +56,9 @@ class Rendezvous {
   absl::StatusOr<ListenerId> Listen(const Address& address, int backlog,
                                     const ConnectionOptions& options,
                                     const std::function<void(ListenerId)>& named);
+  // For the one connection that this connected TCP socket is. The observer is told if it fails.
+  absl::StatusOr<ListenerId> ListenOver(int descriptor, const ConnectionOptions& options,
+                                        const std::function<void(ListenerId)>& named);
   absl::StatusOr<Address> ListenerAddress(ListenerId listener);
   // The place of the first fabric that listens.
   uint8_t FabricOf(ListenerId listener) const;
@@ -66,6 +69,10 @@ class Rendezvous {
   absl::StatusOr<ConnectionId> Connect(const Address& local, const Address& peer,
                                        const ConnectionOptions& options, Time deadline,
                                        const std::function<void(ConnectionId)>& named);
+  // Over a connected TCP socket, and nothing else.
+  absl::StatusOr<ConnectionId> ConnectOver(int descriptor, const ConnectionOptions& options,
+                                           Time deadline,
+                                           const std::function<void(ConnectionId)>& named);
 
   // A port of ours where the peer of this connection may come back, until the
   // connection has been moved.
@@ -93,6 +100,7 @@ class Rendezvous {
     int backlog = 1;
     int waiting = 0;  // not yet taken by the application
     ConnectionOptions options;
+    bool over = false;  // a connection that was there: there will be no other
   };
 
   static constexpr int kDroppedWhenShort = 32;
@@ -105,7 +113,15 @@ class Rendezvous {
   absl::Status Follow(const Address& address, int backlog, std::vector<fabric::ListenerId>& at);
   void StopAt(const std::vector<fabric::ListenerId>& at);
 
+  void OnTurnedAway(uint8_t place, const fabric::RendezvousEvent& event);
+  // Tells so where the event is of a listener over a connection.
+  void FailOver(uint8_t place, const fabric::RendezvousEvent& event, const Failure& failure);
+
   // attempts.cc
+  // The first fabric that takes connected TCP sockets.
+  absl::StatusOr<uint8_t> PlaceOverTcp() const;
+  absl::StatusOr<ConnectionId> Try(Attempt&& wishes, const Address& peer, uint8_t place,
+                                   const std::function<void(ConnectionId)>& named);
   Session& Begin(Session& first);
   static bool MayTryNext(const Session& session, fabric::Cause cause);
   Session* Next(Session& session);

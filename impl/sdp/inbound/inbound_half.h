@@ -94,6 +94,7 @@ class InboundHalf {
   bool readable() const {
     return receive_.has_unread() || (reader_.left() > 0 && !receive_.has_room());
   }
+  size_t waiting() const { return receive_.buffers_held() + reader_.held(); }
   uint64_t unread_bytes() const { return receive_.unread_bytes() + reader_.unread_bytes(); }
   uint32_t LargeReceives() const { return receive_.LargeReceives(); }
   // [R15.1] The peer waits for us to read, and the application for something else: an advert of

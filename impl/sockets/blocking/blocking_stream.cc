@@ -68,6 +68,62 @@ BlockingStream::BlockingStream(std::shared_ptr<ContextState> context, Socket soc
       writer_(context_, stream_, usage_),
       socket_(std::move(socket)) {}
 
+BlockingStream::~BlockingStream() { kept_->SetListener(nullptr); }
+
+absl::StatusOr<size_t> BlockingStream::Read(BlockingReader::Pieces pieces, const ReadArgs& args) {
+  absl::StatusOr<size_t> read = reader_.Read(pieces, args, OptionsOfCall());
+  Refresh();
+  return read;
+}
+
+absl::StatusOr<size_t> BlockingStream::Write(BlockingWriter::Pieces pieces, const WriteArgs& args) {
+  absl::StatusOr<size_t> written = writer_.Write(pieces, args, OptionsOfCall());
+  Refresh();
+  return written;
+}
+
+absl::StatusOr<size_t> BlockingStream::Write(const Slice& slice, const WriteArgs& args) {
+  absl::StatusOr<size_t> written = writer_.Write(slice, args, OptionsOfCall());
+  Refresh();
+  return written;
+}
+
+absl::Status BlockingStream::Shutdown() {
+  absl::Status status = writer_.Shutdown();
+  Refresh();
+  return status;
+}
+
+absl::StatusOr<int> BlockingStream::fd() {
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
+  std::shared_ptr<ReadinessPair> pair;
+  {
+    const std::lock_guard lock(mutex_);
+    if (pair_ == nullptr) {
+      absl::StatusOr<std::shared_ptr<ReadinessPair>> opened = ReadinessPair::Open(stream_);
+      if (!opened.ok()) return opened.status();
+      pair_ = *std::move(opened);
+      shows_.store(true, std::memory_order_release);
+    }
+    pair = pair_;
+  }
+  stream_.SetListener(pair);
+  stream_.WatchReadiness();
+  Refresh();
+  return pair->fd();
+}
+
+void BlockingStream::Refresh() {
+  if (!shows_.load(std::memory_order_acquire)) return;
+  std::shared_ptr<ReadinessPair> pair;
+  {
+    const std::lock_guard lock(mutex_);
+    pair = pair_;
+  }
+  pair->Update([&] { return ReadinessPair::Own{reader_.ahead() > 0, writer_.has_room()}; });
+}
+
 void BlockingStream::SetOptions(const StreamOptions& options) {
   const std::lock_guard lock(mutex_);
   options_ = options;

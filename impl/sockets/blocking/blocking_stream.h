@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_SOCKETS_BLOCKING_BLOCKING_STREAM_H_
 #define ESDP_IMPL_SOCKETS_BLOCKING_BLOCKING_STREAM_H_
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 
@@ -9,6 +10,7 @@
 #include "absl/time/time.h"
 #include "esdp/stream.h"
 #include "impl/sockets/blocking/reader.h"
+#include "impl/sockets/blocking/readiness_pair.h"
 #include "impl/sockets/blocking/usage.h"
 #include "impl/sockets/blocking/writer.h"
 
@@ -31,20 +33,30 @@ class BlockingStream {
       const std::shared_ptr<ContextState>& context, Socket socket, const StreamOptions& options);
   BlockingStream(std::shared_ptr<ContextState> context, Socket socket, StreamState& stream);
 
-  BlockingReader& reader() { return reader_; }
-  BlockingWriter& writer() { return writer_; }
-  // What a call goes by.
-  BlockingOptions OptionsOfCall() const;
+  ~BlockingStream();
+  BlockingStream(const BlockingStream&) = delete;
+  BlockingStream& operator=(const BlockingStream&) = delete;
+
+  absl::StatusOr<size_t> Read(BlockingReader::Pieces pieces, const ReadArgs& args);
+  absl::StatusOr<size_t> Write(BlockingWriter::Pieces pieces, const WriteArgs& args);
+  absl::StatusOr<size_t> Write(const Slice& slice, const WriteArgs& args);
+  absl::Status Shutdown();
   void SetOptions(const StreamOptions& options);
   StreamOptions options() const;
 
   StreamReadiness readiness();
+  absl::StatusOr<int> fd();
   absl::Status Close(absl::Time deadline);
   void Abort();
   StreamStats Stats() const;
   Socket& socket() { return socket_; }
 
  private:
+  // What a call goes by.
+  BlockingOptions OptionsOfCall() const;
+  // Shows in the descriptor what a call has changed.
+  void Refresh();
+
   const std::shared_ptr<ContextState> context_;
   // Of the socket, which the application may take away.
   const std::shared_ptr<StreamState> kept_;
@@ -56,6 +68,8 @@ class BlockingStream {
   BlockingReader reader_;
   BlockingWriter writer_;
   Socket socket_;
+  std::shared_ptr<ReadinessPair> pair_;  // under the lock; from fd() on
+  std::atomic<bool> shows_{false};       // it is there
 };
 
 }  // namespace esdp::sockets

@@ -1,5 +1,6 @@
 #include "esdp/stream.h"
 
+#include <functional>
 #include <utility>
 
 #include "impl/sockets/blocking/blocking_listener.h"
@@ -25,6 +26,34 @@ auto Use(const State& state, Call call) -> decltype(call()) {
   return sockets::OrNoMemory(call);
 }
 
+using Post = std::function<absl::StatusOr<OpId>(Socket&, const OpArgs&)>;
+
+// Of a new socket, once what `post` begins has ended.
+absl::StatusOr<Stream> Connected(Context& context, Family family, const StreamOptions& options,
+                                 absl::Time deadline, const Post& post) {
+  if (absl::Status legal = BlockingStream::CheckOptions(options); !legal.ok()) return legal;
+  absl::StatusOr<Socket> socket = context.CreateSocket(family);
+  if (!socket.ok()) return socket.status();
+  absl::StatusOr<EventQueue> queue =
+      context.CreateQueue({.depth = 1, .restart_on_signal = options.restart_on_signal});
+  if (!queue.ok()) return queue.status();
+  const auto op = post(*socket, {.queue = *queue, .deadline = deadline});
+  if (!op.ok()) return op.status();
+  Event event;
+  absl::StatusOr<size_t> taken = queue->Dequeue(absl::MakeSpan(&event, 1));
+  if (!taken.ok()) {
+    // Gives the attempt up, and waits for that: the queue has to stay until then.
+    const absl::Status why = taken.status();
+    (void)socket->Cancel(*op);
+    do {
+      taken = queue->Dequeue(absl::MakeSpan(&event, 1));
+    } while (KindOf(taken.status()) == ErrorKind::kSignal);
+    return why;
+  }
+  if (!event.ok()) return event.status();
+  return Stream::Of(context, *std::move(socket), options);
+}
+
 }  // namespace
 
 Stream::Stream() = default;
@@ -46,27 +75,28 @@ absl::StatusOr<Stream> Stream::Of(Context& context, Socket connected,
 
 absl::StatusOr<Stream> Stream::Connect(Context& context, const Address& address,
                                        const StreamOptions& options, absl::Time deadline) {
+  return sockets::OrNoMemory([&] {
+    return Connected(
+        context, address.family(), options, deadline,
+        [&](Socket& socket, const OpArgs& args) { return socket.Connect(address, args); });
+  });
+}
+
+absl::StatusOr<Stream> Stream::Over(Context& context, int descriptor, StreamSide side,
+                                    const StreamOptions& options, absl::Time deadline) {
   return sockets::OrNoMemory([&]() -> absl::StatusOr<Stream> {
-    if (absl::Status legal = BlockingStream::CheckOptions(options); !legal.ok()) return legal;
-    absl::StatusOr<Socket> socket = context.CreateSocket(address.family());
-    if (!socket.ok()) return socket.status();
-    absl::StatusOr<EventQueue> queue =
-        context.CreateQueue({.depth = 1, .restart_on_signal = options.restart_on_signal});
-    if (!queue.ok()) return queue.status();
-    const auto op = socket->Connect(address, {.queue = *queue, .deadline = deadline});
-    if (!op.ok()) return op.status();
-    Event event;
-    absl::StatusOr<size_t> taken = queue->Dequeue(absl::MakeSpan(&event, 1));
-    if (!taken.ok()) {
-      // Gives the attempt up, and waits for that: the queue has to stay until then.
-      const absl::Status why = taken.status();
-      (void)socket->Cancel(*op);
-      do {
-        taken = queue->Dequeue(absl::MakeSpan(&event, 1));
-      } while (KindOf(taken.status()) == ErrorKind::kSignal);
-      return why;
+    if (side == StreamSide::kConnects) {
+      return Connected(
+          context, Family::kIpv4, options, deadline,
+          [&](Socket& socket, const OpArgs& args) { return socket.ConnectOver(descriptor, args); });
     }
-    if (!event.ok()) return event.status();
+    if (absl::Status legal = BlockingStream::CheckOptions(options); !legal.ok()) return legal;
+    absl::StatusOr<Socket> listener = context.CreateSocket(Family::kIpv4);
+    if (!listener.ok()) return listener.status();
+    if (absl::Status listens = listener->ListenOver(descriptor); !listens.ok()) return listens;
+    BlockingListener accepts(sockets::ContextAccess::StateOf(context), *std::move(listener));
+    absl::StatusOr<Socket> socket = accepts.Accept(deadline, options.restart_on_signal);
+    if (!socket.ok()) return socket.status();
     return Of(context, *std::move(socket), options);
   });
 }
@@ -77,9 +107,7 @@ absl::StatusOr<size_t> Stream::Read(absl::Span<std::byte> memory, const ReadArgs
 
 absl::StatusOr<size_t> Stream::ReadV(absl::Span<const absl::Span<std::byte>> pieces,
                                      const ReadArgs& args) {
-  return Use(state_, [&] {
-    return state_->reader().Read({pieces.data(), pieces.size()}, args, state_->OptionsOfCall());
-  });
+  return Use(state_, [&] { return state_->Read({pieces.data(), pieces.size()}, args); });
 }
 
 absl::StatusOr<size_t> Stream::Write(absl::Span<const std::byte> bytes, const WriteArgs& args) {
@@ -88,13 +116,11 @@ absl::StatusOr<size_t> Stream::Write(absl::Span<const std::byte> bytes, const Wr
 
 absl::StatusOr<size_t> Stream::WriteV(absl::Span<const absl::Span<const std::byte>> pieces,
                                       const WriteArgs& args) {
-  return Use(state_, [&] {
-    return state_->writer().Write({pieces.data(), pieces.size()}, args, state_->OptionsOfCall());
-  });
+  return Use(state_, [&] { return state_->Write({pieces.data(), pieces.size()}, args); });
 }
 
 absl::StatusOr<size_t> Stream::Write(const Slice& slice, const WriteArgs& args) {
-  return Use(state_, [&] { return state_->writer().Write(slice, args, state_->OptionsOfCall()); });
+  return Use(state_, [&] { return state_->Write(slice, args); });
 }
 
 StreamReadiness Stream::readiness() const {
@@ -102,7 +128,7 @@ StreamReadiness Stream::readiness() const {
 }
 
 absl::Status Stream::ShutdownWrite() {
-  return Use(state_, [&] { return state_->writer().Shutdown(); });
+  return Use(state_, [&] { return state_->Shutdown(); });
 }
 
 absl::Status Stream::Close(absl::Time deadline) {
@@ -119,6 +145,10 @@ absl::Status Stream::SetOptions(const StreamOptions& options) {
     if (legal.ok()) state_->SetOptions(options);
     return legal;
   });
+}
+
+absl::StatusOr<int> Stream::fd() {
+  return Use(state_, [&] { return state_->fd(); });
 }
 
 StreamOptions Stream::options() const {

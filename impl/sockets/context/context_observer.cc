@@ -173,6 +173,16 @@ void ContextState::OnIncoming(provider::ListenerId listener, provider::Connectio
   listening->OnIncoming(connection, FromProvider(local), FromProvider(peer), fabric);
 }
 
+void ContextState::OnListenerFailed(provider::ListenerId listener, const provider::Failure& cause) {
+  const InObserverCall in_call;
+  std::shared_ptr<ListenerState> listening;
+  {
+    const std::lock_guard lock(mutex_);
+    listening = Look(listeners_, listener);
+  }
+  if (listening != nullptr) listening->OnFailed(cause);
+}
+
 void ContextState::OnConnected(provider::ConnectionId connection, const provider::Address& local,
                                const provider::Address& peer, uint8_t fabric) {
   const InObserverCall in_call;

@@ -119,6 +119,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   void OnIncoming(provider::ListenerId listener, provider::ConnectionId connection,
                   const provider::Address& local, const provider::Address& peer,
                   uint8_t fabric) override;
+  void OnListenerFailed(provider::ListenerId listener, const provider::Failure& cause) override;
   void OnConnected(provider::ConnectionId connection, const provider::Address& local,
                    const provider::Address& peer, uint8_t fabric) override;
   void OnFailed(provider::ConnectionId connection, const provider::Failure& cause) override;

@@ -19,16 +19,27 @@ SocketId ListenerState::id() const { return socket_.id(); }
 
 absl::Status ListenerState::Listen(const Address& address, int backlog,
                                    const provider::ConnectionOptions& accepted) {
+  return Begin(address, [&](const Named& named) {
+    return context_.shard().Listen(ToProvider(address), backlog, accepted, named);
+  });
+}
+
+absl::Status ListenerState::ListenOver(int descriptor,
+                                       const provider::ConnectionOptions& accepted) {
+  return Begin(Address(), [&](const Named& named) {
+    return context_.shard().ListenOver(descriptor, accepted, named);
+  });
+}
+
+absl::Status ListenerState::Begin(const Address& address, const Tell& tell) {
   {
     const std::lock_guard lock(mutex_);
     local_ = address;
   }
   provider::Shard& shard = context_.shard();
   const std::shared_ptr<ListenerState> self(socket_.shared_from_this(), this);
-  const auto name = OrNoMemory([&] {
-    return shard.Listen(ToProvider(address), backlog, accepted,
-                        [&](provider::ListenerId given) { context_.Bind(given, self); });
-  });
+  const auto name = OrNoMemory(
+      [&] { return tell([&](provider::ListenerId given) { context_.Bind(given, self); }); });
   if (!name.ok()) return Adopt(name.status());
   const auto where = shard.ListenerAddress(*name);
   fabric_ = shard.FabricOf(*name);
@@ -50,10 +61,11 @@ absl::StatusOr<OpId> ListenerState::Accept(int count, const OpArgs& args) {
   (*operation)->has_alarm = args.deadline != absl::InfiniteFuture();
   {
     std::unique_lock lock(mutex_);
-    if (closed_) {
+    if (closed_ || !failed_.ok()) {
+      const absl::Status why = closed_ ? ClosedHandle() : failed_;
       lock.unlock();
       context_.Discard(**operation);
-      return ClosedHandle();
+      return why;
     }
     if (!Append(accepts_, *operation)) {
       lock.unlock();
@@ -95,10 +107,7 @@ void ListenerState::Close() {
   }
   context_.Unbind(name);
   (void)OrNoMemory([&] { return context_.shard().StopListening(name); });
-  while (Operation* operation = TakeAccept()) {
-    if (operation->accepts_left != 1) operation->queue->AddOpenEnded(-1);
-    context_.Finish(*operation, MakeError(ErrorKind::kShutDown, "the listener was closed"));
-  }
+  FinishAccepts(MakeError(ErrorKind::kShutDown, "the listener was closed"));
   decltype(arrived_) arrived;
   {
     const std::lock_guard lock(mutex_);
@@ -106,6 +115,22 @@ void ListenerState::Close() {
   }
   for (const auto& [id, socket] : arrived) socket->Drop();
   for (const auto& [id, untaken] : context_.untaken().TakeAllOf(this->id())) untaken.socket->Drop();
+}
+
+void ListenerState::FinishAccepts(const absl::Status& status) {
+  while (Operation* operation = TakeAccept()) {
+    if (operation->accepts_left != 1) operation->queue->AddOpenEnded(-1);
+    context_.Finish(*operation, status);
+  }
+}
+
+void ListenerState::OnFailed(const provider::Failure& failure) {
+  const absl::Status status = StatusOf(failure);
+  {
+    const std::lock_guard lock(mutex_);
+    failed_ = status;
+  }
+  FinishAccepts(status);
 }
 
 Address ListenerState::local() const {

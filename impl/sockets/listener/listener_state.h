@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -36,6 +37,8 @@ class ListenerState {
   // Once more only after a failure.
   absl::Status Listen(const Address& address, int backlog,
                       const provider::ConnectionOptions& accepted);
+  // For the one connection that this connected TCP socket is.
+  absl::Status ListenOver(int descriptor, const provider::ConnectionOptions& accepted);
   absl::StatusOr<OpId> Accept(int count, const OpArgs& args);
   // Ends one Accept, unless it has ended.
   void FinishAccept(OpId op, const absl::Status& status);
@@ -50,12 +53,19 @@ class ListenerState {
   // From the shard, under its lock.
   void OnIncoming(provider::ConnectionId connection, const Address& local, const Address& peer,
                   uint8_t fabric);
+  // None will come: what waits ends so, and what comes.
+  void OnFailed(const provider::Failure& failure);
   // The connection of that socket has ended: where no Accept has seen it, none will.
   void OnIncomingEnded(SocketId accepted);
   // Pairs waiting Accepts with waiting connections, as far as event slots are free.
   void Match();
 
  private:
+  using Named = std::function<void(provider::ListenerId)>;
+  using Tell = std::function<absl::StatusOr<provider::ListenerId>(const Named&)>;
+  // `tell` tells the shard.
+  absl::Status Begin(const Address& address, const Tell& tell);
+  void FinishAccepts(const absl::Status& status);
   void MatchAll();  // may throw std::bad_alloc
   // Takes the slot for the event of the first connection; `*last` is the Accept that ends with it.
   // False: the queue of that Accept is full, and will match again.
@@ -70,6 +80,7 @@ class ListenerState {
   mutable std::mutex mutex_;
   provider::ListenerId name_ = provider::ListenerId::kNone;
   Address local_;
+  absl::Status failed_;  // why none will come
   std::deque<Operation*> accepts_;
   // No Accept has seen them. In the order in which they came, which is that of their names.
   std::map<SocketId, std::shared_ptr<SocketState>> arrived_;

@@ -64,6 +64,14 @@ absl::StatusOr<OpId> Socket::Connect(const Address& address, const OpArgs& args)
   return Use(state_, [&] { return state_->Connect(address, args); });
 }
 
+absl::Status Socket::ListenOver(int descriptor) {
+  return Use(state_, [&] { return state_->ListenOver(descriptor); });
+}
+
+absl::StatusOr<OpId> Socket::ConnectOver(int descriptor, const OpArgs& args) {
+  return Use(state_, [&] { return state_->ConnectOver(descriptor, args); });
+}
+
 absl::StatusOr<OpId> Socket::Accept(int count, const OpArgs& args) {
   return Use(state_, [&] { return state_->Accept(count, args); });
 }

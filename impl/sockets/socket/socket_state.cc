@@ -72,6 +72,20 @@ absl::Status SocketState::Listen(int backlog) {
   if (backlog < 1) {
     return MakeError(ErrorKind::kInvalidArgument, "the backlog of a listener is at least 1");
   }
+  return BecomeListener([&](ListenerState& listening, const Address& address) {
+    return listening.Listen(address, backlog, ToConnectionOptions());
+  });
+}
+
+absl::Status SocketState::ListenOver(int descriptor) {
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
+  return BecomeListener([&](ListenerState& listening, const Address&) {
+    return listening.ListenOver(descriptor, ToConnectionOptions());
+  });
+}
+
+absl::Status SocketState::BecomeListener(const BeginListening& begin) {
   Address address;
   {
     const std::lock_guard lock(mutex_);
@@ -80,7 +94,7 @@ absl::Status SocketState::Listen(int backlog) {
     if (absl::Status can = Become(Role::kListener); !can.ok()) return can;
     address = bound_to_;
   }
-  absl::Status status = listener_->Listen(address, backlog, ToConnectionOptions());
+  absl::Status status = begin(*listener_, address);
   if (!status.ok()) {
     const std::lock_guard lock(mutex_);
     if (!closing_) role_ = Role::kNone;
@@ -97,6 +111,20 @@ absl::StatusOr<OpId> SocketState::Connect(const Address& address, const OpArgs& 
                          " cannot be connected to: a port and an address of the "
                          "socket's family are needed");
   }
+  return BecomeStream(args, [&](Operation& operation, const Address& local) {
+    return stream_.Connect(operation, local, address, ToConnectionOptions(), args.deadline);
+  });
+}
+
+absl::StatusOr<OpId> SocketState::ConnectOver(int descriptor, const OpArgs& args) {
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
+  return BecomeStream(args, [&](Operation& operation, const Address&) {
+    return stream_.ConnectOver(operation, descriptor, ToConnectionOptions(), args.deadline);
+  });
+}
+
+absl::StatusOr<OpId> SocketState::BecomeStream(const OpArgs& args, const BeginConnecting& begin) {
   absl::StatusOr<Operation*> operation = context_->NewOperation(EventType::kConnect, id_, args);
   if (!operation.ok()) return operation.status();
   Address local;
@@ -110,8 +138,7 @@ absl::StatusOr<OpId> SocketState::Connect(const Address& address, const OpArgs& 
     local = bound_to_;
   }
   const OpId op = (*operation)->id;  // it may have ended before Connect returns
-  absl::Status status =
-      stream_.Connect(**operation, local, address, ToConnectionOptions(), args.deadline);
+  absl::Status status = begin(**operation, local);
   if (status.ok()) return op;
   const std::lock_guard lock(mutex_);
   if (!closing_) role_ = Role::kNone;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 
@@ -48,6 +49,8 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   absl::Status Bind(const Address& address);
   absl::Status Listen(int backlog);
   absl::StatusOr<OpId> Connect(const Address& address, const OpArgs& args);
+  absl::Status ListenOver(int descriptor);
+  absl::StatusOr<OpId> ConnectOver(int descriptor, const OpArgs& args);
   absl::StatusOr<OpId> Accept(int count, const OpArgs& args);
   absl::StatusOr<OpId> Close(CloseMode mode, const OpArgs& args);
   absl::Status Cancel(OpId op, CancelMode mode);
@@ -78,6 +81,10 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   // kClosed: without ever having been the one or the other.
   enum class Role : uint8_t { kNone, kStream, kListener, kClosed };
 
+  using BeginListening = std::function<absl::Status(ListenerState&, const Address& bound_to)>;
+  absl::Status BecomeListener(const BeginListening& begin);
+  using BeginConnecting = std::function<absl::Status(Operation&, const Address& bound_to)>;
+  absl::StatusOr<OpId> BecomeStream(const OpArgs& args, const BeginConnecting& begin);
   // Under the lock.
   absl::Status Become(Role role);
   // From now on it is closing; answers what it was. Under the lock.

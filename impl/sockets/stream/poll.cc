@@ -21,7 +21,12 @@ void StreamState::OnReadiness(const provider::Readiness& readiness) {
     const std::lock_guard lock(mutex_);
     readiness_ = readiness;
   }
-  TellPolls();
+  TellChange();
+}
+
+void StreamState::SetListener(std::shared_ptr<ReadinessListener> listener) {
+  const std::lock_guard lock(mutex_);
+  listener_.swap(listener);  // what was there goes after the lock
 }
 
 provider::Readiness StreamState::readiness() const {
@@ -76,6 +81,16 @@ absl::StatusOr<OpId> StreamState::Poll(uint32_t mask, const OpArgs& args) {
   WatchReadiness();
   TellPolls();
   return op;
+}
+
+void StreamState::TellChange() {
+  std::shared_ptr<ReadinessListener> listener;
+  {
+    const std::lock_guard lock(mutex_);
+    listener = listener_;
+  }
+  if (listener != nullptr) listener->OnReadinessChange();
+  TellPolls();
 }
 
 // One after the other, since each may be the last holder of its queue.

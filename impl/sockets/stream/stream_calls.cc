@@ -23,6 +23,23 @@ provider::CancelMode ToProvider(CancelMode mode) {
 
 absl::Status StreamState::Connect(Operation& operation, const Address& local, const Address& peer,
                                   const provider::ConnectionOptions& options, absl::Time deadline) {
+  return BeginConnect(operation, local, peer, deadline, [&](Time last, const Named& named) {
+    return context_.shard().Connect(sockets::ToProvider(local), sockets::ToProvider(peer), options,
+                                    last, named);
+  });
+}
+
+absl::Status StreamState::ConnectOver(Operation& operation, int descriptor,
+                                      const provider::ConnectionOptions& options,
+                                      absl::Time deadline) {
+  return BeginConnect(operation, Address(), Address(), deadline,
+                      [&](Time last, const Named& named) {
+                        return context_.shard().ConnectOver(descriptor, options, last, named);
+                      });
+}
+
+absl::Status StreamState::BeginConnect(Operation& operation, const Address& local,
+                                       const Address& peer, absl::Time deadline, const Tell& tell) {
   {
     std::unique_lock lock(mutex_);
     if (closing_) {
@@ -39,11 +56,10 @@ absl::Status StreamState::Connect(Operation& operation, const Address& local, co
       deadline == absl::InfiniteFuture() ? context_.Now() + kConnectWait : deadline;
   const std::shared_ptr<StreamState> self = Self();
   const auto connection = OrNoMemory([&] {
-    return context_.shard().Connect(sockets::ToProvider(local), sockets::ToProvider(peer), options,
-                                    context_.ToShardTime(last), [&](provider::ConnectionId name) {
-                                      connection_ = name;
-                                      context_.Bind(name, self);
-                                    });
+    return tell(context_.ToShardTime(last), [&](provider::ConnectionId name) {
+      connection_ = name;
+      context_.Bind(name, self);
+    });
   });
   if (connection.ok()) {
     // Close and Cancel may have come before there was a name to tell the shard.

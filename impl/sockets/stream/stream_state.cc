@@ -88,7 +88,7 @@ void StreamState::OnFailed(const provider::Failure& cause) {
     KeepCause(cause);
     failed_ = true;
   }
-  TellPolls();
+  TellChange();
 }
 
 void StreamState::OnShutDown(const provider::Failure& failure) {
@@ -139,7 +139,7 @@ void StreamState::OnClosed(const provider::Failure& cause, uint64_t bytes_receiv
   const bool in_order = cause.ending == provider::EndReason::kOk;
   FinishSuspend(in_order ? MakeError(ErrorKind::kShutDown, "the connection has ended")
                          : StatusOf(cause));
-  TellPolls();
+  TellChange();
   MaybeFinishClose();
   if (listener_id_ == SocketId::kNone) return;
   const std::shared_ptr<SocketState> socket = context_.Find(listener_id_);

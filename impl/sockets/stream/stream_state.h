@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -17,6 +18,7 @@
 #include "impl/sockets/errors.h"
 #include "impl/sockets/memory/bounce_pool.h"
 #include "impl/sockets/stream/operation.h"
+#include "impl/sockets/stream/readiness_listener.h"
 #include "impl/sockets/stream/transfer_flags.h"
 
 namespace esdp::sockets {
@@ -46,6 +48,7 @@ class StreamState {
   // Behind Connect or an Accept: from now on readiness() follows the connection. Without, it knows of
   // an end alone. It may be called again.
   void WatchReadiness();
+  void SetListener(std::shared_ptr<ReadinessListener> listener);  // null: nobody is told
   provider::Readiness readiness() const;
   uint32_t PollBits() const;  // of PollMask, from the same
   uint64_t UnreadBytes() const;
@@ -53,6 +56,8 @@ class StreamState {
   // The operation is its own: where it fails, nobody hears of it. It can be called again then.
   absl::Status Connect(Operation& operation, const Address& local, const Address& peer,
                        const provider::ConnectionOptions& options, absl::Time deadline);
+  absl::Status ConnectOver(Operation& operation, int descriptor,
+                           const provider::ConnectionOptions& options, absl::Time deadline);
   absl::StatusOr<OpId> Post(EventType type, absl::Span<const Slice> slices,
                             const TransferFlags& flags, const OpArgs& args);
   absl::StatusOr<OpId> PostSendCopy(std::span<const std::byte> bytes, const TransferFlags& flags,
@@ -110,8 +115,13 @@ class StreamState {
  private:
   enum class Phase : uint8_t { kIdle, kConnecting, kConnected, kEnded };
 
+  using Named = std::function<void(provider::ConnectionId)>;
+  using Tell = std::function<absl::StatusOr<provider::ConnectionId>(Time, const Named&)>;
+  absl::Status BeginConnect(Operation& operation, const Address& local, const Address& peer,
+                            absl::Time deadline, const Tell& tell);
   absl::Status CanTransfer(bool is_send) const;
   uint32_t PollBitsLocked() const;
+  void TellChange();
   void TellPolls();
   void FinishPoll(OpId op, const absl::Status& status);
   void EndPolls();  // closing: nobody will look any more
@@ -181,8 +191,8 @@ class StreamState {
   Operation* closing_abort_ = nullptr;  // a later Close, which made that one an abort
   Operation* suspend_ = nullptr;
   absl::Status close_status_;
-  std::vector<Operation*> shutdowns_;
-  std::vector<Operation*> polls_;
+  std::vector<Operation*> shutdowns_, polls_;
+  std::shared_ptr<ReadinessListener> listener_;
 };
 
 }  // namespace esdp::sockets

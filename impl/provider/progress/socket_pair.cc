@@ -1,0 +1,90 @@
+#include "impl/provider/progress/socket_pair.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstddef>
+#include <utility>
+
+namespace esdp::provider {
+namespace {
+
+// More are taken out again before one is put in for a new edge.
+constexpr int kBytesMax = 16;
+// With the smallest send buffer that there is, one message of this size makes a queue full.
+constexpr size_t kFillBytes = 256;
+constexpr int kFillsMax = 16;
+constexpr int kNow = MSG_DONTWAIT | MSG_NOSIGNAL;
+
+bool HasRoom(int end) {
+  pollfd room{.fd = end, .events = POLLOUT, .revents = 0};
+  return poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) != 0;
+}
+
+bool PutByte(int end, int flags = 0) {
+  const char byte = 0;
+  return send(end, &byte, 1, kNow | flags) == 1;
+}
+
+}  // namespace
+
+bool SocketPair::Open() {
+  std::array<int, 2> ends{};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return false;
+  }
+  shown_end_ = ends[0];
+  hidden_end_ = ends[1];
+  const int least = 1;
+  (void)setsockopt(shown_end_, SOL_SOCKET, SO_SNDBUF, &least, sizeof(least));
+  return true;
+}
+
+SocketPair::~SocketPair() {
+  if (hidden_end_ >= 0) close(hidden_end_);
+  if (shown_end_ >= 0) close(shown_end_);
+}
+
+void SocketPair::ShowInput(bool readable, bool urgent, bool arrived) {
+  const bool changes = readable != (bytes_ > 0) || urgent != urgent_;
+  if (peer_ended_ || has_ended() || (!changes && !(readable && arrived))) return;
+  if (changes || bytes_ == kBytesMax) {
+    char byte = 0;
+    if (std::exchange(urgent_, false)) (void)recv(shown_end_, &byte, 1, MSG_OOB | MSG_DONTWAIT);
+    Drain(shown_end_);
+    bytes_ = 0;
+  }
+  if (readable && PutByte(hidden_end_)) ++bytes_;
+  if (urgent && !urgent_) urgent_ = PutByte(hidden_end_, MSG_OOB);
+}
+
+void SocketPair::ShowRoom(bool writable) {
+  if (writable != full_ || has_ended()) return;
+  full_ = !writable;
+  if (writable) return Drain(hidden_end_);
+  const std::array<char, kFillBytes> filling{};
+  for (int i = 0; i < kFillsMax && HasRoom(shown_end_); ++i) {
+    (void)send(shown_end_, filling.data(), filling.size(), kNow);
+  }
+}
+
+void SocketPair::ShowPeerEnd() {
+  if (!has_ended() && !std::exchange(peer_ended_, true)) (void)shutdown(hidden_end_, SHUT_WR);
+}
+
+// A UNIX socket that is closed with bytes unread resets its peer.
+void SocketPair::ShowEnd(bool reset) {
+  if (has_ended()) return;
+  Drain(hidden_end_);
+  if (reset) (void)PutByte(shown_end_);
+  close(std::exchange(hidden_end_, -1));
+}
+
+void SocketPair::Drain(int end) {
+  std::array<char, kFillBytes> taken;
+  while (recv(end, taken.data(), taken.size(), MSG_DONTWAIT) > 0) continue;
+}
+
+}  // namespace esdp::provider

@@ -1,0 +1,50 @@
+#ifndef ESDP_IMPL_PROVIDER_PROGRESS_SOCKET_PAIR_H_
+#define ESDP_IMPL_PROVIDER_PROGRESS_SOCKET_PAIR_H_
+
+namespace esdp::provider {
+
+// A descriptor that shows to poll, select and epoll what it is told to: one end of a pair of UNIX
+// sockets. Bytes are put into the pair and taken out of it so that the system says of that end what
+// it would say of a TCP socket; who waits, level- or edge-triggered, waits in the system alone.
+// Readable is a byte towards it, full a queue that nobody takes from; an urgent byte, the end of the
+// stream and a reset are those of UNIX sockets.
+//
+//   Owns:     both ends.
+//   Threads:  not thread-safe; fd() may be waited on by any thread.
+//   Blocks:   never. Each change takes a system call or two.
+//   Units:    –
+//   Errors:   Open: false where the system has no descriptor, with errno as it left it.
+class SocketPair {
+ public:
+  SocketPair() = default;
+  ~SocketPair();
+  SocketPair(const SocketPair&) = delete;
+  SocketPair& operator=(const SocketPair&) = delete;
+
+  [[nodiscard]] bool Open();
+  int fd() const { return shown_end_; }
+  bool has_ended() const { return hidden_end_ < 0; }
+
+  // At first it is writable, and nothing else. `arrived`: more may have come on top of what is
+  // readable, so that who waits for an edge is given one. An urgent byte makes it readable, too.
+  void ShowInput(bool readable, bool urgent, bool arrived);
+  void ShowRoom(bool writable);
+  // The peer writes no more. For good.
+  void ShowPeerEnd();
+  // Both have ended, in order or by a reset. For good: nothing else changes afterwards.
+  void ShowEnd(bool reset);
+
+ private:
+  static void Drain(int end);
+
+  int shown_end_ = -1;
+  int hidden_end_ = -1;
+  int bytes_ = 0;  // put in to show that it is readable
+  bool urgent_ = false;
+  bool full_ = false;
+  bool peer_ended_ = false;
+};
+
+}  // namespace esdp::provider
+
+#endif  // ESDP_IMPL_PROVIDER_PROGRESS_SOCKET_PAIR_H_

@@ -1,0 +1,37 @@
+#include "impl/sockets/blocking/readiness_pair.h"
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "esdp/operation.h"
+#include "impl/sockets/errors.h"
+#include "impl/sockets/stream/stream_state.h"
+
+namespace esdp::sockets {
+
+absl::StatusOr<std::shared_ptr<ReadinessPair>> ReadinessPair::Open(StreamState& stream) {
+  auto opened = std::make_shared<ReadinessPair>(stream);
+  if (opened->pair_.Open()) return opened;
+  return MakeError(ErrorKind::kMemory,
+                   std::string("no descriptor for the readiness: ") + strerror(errno));
+}
+
+void ReadinessPair::OnReadinessChange() {
+  const std::lock_guard lock(mutex_);
+  Show(/*arrived=*/true);
+}
+
+void ReadinessPair::Show(bool arrived) {
+  if (pair_.has_ended()) return;
+  const uint32_t bits = stream_.PollBits();
+  const bool shut = stream_.write_shut();
+  const bool failed = (bits & kPollFailed) != 0;
+  const bool peer_ended = (bits & kPollPeerEnded) != 0;
+  pair_.ShowInput(own_.readable || (bits & kPollReadable) != 0, (bits & kPollUrgent) != 0, arrived);
+  pair_.ShowRoom(!shut && (own_.room || (bits & kPollWritable) != 0));
+  if (peer_ended) pair_.ShowPeerEnd();
+  if (failed || (peer_ended && shut) || !stream_.connected()) pair_.ShowEnd(failed);
+}
+
+}  // namespace esdp::sockets
