@@ -90,7 +90,8 @@ int exs_connect(int fd, const struct sockaddr* address, socklen_t len, int flags
 int exs_accept(int fd, exs_acceptaddr_t* addresses, int count, int flags, exs_qhandle_t queue,
                exs_ahandle_t handle);
 
-/* Posts; EXS_EVT_SEND. Flags: MSG_OOB (the last byte is urgent); MSG_NOSIGNAL, MSG_DONTWAIT: always so. */
+/* Posts; EXS_EVT_SEND. Flags: MSG_OOB (the last byte is urgent); MSG_NOSIGNAL, MSG_DONTWAIT: always so.
+ * With EXS_MHANDLE_UNREGISTERED memory is copied or registered for the time of the operation, 1 MiB at a time. */
 int exs_send(int fd, const void* buffer, size_t len, int flags, exs_qhandle_t queue,
              exs_ahandle_t handle, exs_mhandle_t memory);
 /*

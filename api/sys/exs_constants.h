@@ -57,10 +57,12 @@
 #define SO_ASYNC_RECV_TIMEOUT 0x4503
 #define EXS_TIMEOUT_ONCE 1 /* of exsx_timeout_t: not again before another operation is posted */
 
-/* Options of level SOL_EXSX: uint64_t; from this size on transfers are zero-copy. */
+/* Options of level SOL_EXSX: uint64_t; from this size on transfers are zero-copy. The last one is only read: how many
+ * transfers were copied since memory that nobody registered could not be registered for them. */
 #define SOL_EXSX 0x4558
 #define EXSX_SO_ZCOPY_SEND_MIN 1
 #define EXSX_SO_ZCOPY_RECV_MIN 2
+#define EXSX_SO_REGISTER_FAILURES 3
 
 /* Types of events. */
 #define EXS_EVT_POLL 1

@@ -42,7 +42,7 @@ int Close(ExsSocket& socket, Queue& queue, const Operation& filled, CloseMode mo
   const int error =
       socket.Post(Lane::kLast, queue, filled,
                   [mode](Socket& below, const OpArgs& args) { return below.Close(mode, args); });
-  if (error == 0 && mode == CloseMode::kAbort) socket.StopFiles();
+  if (error == 0 && mode == CloseMode::kAbort) socket.StopSending();
   return error;
 }
 

@@ -27,9 +27,12 @@ int ErrnoOf(const absl::Status& status) {
 
 int ErrnoOf(const Event& event, bool closing) {
   if (event.ok()) return 0;
-  const bool ours = event.kind == ErrorKind::kShutDown || event.kind == ErrorKind::kLocalAbort;
-  if (closing && ours) return ECANCELED;
+  if (closing && IsOurs(event.kind)) return ECANCELED;
   return event.sys_errno != 0 ? event.sys_errno : EIO;
+}
+
+bool IsOurs(ErrorKind kind) {
+  return kind == ErrorKind::kShutDown || kind == ErrorKind::kLocalAbort;
 }
 
 uint32_t FlagsOf(const Event& event) {

@@ -20,6 +20,8 @@ namespace esdp::exs {
 int ErrnoOf(const absl::Status& status);
 // Of a terminal event; of a socket that was closed by us what that ended is cancelled.
 int ErrnoOf(const Event& event, bool closing);
+// Whether it tells that this side has closed or aborted.
+bool IsOurs(ErrorKind kind);
 // EXSX_EVF_*
 uint32_t FlagsOf(const Event& event);
 

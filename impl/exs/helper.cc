@@ -145,14 +145,18 @@ void Helper::Loop() {
     }
     RunTasks();
     RunTimers();
-    if (flushing_.exchange(false)) FlushNow();
+    if (flushing_.load()) FlushWhenSent();
   }
 }
 
 int Helper::NextTimeout() {
-  const std::lock_guard lock(mutex_);
-  if (timers_.empty()) return kTimeoutMaxMs;
-  const int64_t ms = absl::ToInt64Milliseconds(timers_.begin()->first - context_.Now()) + 1;
+  absl::Time next = flush_by_;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!timers_.empty()) next = std::min(next, timers_.begin()->first);
+  }
+  if (next == absl::InfiniteFuture()) return kTimeoutMaxMs;
+  const int64_t ms = absl::ToInt64Milliseconds(next - context_.Now()) + 1;
   return static_cast<int>(std::clamp<int64_t>(ms, 0, kTimeoutMaxMs));
 }
 
@@ -196,8 +200,12 @@ void Helper::TakeEvents() {
 
 // --- the end of the process ----------------------------------------------------------------------
 
-void Helper::FlushNow() {
-  (void)context_.Close(context_.After(kFlushWithin));  // what is left then is reset
+void Helper::FlushWhenSent() {
+  const absl::Time now = context_.Now();
+  if (flush_by_ == absl::InfiniteFuture()) flush_by_ = now + kFlushWithin;
+  if (sends_.load() > 0 && now < flush_by_) return;
+  flushing_.store(false);
+  (void)context_.Close(flush_by_);  // what is left then is reset
   flushed_.store(1);
   FutexWakeAll(&flushed_);
 }

@@ -47,6 +47,10 @@ class Helper {
   void Unwatch(int fd, uint64_t name);
   uint64_t NewName() { return names_.fetch_add(1) + kFirstName; }
 
+  // A send that the helper carries out begins and ends: it is let leave before the process ends.
+  void BeginSend() { sends_.fetch_add(1); }
+  void EndSend() { sends_.fetch_sub(1); }
+
   // Lets what was posted leave. Takes no lock: the thread that exits may have been interrupted
   // with any.
   void Flush();
@@ -64,14 +68,16 @@ class Helper {
   void RunTasks();
   void RunTimers();
   void TakeEvents();
-  void FlushNow();
+  void FlushWhenSent();
 
   Context& context_;
   EventQueue events_;
   int epoll_fd_ = -1;
   int doorbell_fd_ = -1;
   std::atomic<uint64_t> names_{0};
+  std::atomic<int> sends_{0};
   std::atomic<bool> flushing_{false};
+  absl::Time flush_by_ = absl::InfiniteFuture();  // of its thread
   std::atomic<uint32_t> flushed_{0};
   std::atomic<bool> started_{false};
 

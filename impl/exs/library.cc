@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "impl/exs/convert.h"
+#include "impl/exs/environment.h"
 
 namespace esdp::exs {
 namespace {
@@ -49,6 +50,7 @@ int Library::Open(const std::string& fabric) {
 
 int Library::OpenContext(const std::string& fabric) {
   fabric_ = fabric;
+  pins_.SetLimit(PinLimitOfEnvironment());
   absl::StatusOr<Context> context = Context::Open({.fabric = fabric});
   if (!context.ok()) {
     const bool unknown = absl::IsInvalidArgument(context.status());
@@ -65,9 +67,8 @@ void Library::CloseInBackground(Socket& socket, CloseMode mode) {
   const std::lock_guard lock(background_mutex_);
   std::array<Event, 16> ended;
   while (background_.TryDequeue(std::span(ended)).value_or(0) == ended.size()) continue;
-  const absl::StatusOr<OpId> closed = socket.Close(mode, {.queue = background_});
-  // One that never connected needs no more than to be dropped.
-  if (!closed.ok()) socket = Socket();
+  // What cannot be closed so ends with the last holder of the socket.
+  (void)socket.Close(mode, {.queue = background_});
 }
 
 void Library::Flush() {

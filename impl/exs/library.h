@@ -8,6 +8,7 @@
 #include "impl/exs/helper.h"
 #include "impl/exs/memory_table.h"
 #include "impl/exs/numbers.h"
+#include "impl/exs/pins.h"
 #include "impl/exs/polls.h"
 
 namespace esdp::exs {
@@ -37,6 +38,7 @@ class Library {
   Numbers& numbers() { return numbers_; }
   Helper& helper() { return helper_; }
   Polls& polls() { return polls_; }
+  Pins& pins() { return pins_; }
   // Once, when the process exits.
   static void Flush();
   // Nobody hears of its end.
@@ -57,6 +59,7 @@ class Library {
   MemoryTable memory_;
   Numbers numbers_;
   Polls polls_;
+  Pins pins_;
 };
 
 }  // namespace esdp::exs

@@ -23,6 +23,7 @@ struct Operation {
   exs_msghdr_t* message = nullptr;         // SENDMSG, RECVMSG
   exs_xferfile_t* file = nullptr;          // SENDFILE
   exs_acceptaddr_t* addresses = nullptr;   // ACCEPT: where the next connection's go
+  uint64_t pinned = 0;                     // bytes that are registered for it alone
   int accepts_left = 0;                    // ACCEPT: slots that are still reserved
   OpId op = OpId::kNone;                   // none before it was posted below
   Queue* queue = nullptr;                  // which it belongs to

@@ -6,10 +6,11 @@
 
 #include <cerrno>
 #include <utility>
+#include <vector>
 
 #include "esdp/status.h"
+#include "impl/exs/carried.h"
 #include "impl/exs/convert.h"
-#include "impl/exs/file_send.h"
 #include "impl/exs/library.h"
 
 namespace esdp::exs {
@@ -76,6 +77,7 @@ void ExsSocket::Unlink(Operation& operation) {
   Operation*& before = operation.previous != nullptr ? operation.previous->next : operations_;
   before = operation.next;
   if (operation.next != nullptr) operation.next->previous = operation.previous;
+  ReturnPins(operation);
   Notice* notice = NoticeOf(operation);
   if (notice == nullptr) return;
   --notice->outstanding;
@@ -93,8 +95,9 @@ bool ExsSocket::Remove(Operation& operation) {
 bool ExsSocket::Abandon(CloseMode mode) {
   const std::lock_guard lock(mutex_);
   if (std::exchange(closing_, true)) return false;
-  if (file_ != nullptr) {
-    if (mode == CloseMode::kAbort) file_->Stop(true);
+  if (const Line& sending = LineOf(Way::kSending); sending.carried != nullptr) {
+    aborts_ = mode == CloseMode::kAbort;
+    if (aborts_) sending.carried->Stop(true);
     abandoned_ = mode;
   } else {
     Library::Current()->CloseInBackground(socket_, mode);
@@ -102,36 +105,48 @@ bool ExsSocket::Abandon(CloseMode mode) {
   return true;
 }
 
+// With the lock: ends what is held and meant.
+std::vector<Operation*> ExsSocket::CancelHeld(const Meant& meant) {
+  std::vector<Operation*> cancelled;
+  for (Line& line : lines_) {
+    const auto drop = [&](const Held& held) {
+      Operation& each = *held.operation;
+      if (!meant(each) || each.type == EXS_EVT_CLOSE) return false;
+      Unlink(each);
+      each.queue->Deliver(Finished(each, ECANCELED, 0, 0));
+      cancelled.push_back(&each);
+      return true;
+    };
+    std::erase_if(line.held, drop);
+  }
+  return cancelled;
+}
+
 int ExsSocket::Cancel(bool by_handle, exs_ahandle_t handle) {
+  const Meant meant = [&](const Operation& each) { return !by_handle || each.handle == handle; };
+  std::vector<Operation*> cancelled;
   int asked = 0;
-  std::deque<Held> cancelled;
   {
     const std::lock_guard lock(mutex_);
-    const auto meant = [&](const Operation& each) { return !by_handle || each.handle == handle; };
-    for (size_t i = held_.size(); i-- > 0;) {
-      if (!meant(*held_[i].operation) || held_[i].operation->type == EXS_EVT_CLOSE) continue;
-      cancelled.push_front(std::move(held_[i]));
-      held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i));
-    }
-    for (const Held& each : cancelled) {
-      Unlink(*each.operation);
-      each.operation->queue->Deliver(Finished(*each.operation, ECANCELED, 0, 0));
-    }
+    cancelled = CancelHeld(meant);
     asked = static_cast<int>(cancelled.size());
     for (Operation* each = operations_; each != nullptr; each = each->next) {
       if (!meant(*each)) continue;
       if (each->op != OpId::kNone) {
         if (socket_.Cancel(each->op).ok()) ++asked;
-      } else if (each->type == EXS_EVT_SENDFILE && file_ != nullptr) {
-        file_->Stop(false);
+        continue;
+      }
+      for (const Line& line : lines_) {
+        if (line.of != each) continue;
+        line.carried->Stop(false);
         ++asked;
       }
     }
   }
-  for (const Held& each : cancelled) {
-    Queue& queue = *each.operation->queue;
-    queue.Recycle(*each.operation);
-    queue.Announce();
+  for (Operation* each : cancelled) {
+    const std::shared_ptr<Queue> queue = each->queue->shared_from_this();
+    queue->Recycle(*each);
+    queue->Announce();
   }
   return asked;
 }

@@ -16,13 +16,14 @@
 #include "absl/time/time.h"
 #include "esdp/event.h"
 #include "esdp/socket.h"
-#include "impl/exs/file_part.h"
 #include "impl/exs/operation.h"
 #include "impl/exs/queue.h"
+#include "impl/exs/transfer.h"
 
 namespace esdp::exs {
 
-class FileSend;
+class Carried;
+struct CarriedEnd;
 
 // What a post does below; it may be done later.
 using PostBelow = std::function<absl::StatusOr<OpId>(Socket&, const OpArgs&)>;
@@ -33,8 +34,8 @@ struct NoticeOption {
   bool once = false;
 };
 
-// An ExsSocket is a socket of api/esdp under a number of the process. While a file is sent, what is
-// to leave after it is held here.
+// An ExsSocket is a socket of api/esdp under a number of the process. While the library carries out
+// a transfer in pieces, what is posted after it in the same direction is held here.
 //
 //   Owns:     the socket, and the descriptor that holds the number.
 //   Threads:  any.
@@ -43,8 +44,8 @@ struct NoticeOption {
 //   Errors:   an errno, 0 for none.
 class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
  public:
-  enum class Lane { kSending, kLast, kOther };  // kLast: of sending, and of the socket
-  enum class Way { kSending, kReceiving };
+  // kSendingNow: or not at all, with EAGAIN. kLast: of sending, and of the socket.
+  enum class Lane { kSending, kSendingNow, kReceiving, kLast, kOther };
 
   // Null when no descriptor is left.
   static std::shared_ptr<ExsSocket> Make(Socket socket, int family);
@@ -62,9 +63,10 @@ class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
   // `filled` says what the event tells; its slot is reserved.
   template <typename Below>
   int Post(Lane lane, Queue& queue, const Operation& filled, const Below& below);
-  int PostFile(Queue& queue, const Operation& filled, std::vector<FilePart> parts);
-  // What is being sent of files, and waits behind it, ends.
-  void StopFiles();
+  // Files, and memory that nobody registered.
+  int PostTransfer(Queue& queue, const Operation& filled, Transfer transfer);
+  // What is being sent in pieces, and waits behind it, ends.
+  void StopSending();
   // Ends without an event; false when it is being closed.
   bool Abandon(CloseMode mode);
   // Asks those with that handle, or all, to end; how many.
@@ -75,6 +77,8 @@ class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
   bool listening() const;
   int Listen(int backlog);
   Socket& socket() { return socket_; }
+  // Transfers that were copied since their memory could not be registered.
+  uint64_t register_failures() const { return register_failures_.load(std::memory_order_relaxed); }
 
   void SetNotice(Way way, const NoticeOption& option);
   NoticeOption GetNotice(Way way) const;
@@ -82,8 +86,14 @@ class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
  private:
   struct Held {
     Operation* operation;
-    PostBelow below;              // or
-    std::vector<FilePart> parts;  // of a file
+    PostBelow below;  // or
+    Transfer transfer;
+  };
+  struct Line {  // of a direction
+    std::shared_ptr<Carried> carried;
+    Operation* of = nullptr;  // what is carried out
+    std::deque<Held> held;    // behind it
+    uint64_t pinned = 0;      // bytes that are registered for operations below
   };
   struct Notice {
     NoticeOption option;
@@ -97,9 +107,22 @@ class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
   Operation& Prepare(Queue& queue, const Operation& filled);
   void Add(Operation& operation);
   void Unlink(Operation& operation);
-  int StartFile(Operation& operation, std::vector<FilePart> parts);
+  using Meant = std::function<bool(const Operation&)>;
+  std::vector<Operation*> CancelHeld(const Meant& meant);
+  void ReturnPins(Operation& operation);
+  Line& LineOf(Way way) { return lines_[static_cast<size_t>(way)]; }
+  // Null: nothing has to end before what is posted in that lane.
+  Line* Before(Lane lane);
+  bool ClosesByHelper(Lane lane);
+  int CloseByHelper(Operation& operation, const PostBelow& below);
+  int StartBelow(Operation& operation, const PostBelow& below);
+  int StartTransfer(Operation& operation, Transfer transfer);
+  bool PostWhole(Operation& operation, Transfer& transfer, int* error);
+  bool Pin(Operation& operation, const Transfer& transfer, std::vector<Region>* regions,
+           std::vector<Slice>* slices);
+  int Carry(Operation& operation, Transfer transfer);
   int Start(Held held);
-  void OnFileEnded(Operation& operation, int error, uint64_t bytes);
+  void OnCarriedEnded(Operation& operation, Way way, const CarriedEnd& ended);
   Notice* NoticeOf(const Operation& operation);
   const Operation* Oldest(const Notice& notice);
   void Schedule(Notice& notice);
@@ -114,13 +137,14 @@ class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
   Socket socket_;
 
   mutable std::mutex mutex_;
-  Operation* operations_ = nullptr;     // the newest first
-  std::shared_ptr<FileSend> file_;      // that is being sent
-  std::deque<Held> held_;               // behind it
-  std::optional<CloseMode> abandoned_;  // behind those
+  Operation* operations_ = nullptr;  // the newest first
+  std::array<Line, 2> lines_;
+  std::optional<CloseMode> abandoned_;  // behind what is being sent
+  std::atomic<uint64_t> register_failures_{0};
   std::array<Notice, 2> notices_;
   bool listening_ = false;
   bool closing_ = false;
+  bool aborts_ = false;  // nothing more is sent
 };
 
 // The event of an operation that has ended below, or of a connection that an accept has got.
@@ -136,9 +160,13 @@ int ExsSocket::Post(Lane lane, Queue& queue, const Operation& filled, const Belo
     const std::lock_guard lock(mutex_);
     if (!closing_) {
       Add(operation);
-      if (file_ != nullptr && lane != Lane::kOther) {
-        held_.push_back({&operation, below, {}});
+      if (Line* line = Before(lane); line != nullptr && lane == Lane::kSendingNow) {
+        error = EAGAIN;
+      } else if (line != nullptr) {
+        line->held.push_back({&operation, below, {}});
         error = 0;
+      } else if (ClosesByHelper(lane)) {
+        error = CloseByHelper(operation, below);
       } else {
         const absl::StatusOr<OpId> posted = below(socket_, queue.Args(operation));
         error = posted.ok() ? 0 : ErrnoOfPost(posted.status());

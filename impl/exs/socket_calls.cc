@@ -89,14 +89,13 @@ std::optional<OptionName> ThresholdOf(int level, int name) {
   return std::nullopt;
 }
 
-std::optional<ExsSocket::Way> NoticeOf(int name) {
-  if (name == SO_ASYNC_SEND_TIMEOUT) return ExsSocket::Way::kSending;
-  if (name == SO_ASYNC_RECV_TIMEOUT) return ExsSocket::Way::kReceiving;
+std::optional<Way> NoticeOf(int name) {
+  if (name == SO_ASYNC_SEND_TIMEOUT) return Way::kSending;
+  if (name == SO_ASYNC_RECV_TIMEOUT) return Way::kReceiving;
   return std::nullopt;
 }
 
-Answer SetNotice(Library& library, ExsSocket& socket, ExsSocket::Way way, const void* value,
-                 socklen_t len) {
+Answer SetNotice(Library& library, ExsSocket& socket, Way way, const void* value, socklen_t len) {
   const auto* whole =
       len == sizeof(exsx_timeout_t) ? static_cast<const exsx_timeout_t*>(value) : nullptr;
   const auto* period = len == sizeof(timeval) ? static_cast<const timeval*>(value)
@@ -111,7 +110,7 @@ Answer SetNotice(Library& library, ExsSocket& socket, ExsSocket::Way way, const 
   return Value(0);
 }
 
-Answer GetNotice(const ExsSocket& socket, ExsSocket::Way way, void* value, socklen_t* len) {
+Answer GetNotice(const ExsSocket& socket, Way way, void* value, socklen_t* len) {
   const NoticeOption option = socket.GetNotice(way);
   exsx_timeout_t whole{};
   whole.exsx_to_period = absl::ToTimeval(option.period);
@@ -127,6 +126,7 @@ Answer SetOption(Library& library, ExsSocket& socket, int level, int name, const
     const auto* bytes = Given<uint64_t>(value, len);
     return bytes == nullptr ? Failed(EINVAL) : SetBelow(socket, {*threshold, *bytes});
   }
+  if (level == SOL_EXSX && name == EXSX_SO_REGISTER_FAILURES) return Failed(EINVAL);
   if (level == IPPROTO_TCP && name == TCP_NODELAY) return SetFlag(Given<int>(value, len));
   if (level != SOL_SOCKET) return Failed(ENOPROTOOPT);
   if (const auto way = NoticeOf(name)) return SetNotice(library, socket, *way, value, len);
@@ -154,6 +154,9 @@ Answer GetOption(ExsSocket& socket, int level, int name, void* value, socklen_t*
     const absl::StatusOr<Option> found = socket.socket().GetOption(*threshold);
     if (!found.ok()) return Failed(ErrnoOf(found.status()));
     return Give(std::get<uint64_t>(found->value), value, len);
+  }
+  if (level == SOL_EXSX && name == EXSX_SO_REGISTER_FAILURES) {
+    return Give(socket.register_failures(), value, len);
   }
   if (level == IPPROTO_TCP && name == TCP_NODELAY) return Give(1, value, len);
   if (level != SOL_SOCKET) return Failed(ENOPROTOOPT);

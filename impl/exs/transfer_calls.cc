@@ -5,6 +5,7 @@
 #include "absl/types/span.h"
 #include "impl/exs/convert.h"
 #include "impl/exs/entry.h"
+#include "impl/exs/memory_part.h"
 
 // exs_send, exs_recv, exs_sendmsg, exs_recvmsg.
 
@@ -13,38 +14,11 @@ namespace {
 
 constexpr uint64_t kPartsMax = 1024;
 
-enum class Way { kSend, kReceive };
-
 int CheckFlags(Way way, int flags) {
-  const int known = way == Way::kSend ? MSG_OOB | MSG_NOSIGNAL | MSG_DONTWAIT
-                                      : MSG_WAITALL | MSG_DONTWAIT | MSG_OOB | MSG_PEEK;
+  const int known = way == Way::kSending ? MSG_OOB | MSG_NOSIGNAL | MSG_DONTWAIT
+                                         : MSG_WAITALL | MSG_DONTWAIT | MSG_OOB | MSG_PEEK;
   if ((flags & ~known) != 0) return EINVAL;
-  return way == Way::kReceive && (flags & (MSG_OOB | MSG_PEEK)) != 0 ? EOPNOTSUPP : 0;
-}
-
-absl::StatusOr<Region> RegisterOnce(Library& library, Way way, absl::Span<std::byte> bytes) {
-  return way == Way::kSend ? library.context().RegisterReadOnly(bytes)
-                           : library.context().Register(bytes);
-}
-
-// One range of memory as the library below wants it.
-struct Part {
-  Region region;  // keeps the slice's, also what is registered for this transfer alone
-  Slice slice;
-};
-
-int MakePart(Library& library, Way way, const exs_iovec_t& range, Part* part) {
-  if (range.exs_iov_mhandle != EXS_MHANDLE_UNREGISTERED) {
-    return library.memory().Find(range.exs_iov_mhandle, range.exs_iov_base, range.exs_iov_len,
-                                 &part->region, &part->slice);
-  }
-  if (range.exs_iov_base == nullptr) return EFAULT;
-  const absl::Span<std::byte> bytes(static_cast<std::byte*>(range.exs_iov_base), range.exs_iov_len);
-  absl::StatusOr<Region> once = RegisterOnce(library, way, bytes);
-  if (!once.ok()) return ErrnoOf(once.status());
-  part->region = *std::move(once);
-  part->slice = part->region.slice();
-  return 0;
+  return way == Way::kReceiving && (flags & (MSG_OOB | MSG_PEEK)) != 0 ? EOPNOTSUPP : 0;
 }
 
 SendFlags ToSendFlags(int flags) {
@@ -56,16 +30,65 @@ RecvFlags ToRecvFlags(int flags) {
 }
 
 ExsSocket::Lane LaneOf(Way way) {
-  return way == Way::kSend ? ExsSocket::Lane::kSending : ExsSocket::Lane::kOther;
+  return way == Way::kSending ? ExsSocket::Lane::kSending : ExsSocket::Lane::kReceiving;
 }
 
+// EAGAIN also for a send while another is being carried out in pieces.
 int PostCopied(ExsSocket& socket, Queue& queue, const Operation& filled, Way way, int flags,
                absl::Span<std::byte> bytes) {
-  return socket.Post(LaneOf(way), queue, filled,
-                     [way, flags, bytes](Socket& below, const OpArgs& args) {
-                       return way == Way::kSend ? below.SendCopy(bytes, ToSendFlags(flags), args)
-                                                : below.RecvCopy(bytes, ToRecvFlags(flags), args);
+  if (way == Way::kReceiving) {
+    return socket.Post(ExsSocket::Lane::kReceiving, queue, filled,
+                       [flags, bytes](Socket& below, const OpArgs& args) {
+                         return below.RecvCopy(bytes, ToRecvFlags(flags), args);
+                       });
+  }
+  return socket.Post(ExsSocket::Lane::kSendingNow, queue, filled,
+                     [flags, bytes](Socket& below, const OpArgs& args) {
+                       return below.SendCopy(bytes, ToSendFlags(flags), args);
                      });
+}
+
+int PostEmpty(ExsSocket& socket, Queue& queue, const Operation& filled, Way way, int flags) {
+  return socket.Post(LaneOf(way), queue, filled, [way, flags](Socket& below, const OpArgs& args) {
+    return way == Way::kSending ? below.SendCopy({}, ToSendFlags(flags), args)
+                                : below.RecvCopy({}, ToRecvFlags(flags), args);
+  });
+}
+
+int PostSlices(ExsSocket& socket, Queue& queue, const Operation& filled, Way way, int flags,
+               const std::vector<Part>& parts) {
+  std::vector<Region> regions;  // keep the slices'
+  std::vector<Slice> slices;
+  for (const Part& part : parts) {
+    regions.push_back(part.region);
+    slices.push_back(part.slice);
+  }
+  return socket.Post(LaneOf(way), queue, filled,
+                     [way, flags, regions, slices](Socket& below, const OpArgs& args) {
+                       return way == Way::kSending ? below.SendV(slices, ToSendFlags(flags), args)
+                                                   : below.RecvV(slices, ToRecvFlags(flags), args);
+                     });
+}
+
+int PostSlice(ExsSocket& socket, Queue& queue, const Operation& filled, Way way, int flags,
+              const Part& part) {
+  return socket.Post(
+      LaneOf(way), queue, filled,
+      [way, flags, region = part.region, slice = part.slice](Socket& below, const OpArgs& args) {
+        return way == Way::kSending ? below.Send(slice, ToSendFlags(flags), args)
+                                    : below.Recv(slice, ToRecvFlags(flags), args);
+      });
+}
+
+// Memory of which nobody registered some.
+int PostUnregistered(ExsSocket& socket, Queue& queue, const Operation& filled, Way way, int flags,
+                     std::vector<Part> parts) {
+  Transfer transfer;
+  transfer.way = way;
+  transfer.urgent = (flags & MSG_OOB) != 0;
+  transfer.wait_all = (flags & MSG_WAITALL) != 0;
+  transfer.parts = std::move(parts);
+  return socket.PostTransfer(queue, filled, std::move(transfer));
 }
 
 int PostRange(Library& library, ExsSocket& socket, Queue& queue, Operation& filled, Way way,
@@ -73,43 +96,37 @@ int PostRange(Library& library, ExsSocket& socket, Queue& queue, Operation& fill
   if (const int error = CheckFlags(way, flags); error != 0) return error;
   filled.buffer = range.exs_iov_base;
   filled.memory = range.exs_iov_mhandle;
-  const bool unregistered = range.exs_iov_mhandle == EXS_MHANDLE_UNREGISTERED;
-  if (unregistered && (range.exs_iov_base != nullptr || range.exs_iov_len == 0) &&
-      range.exs_iov_len < kDefaultThreshold) {
+  Part part;
+  if (const int error = MakeMemoryPart(library, range, &part); error != 0) return error;
+  if (range.exs_iov_mhandle != EXS_MHANDLE_UNREGISTERED) {
+    return PostSlice(socket, queue, filled, way, flags, part);
+  }
+  if (part.length < kDefaultThreshold) {
     // To register what is short costs more than to copy it.
-    const absl::Span<std::byte> bytes(static_cast<std::byte*>(range.exs_iov_base),
-                                      range.exs_iov_len);
+    const absl::Span<std::byte> bytes(part.base, part.length);
     const int error = PostCopied(socket, queue, filled, way, flags, bytes);
     if (error != EAGAIN) return error;  // EAGAIN: the memory that is copied through is in use
   }
-  Part part;
-  if (const int error = MakePart(library, way, range, &part); error != 0) return error;
-  return socket.Post(LaneOf(way), queue, filled,
-                     [way, flags, part](Socket& below, const OpArgs& args) {
-                       return way == Way::kSend ? below.Send(part.slice, ToSendFlags(flags), args)
-                                                : below.Recv(part.slice, ToRecvFlags(flags), args);
-                     });
+  std::vector<Part> parts;
+  parts.push_back(std::move(part));
+  return PostUnregistered(socket, queue, filled, way, flags, std::move(parts));
 }
 
 int PostRanges(Library& library, ExsSocket& socket, Queue& queue, const Operation& filled, Way way,
                int flags, absl::Span<const exs_iovec_t> ranges) {
   if (const int error = CheckFlags(way, flags); error != 0) return error;
-  std::vector<Region> regions;
-  std::vector<Slice> slices;
+  std::vector<Part> parts;
+  bool registered = true;
   for (const exs_iovec_t& range : ranges) {
     const bool unregistered = range.exs_iov_mhandle == EXS_MHANDLE_UNREGISTERED;
     if (unregistered && range.exs_iov_len == 0) continue;
-    Part part;
-    if (const int error = MakePart(library, way, range, &part); error != 0) return error;
-    regions.push_back(std::move(part.region));
-    slices.push_back(part.slice);
+    registered = registered && !unregistered;
+    const int error = MakeMemoryPart(library, range, &parts.emplace_back());
+    if (error != 0) return error;
   }
-  if (slices.empty()) return PostCopied(socket, queue, filled, way, flags, {});
-  return socket.Post(LaneOf(way), queue, filled,
-                     [way, flags, regions, slices](Socket& below, const OpArgs& args) {
-                       return way == Way::kSend ? below.SendV(slices, ToSendFlags(flags), args)
-                                                : below.RecvV(slices, ToRecvFlags(flags), args);
-                     });
+  if (parts.empty()) return PostEmpty(socket, queue, filled, way, flags);
+  if (registered) return PostSlices(socket, queue, filled, way, flags, parts);
+  return PostUnregistered(socket, queue, filled, way, flags, std::move(parts));
 }
 
 int PostMessage(Library& library, ExsSocket& socket, Queue& queue, Operation& filled, Way way,
@@ -135,8 +152,8 @@ int exs_send(int fd, const void* buffer, size_t len, int flags, exs_qhandle_t qu
   const exs_iovec_t part = {const_cast<void*>(buffer), len, memory, 0, {}};
   return EnterPost({fd, queue, EXS_EVT_SEND, handle}, 1,
                    [&](auto& library, auto& socket, auto& found, auto& filled) {
-                     return esdp::exs::PostRange(library, socket, found, filled, Way::kSend, flags,
-                                                 part);
+                     return esdp::exs::PostRange(library, socket, found, filled, Way::kSending,
+                                                 flags, part);
                    });
 }
 
@@ -145,7 +162,7 @@ int exs_recv(int fd, void* buffer, size_t len, int flags, exs_qhandle_t queue, e
   const exs_iovec_t part = {buffer, len, memory, 0, {}};
   return EnterPost({fd, queue, EXS_EVT_RECV, handle}, 1,
                    [&](auto& library, auto& socket, auto& found, auto& filled) {
-                     return esdp::exs::PostRange(library, socket, found, filled, Way::kReceive,
+                     return esdp::exs::PostRange(library, socket, found, filled, Way::kReceiving,
                                                  flags, part);
                    });
 }
@@ -154,7 +171,7 @@ int exs_sendmsg(int fd, exs_msghdr_t* message, int flags, exs_qhandle_t queue,
                 exs_ahandle_t handle) {
   return EnterPost({fd, queue, EXS_EVT_SENDMSG, handle}, 1,
                    [&](auto& library, auto& socket, auto& found, auto& filled) {
-                     return esdp::exs::PostMessage(library, socket, found, filled, Way::kSend,
+                     return esdp::exs::PostMessage(library, socket, found, filled, Way::kSending,
                                                    flags, message);
                    });
 }
@@ -163,7 +180,7 @@ int exs_recvmsg(int fd, exs_msghdr_t* message, int flags, exs_qhandle_t queue,
                 exs_ahandle_t handle) {
   return EnterPost({fd, queue, EXS_EVT_RECVMSG, handle}, 1,
                    [&](auto& library, auto& socket, auto& found, auto& filled) {
-                     return esdp::exs::PostMessage(library, socket, found, filled, Way::kReceive,
+                     return esdp::exs::PostMessage(library, socket, found, filled, Way::kReceiving,
                                                    flags, message);
                    });
 }

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <iterator>
 #include <string>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "impl/exs/library.h"
 #include "tests/exs/pair.h"
 
 namespace esdp::exs {
@@ -160,6 +163,64 @@ TEST_F(FileTest, ACancelStopsItBetweenPiecesAndWhatFollowsGoesOn) {
   EXPECT_EQ(sent + 1, got.exs_evt_union.exs_evt_xfer.exs_evt_length);
   EXPECT_EQ(mark, to[sent]);
   close(fd);
+}
+
+long OpenDescriptors() {
+  const std::filesystem::directory_iterator begin("/proc/self/fd");
+  return std::distance(begin, std::filesystem::directory_iterator());
+}
+
+TEST_F(FileTest, OneThatIsCancelledBeforeItBeginsHoldsNoDescriptor) {
+  const int fd = FileOf(Pattern(8 * 1000 * 1000));
+  std::vector<exsx_xferpart_t> parts = {Range(fd, 0, 8 * 1000 * 1000)};
+  exs_xferfile_t file;
+  ASSERT_EQ(0, Post(parts, &file, 1));
+  const long before = OpenDescriptors();
+  exs_xferfile_t behind;
+  ASSERT_EQ(0, Post(parts, &behind, 2));
+  EXPECT_EQ(before + 1, OpenDescriptors());
+  EXPECT_EQ(1, exs_cancel(client_, Handle(2), EXS_CAF_AHANDLE));
+  EXPECT_EQ(ECANCELED, Next().exs_evt_errno);
+  EXPECT_EQ(before, OpenDescriptors());
+  close(fd);
+}
+
+TEST_F(FileTest, WhereNothingCanBeRegisteredFilesAndMemoryAreCopied) {
+  Pins& pins = Library::Current()->pins();
+  pins.SetLimit(0);
+  const std::vector<uint8_t> content = Pattern(1000 * 1000, 3);
+  const std::vector<uint8_t> head = Pattern(300'000, 1);
+  const int fd = FileOf(content);
+  std::vector<exsx_xferpart_t> parts = {Bytes(head.data(), head.size()),
+                                        Range(fd, 0, content.size()), Bytes(head.data(), 10)};
+  exs_xferfile_t file;
+  std::vector<uint8_t> to(head.size() + content.size() + 10);
+  ReceiveAt(to);
+  ASSERT_EQ(0, Post(parts, &file));
+  EXPECT_EQ(0, Next().exs_evt_errno);
+  EXPECT_EQ(0, Next(other_).exs_evt_errno);
+  pins.SetLimit(UINT64_MAX);
+  const auto middle = to.begin() + static_cast<ptrdiff_t>(head.size());
+  EXPECT_TRUE(std::equal(head.begin(), head.end(), to.begin()));
+  EXPECT_TRUE(std::equal(content.begin(), content.end(), middle));
+  EXPECT_TRUE(std::equal(head.begin(), head.begin() + 10, to.end() - 10));
+  close(fd);
+}
+
+TEST_F(FileTest, LongMemoryIsRegisteredAMebibyteAtATime) {
+  Pins& pins = Library::Current()->pins();
+  pins.TakeMost();
+  const std::vector<uint8_t> head = Pattern(8'000'000, 1);
+  std::vector<exsx_xferpart_t> parts = {Bytes(head.data(), head.size())};
+  exs_xferfile_t file;
+  std::vector<uint8_t> to(1'000'000);
+  ASSERT_EQ(0, Post(parts, &file));
+  for (int i = 0; i < 8; ++i) {
+    ReceiveAt(to);
+    EXPECT_EQ(0, Next(other_).exs_evt_errno);
+  }
+  EXPECT_EQ(0, Next().exs_evt_errno);
+  EXPECT_LE(pins.TakeMost(), 2u * 1024 * 1024);
 }
 
 TEST_F(FileTest, AnAbortAtAnyMomentEndsEverythingAndCloseComesLast) {

@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "impl/exs/environment.h"
 #include "tests/exs/pair.h"
 
 namespace esdp::exs {
@@ -40,6 +41,17 @@ TEST(BeforeInitTest, AnotherVersionOrAnUnknownFabricIsRefused) {
   setenv("EXS_FABRIC", "bogus", 1);
   EXPECT_ERRNO(ENODEV, exs_init(EXS_VERSION1));
   setenv("EXS_FABRIC", "qpip", 1);
+}
+
+TEST(BeforeInitTest, TheLimitOfWhatIsRegisteredForTransfersIsThatOfTheEnvironment) {
+  EXPECT_EQ(UINT64_MAX, PinLimitOfEnvironment());
+  setenv("EXS_PIN_MAX", "1048576", 1);
+  EXPECT_EQ(1048576u, PinLimitOfEnvironment());
+  for (const char* wrong : {"", "-1", "1x", "99999999999999999999999"}) {
+    setenv("EXS_PIN_MAX", wrong, 1);
+    EXPECT_EQ(UINT64_MAX, PinLimitOfEnvironment()) << wrong;
+  }
+  unsetenv("EXS_PIN_MAX");
 }
 
 using ProcessTest = ExsTest;
@@ -129,6 +141,20 @@ TEST_F(EndTest, WhatWasPostedBeforeExitArrives) {
     exit(0);
   }));
   std::vector<uint8_t> to(100000);
+  EXPECT_EQ(to.size(), Receive(server_, to.data(), to.size()));
+  EXPECT_EQ(5, to.back());
+  EXPECT_EQ(0, Wait());
+}
+
+TEST_F(EndTest, WhatIsSentInPiecesArrivesToo) {
+  ASSERT_NO_FATAL_FAILURE(RunChild([](int fd, exs_qhandle_t queue) {
+    static uint8_t bytes[8 * 1000 * 1000];
+    bytes[sizeof(bytes) - 1] = 5;
+    exs_send(fd, bytes, sizeof(bytes), 0, queue, nullptr, EXS_MHANDLE_UNREGISTERED);
+    exs_send(fd, bytes, sizeof(bytes), 0, queue, nullptr, EXS_MHANDLE_UNREGISTERED);
+    exit(0);
+  }));
+  std::vector<uint8_t> to(2 * 8 * 1000 * 1000);
   EXPECT_EQ(to.size(), Receive(server_, to.data(), to.size()));
   EXPECT_EQ(5, to.back());
   EXPECT_EQ(0, Wait());
