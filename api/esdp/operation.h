@@ -27,7 +27,7 @@ enum class RecvFlags : uint32_t { kNone = 0, kWaitAll = 1 };
 
 // What Socket::Poll waits for, and what its event tells in `bytes`: any of these bits.
 enum PollMask : uint32_t {
-  kPollReadable = 1u << 0,   // a receive would get bytes, or the end of the stream
+  kPollReadable = 1u << 0,   // a receive would get bytes, or the end of the stream; or a connection
   kPollWritable = 1u << 1,   // a small send would be taken at once
   kPollUrgent = 1u << 2,     // an urgent byte is announced of which no AwaitUrgent has told
   kPollPeerEnded = 1u << 3,  // the peer has shut down: nothing comes behind what is readable

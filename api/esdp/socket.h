@@ -134,7 +134,8 @@ class Socket {
 
   // Event kPoll once any of the bits of `mask` (PollMask) holds, at once where one does; its `bytes`
   // are those that hold, of all that were asked for, and kPollFailed. Level-triggered: it takes
-  // nothing away. Bytes that a receive waits for are none that are readable. Where the connection
+  // nothing away. Bytes that a receive waits for are none that are readable. A listener is readable
+  // while a connection waits that no Accept is there for, and nothing else. Where the connection
   // has ended, or ends, it succeeds too and says so in its bits; after Close it ends with kShutDown.
   // Cancelled and DeadlineExceeded when it is cancelled or late. InvalidArgument for a mask without a
   // bit, or with one that means nothing.

@@ -110,8 +110,8 @@ int exs_sendfile(int fd, exs_xferfile_t* file, int flags, exs_qhandle_t queue,
                  exs_ahandle_t handle);
 
 /*
- * Posts; EXS_EVT_POLL once one of the descriptors is ready. EINVAL: fewer than 1 or more than 65536. EOPNOTSUPP: one of
- * exs_listen. `flags` is 0.
+ * Posts; EXS_EVT_POLL once one of the descriptors is ready; one of exs_listen is while a connection waits. EINVAL: fewer
+ * than 1 or more than 65536. `flags` is 0.
  */
 int exs_poll(exs_pollfd_t* fds, int count, int flags, exs_qhandle_t queue, exs_ahandle_t handle);
 /*

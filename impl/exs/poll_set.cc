@@ -52,9 +52,7 @@ int PollSet::Add(const exs_pollfd_t& asked) {
   entry.events = static_cast<short>(asked.exs_pfd_events & kAskable);
   entry.number = asked.exs_pfd_fd;
   if (entry.number < 0) return 0;
-  if (library_.numbers().Find(entry.number, &entry.own) == 0) {
-    return entry.own->listening() ? EOPNOTSUPP : 0;
-  }
+  if (library_.numbers().Find(entry.number, &entry.own) == 0) return 0;
   entry.duplicate = fcntl(entry.number, F_DUPFD_CLOEXEC, 0);
   if (entry.duplicate < 0 && errno != EBADF) return errno;
   if (entry.duplicate < 0) entry.ready = EXS_POLLNVAL;

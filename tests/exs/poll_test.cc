@@ -197,12 +197,39 @@ TEST_F(PollOwnTest, ACancelOfTheSocketOrOfThePollEndsIt) {
   client_ = -1;
 }
 
-TEST_F(PollOwnTest, ASocketThatIsNotConnectedHangsUpAndAListenerIsRefused) {
+TEST_F(PollOwnTest, ASocketThatIsNotConnectedHangsUp) {
   const int fresh = exs_socket(AF_INET, SOCK_STREAM, 0);
   EXPECT_EQ(EXS_POLLHUP, Ready(fresh, EXS_POLLIN));
-  fds_[0] = {listener_, EXS_POLLIN, 0, {}};
-  EXPECT_ERRNO(EOPNOTSUPP, exs_poll(fds_.data(), 1, 0, queue_, nullptr));
   EXPECT_EQ(0, exs_close(fresh, 0, EXS_QHANDLE_INVALID, nullptr));
+}
+
+TEST_F(PollOwnTest, AListenerIsReadableWhileAConnectionWaitsToBeAccepted) {
+  fds_[0] = {listener_, EXS_POLLIN | EXS_POLLOUT, 0, {}};
+  fds_[1] = {client_, EXS_POLLIN, 0, {}};
+  ASSERT_EQ(0, exs_poll(fds_.data(), 2, 0, queue_, Handle(5)));
+  EXPECT_TRUE(NothingComes(queue_));
+  const int second = exs_socket(AF_INET, SOCK_STREAM, 0);
+  const sockaddr_in to = Loopback(port_);
+  const exs_qhandle_t other = exs_qcreate(4);
+  ASSERT_EQ(0, exs_connect(second, AsSockaddr(to), sizeof(to), 0, other, nullptr));
+  const exs_event_t event = Next();
+  EXPECT_EQ(Handle(5), event.exs_evt_ahandle);
+  EXPECT_EQ(1, event.exs_evt_union.exs_evt_poll.exs_evt_ready);
+  EXPECT_EQ(EXS_POLLIN, fds_[0].exs_pfd_revents);
+  EXPECT_EQ(0, fds_[1].exs_pfd_revents);
+  EXPECT_EQ(EXS_POLLIN, Ready(listener_, EXS_POLLIN)) << "it waits still";
+  ASSERT_EQ(0, exs_accept(listener_, nullptr, 1, 0, queue_, nullptr));
+  const int accepted = Next().exs_evt_union.exs_evt_accept.exs_evt_newfd;
+  EXPECT_GE(accepted, 0);
+  ASSERT_EQ(0, exs_poll(fds_.data(), 1, 0, queue_, Handle(6)));
+  EXPECT_TRUE(NothingComes(queue_));
+  ASSERT_EQ(0, exs_close(listener_, 0, EXS_QHANDLE_INVALID, nullptr));
+  listener_ = -1;
+  EXPECT_EQ(Handle(6), Next().exs_evt_ahandle);
+  EXPECT_EQ(EXS_POLLHUP, fds_[0].exs_pfd_revents);
+  EXPECT_EQ(0, Next(other).exs_evt_errno);
+  for (const int fd : {second, accepted}) exs_close(fd, 0, EXS_QHANDLE_INVALID, nullptr);
+  EXPECT_EQ(0, exs_qdelete(other));
 }
 
 TEST_F(PollTest, WrongArgumentsAreRefused) {

@@ -122,7 +122,106 @@ TEST_P(PollTest, WhatMeansNothingIsRefused) {
                       absl::StatusCode::kFailedPrecondition));
 }
 
+// --- a socket that listens ---
+
+class PollListenerTest : public PairTest {
+ protected:
+  void SetUp() override {
+    PairTest::SetUp();
+    address_ = Listen();
+    client_.socket = client_.context.CreateSocket(Family::kIpv4).value();
+  }
+  OpId Poll(uint32_t mask) { return Poll(mask, server_.Args()); }
+  OpId Poll(uint32_t mask, const OpArgs& args) {
+    return server_.Accepted(listener_.Poll(mask, args));
+  }
+  void Come() { (void)client_.Accepted(client_.socket.Connect(address_, client_.Args())); }
+  bool Waits(OpId op) {
+    Settle();
+    return server_.Find(op) == nullptr;
+  }
+
+  Address address_;
+};
+
+TEST_P(PollListenerTest, AConnectionThatWaitsMakesItReadableUntilAnAcceptTakesIt) {
+  const OpId waits = Poll(kPollAll);
+  const OpId beside = Poll(kPollReadable);
+  EXPECT_TRUE(Waits(waits));
+  Come();
+  const Event event = End(server_, waits);
+  EXPECT_TRUE(event.ok()) << event.status();
+  EXPECT_EQ(event.type, EventType::kPoll);
+  EXPECT_EQ(event.bytes, uint64_t{kPollReadable});
+  EXPECT_EQ(End(server_, beside).bytes, uint64_t{kPollReadable});
+  EXPECT_EQ(End(server_, Poll(kPollReadable)).bytes, uint64_t{kPollReadable}) << "it is a level";
+  const Event accepted = End(server_, server_.Accepted(listener_.Accept(1, server_.Args())));
+  server_.socket = server_.context.TakeAccepted(accepted.accepted).value();
+  const OpId again = Poll(kPollReadable);
+  EXPECT_TRUE(Waits(again));
+  EXPECT_TRUE(listener_.Cancel(again).ok());
+  EXPECT_EQ(End(server_, again).kind, ErrorKind::kCancelled);
+}
+
+TEST_P(PollListenerTest, AConnectionThatAPostedAcceptTakesMakesItNotReadable) {
+  const OpId accept = server_.Accepted(listener_.Accept(1, server_.Args()));
+  const OpId waits = Poll(kPollReadable);
+  Come();
+  const Event accepted = End(server_, accept);
+  server_.socket = server_.context.TakeAccepted(accepted.accepted).value();
+  EXPECT_TRUE(Waits(waits));
+  listener_ = {};
+  EXPECT_EQ(End(server_, waits).kind, ErrorKind::kShutDown);
+}
+
+TEST_P(PollListenerTest, AConnectionThatHasGoneAgainMakesItNotReadable) {
+  const OpId first = Poll(kPollReadable);
+  Come();
+  EXPECT_TRUE(End(server_, first).ok());
+  (void)client_.Close(CloseMode::kAbort);
+  EXPECT_TRUE(Pump([&] { return listener_.Stats().ended_before_accept == 1; }));
+  const OpId waits = Poll(kPollReadable);
+  EXPECT_TRUE(Waits(waits));
+  EXPECT_TRUE(listener_.Cancel(waits).ok());
+  EXPECT_EQ(End(server_, waits).kind, ErrorKind::kCancelled);
+}
+
+TEST_P(PollListenerTest, ItIsReadableAgainOnceTheAcceptIsCancelledThatWouldHaveTaken) {
+  EventQueue narrow = server_.context.CreateQueue({.depth = 1}).value();
+  ASSERT_TRUE(listener_.Poll(kPollUrgent, {narrow}).ok());  // takes the one slot
+  EXPECT_FALSE(listener_.Accept(1, {narrow}).ok());
+  const OpId accept = server_.Accepted(listener_.Accept(0, server_.Args()));
+  const OpId waits = Poll(kPollReadable);
+  EXPECT_TRUE(Waits(waits));
+  EXPECT_TRUE(listener_.Cancel(accept).ok());
+  Come();
+  EXPECT_EQ(End(server_, waits).bytes, uint64_t{kPollReadable});
+  listener_ = {};
+  Event last;
+  EXPECT_EQ(narrow.TryDequeue(absl::MakeSpan(&last, 1)).value(), 1u);
+  EXPECT_EQ(last.kind, ErrorKind::kShutDown);
+}
+
+TEST_P(PollListenerTest, ItsDeadlineEndsItAndSoDoesClose) {
+  OpArgs args = server_.Args();
+  args.deadline = server_.context.Now() + absl::Milliseconds(5);
+  EXPECT_EQ(End(server_, Poll(kPollReadable, args)).kind, ErrorKind::kDeadlineExceeded);
+  const OpId waits = Poll(kPollReadable);
+  (void)server_.Accepted(listener_.Close(CloseMode::kGraceful, server_.Args()));
+  EXPECT_EQ(Next(server_).op, waits) << "before the event of Close";
+  EXPECT_TRUE(Refuses(listener_.Poll(kPollReadable, server_.Args()), ErrorKind::kShutDown,
+                      absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_P(PollListenerTest, WhatMeansNothingIsRefused) {
+  for (const uint32_t mask : {0u, kPollAll + 1}) {
+    EXPECT_TRUE(Refuses(listener_.Poll(mask, server_.Args()), ErrorKind::kInvalidArgument,
+                        absl::StatusCode::kInvalidArgument));
+  }
+}
+
 ESDP_ON_EVERY_WORLD(PollTest);
+ESDP_ON_EVERY_WORLD(PollListenerTest);
 
 }  // namespace
 }  // namespace esdp::contract

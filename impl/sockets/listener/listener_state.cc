@@ -88,6 +88,7 @@ void ListenerState::FinishAccept(OpId op, const absl::Status& status) {
   if (operation == nullptr) return;
   if (operation->accepts_left != 1) operation->queue->AddOpenEnded(-1);
   context_.Finish(*operation, status);
+  TellPolls();
 }
 
 Operation* ListenerState::TakeAccept() {
@@ -109,10 +110,13 @@ void ListenerState::Close() {
   (void)OrNoMemory([&] { return context_.shard().StopListening(name); });
   FinishAccepts(MakeError(ErrorKind::kShutDown, "the listener was closed"));
   decltype(arrived_) arrived;
+  decltype(polls_) polls;
   {
     const std::lock_guard lock(mutex_);
     arrived.swap(arrived_);
+    polls.swap(polls_);
   }
+  for (Operation* operation : polls) context_.Finish(*operation, ClosedHandle());
   for (const auto& [id, socket] : arrived) socket->Drop();
   for (const auto& [id, untaken] : context_.untaken().TakeAllOf(this->id())) untaken.socket->Drop();
 }
@@ -181,7 +185,8 @@ void ListenerState::Match() {
   for (;;) {
     std::shared_ptr<SocketState> lost;
     try {
-      return MatchAll();
+      MatchAll();
+      return TellPolls();
     } catch (const std::bad_alloc&) {
       const std::lock_guard lock(mutex_);
       if (arrived_.empty()) return;

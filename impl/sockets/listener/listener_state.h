@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -20,8 +21,8 @@ namespace esdp::sockets {
 class ContextState;
 class SocketState;
 
-// A socket that listens: the Accepts that wait for connections, and the connections that wait for
-// an Accept.
+// A socket that listens: the Accepts that wait for connections, the connections that wait for an
+// Accept, and the Polls that wait for one of those.
 //
 //   Owns:     the connections that no Accept has seen; operations belong to the Context.
 //   Threads:  any. Its lock is never held while the shard is called.
@@ -42,7 +43,10 @@ class ListenerState {
   absl::StatusOr<OpId> Accept(int count, const OpArgs& args);
   // Ends one Accept, unless it has ended.
   void FinishAccept(OpId op, const absl::Status& status);
-  // Ends every Accept, and drops the connections that nobody has taken. Allocates nothing: the
+  // Readable: a connection waits that no Accept is there for. No other bit ever holds.
+  absl::StatusOr<OpId> Poll(uint32_t mask, const OpArgs& args);
+  void FinishPoll(OpId op, const absl::Status& status);
+  // Ends every Accept and Poll, and drops the connections that nobody has taken. Allocates nothing: the
   // destructor of a handle may be what calls.
   void Close();
 
@@ -71,6 +75,7 @@ class ListenerState {
   // False: the queue of that Accept is full, and will match again.
   bool ReserveForFirst(Operation** last);
   Operation* TakeAccept();
+  void TellPolls();
 
   SocketState& socket_;
   ContextState& context_;
@@ -82,6 +87,7 @@ class ListenerState {
   Address local_;
   absl::Status failed_;  // why none will come
   std::deque<Operation*> accepts_;
+  std::vector<Operation*> polls_;
   // No Accept has seen them. In the order in which they came, which is that of their names.
   std::map<SocketId, std::shared_ptr<SocketState>> arrived_;
   uint64_t ended_before_accept_ = 0;

@@ -131,7 +131,7 @@ absl::StatusOr<OpId> Socket::AwaitUrgent(const OpArgs& args) {
 }
 
 absl::StatusOr<OpId> Socket::Poll(uint32_t mask, const OpArgs& args) {
-  return Use(state_, [&] { return state_->stream().Poll(mask, args); });
+  return Use(state_, [&] { return state_->Poll(mask, args); });
 }
 
 absl::StatusOr<OpId> Socket::Suspend(const OpArgs& args) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -167,6 +168,23 @@ absl::StatusOr<OpId> SocketState::Accept(int count, const OpArgs& args) {
   return listening->Accept(count, args);
 }
 
+absl::StatusOr<OpId> SocketState::Poll(uint32_t mask, const OpArgs& args) {
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
+  if (mask == 0 || (mask & ~kPollAll) != 0) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "the mask of Poll is " + std::to_string(mask) + ": use bits of PollMask");
+  }
+  if (closing_) return ClosedHandle();
+  ListenerState* const listening = listener();
+  return listening != nullptr ? listening->Poll(mask, args) : stream_.Poll(mask, args);
+}
+
+void SocketState::FinishPoll(OpId op, const absl::Status& status) {
+  if (ListenerState* const listening = listener()) return listening->FinishPoll(op, status);
+  stream_.FinishPoll(op, status);
+}
+
 SocketState::Role SocketState::BeginClosing() {
   closing_ = true;
   const Role role = role_;
@@ -264,7 +282,9 @@ absl::Status SocketState::Cancel(OpId op, CancelMode mode) {
   if (type == EventType::kNone) {
     return MakeError(ErrorKind::kBadHandle, "no such operation on this socket, or it has ended");
   }
-  if (type != EventType::kAccept) {
+  if (type == EventType::kPoll) {
+    FinishPoll(op, MakeError(ErrorKind::kCancelled, "Cancel was called"));
+  } else if (type != EventType::kAccept) {
     stream_.Cancel(op, type, transfer, mode);
   } else if (ListenerState* const listening = listener()) {
     listening->FinishAccept(op, MakeError(ErrorKind::kCancelled, "Cancel was called"));
@@ -298,7 +318,10 @@ int SocketState::CancelAll(Direction direction) {
 void SocketState::OnDeadline(OpId op, EventType type) {
   if (type == EventType::kShutdown) return stream_.OnShutdownLate(op);
   if (type == EventType::kClose) return stream_.OnCloseLate();
-  if (type == EventType::kPoll) return stream_.OnPollLate(op);
+  if (type == EventType::kPoll) {
+    return FinishPoll(op,
+                      MakeError(ErrorKind::kDeadlineExceeded, "nothing held before the deadline"));
+  }
   if (type != EventType::kAccept) return;
   if (ListenerState* const listening = listener()) {
     listening->FinishAccept(

@@ -52,6 +52,7 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   absl::Status ListenOver(int descriptor);
   absl::StatusOr<OpId> ConnectOver(int descriptor, const OpArgs& args);
   absl::StatusOr<OpId> Accept(int count, const OpArgs& args);
+  absl::StatusOr<OpId> Poll(uint32_t mask, const OpArgs& args);
   absl::StatusOr<OpId> Close(CloseMode mode, const OpArgs& args);
   absl::Status Cancel(OpId op, CancelMode mode);
   int CancelAll(Direction direction);
@@ -89,6 +90,7 @@ class SocketState : public std::enable_shared_from_this<SocketState> {
   absl::Status Become(Role role);
   // From now on it is closing; answers what it was. Under the lock.
   Role BeginClosing();
+  void FinishPoll(OpId op, const absl::Status& status);
   absl::Status SetMode(const Option& option);
   provider::ConnectionOptions ToConnectionOptions() const;
 

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <iterator>
-#include <string>
 #include <utility>
 
 #include "impl/sockets/context/context_state.h"
@@ -54,12 +53,6 @@ uint32_t StreamState::PollBitsLocked() const {
 }
 
 absl::StatusOr<OpId> StreamState::Poll(uint32_t mask, const OpArgs& args) {
-  const ContextCall call(&context_);
-  if (!call.ok()) return call.status();
-  if (mask == 0 || (mask & ~kPollAll) != 0) {
-    return MakeError(ErrorKind::kInvalidArgument,
-                     "the mask of Poll is " + std::to_string(mask) + ": use bits of PollMask");
-  }
   if (closing_) return ClosedHandle();
   const Phase phase = phase_;
   if (phase == Phase::kIdle || phase == Phase::kConnecting) return socket_.WhyNotConnected();
@@ -119,10 +112,6 @@ void StreamState::FinishPoll(OpId op, const absl::Status& status) {
     operation = TakeNamed(polls_, op);
   }
   if (operation != nullptr) context_.Finish(*operation, status);
-}
-
-void StreamState::OnPollLate(OpId op) {
-  FinishPoll(op, MakeError(ErrorKind::kDeadlineExceeded, "nothing held before the deadline"));
 }
 
 void StreamState::EndPolls() {

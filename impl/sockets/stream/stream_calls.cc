@@ -122,8 +122,6 @@ void StreamState::Cancel(OpId op, EventType type, provider::Transfer* transfer, 
       // The peer may have been told: it ends as it would, or with the connection.
       if (mode == CancelMode::kAbortConnection) Submit({.kind = Kind::kAbort});
       return;
-    case EventType::kPoll:
-      return FinishPoll(op, MakeError(ErrorKind::kCancelled, "Cancel was called"));
     case EventType::kSuspend:
       return Submit({.kind = Kind::kCancelSuspend,
                      .cancel_mode = ToProvider(mode),

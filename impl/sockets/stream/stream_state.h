@@ -105,7 +105,7 @@ class StreamState {
   void OnReadiness(const provider::Readiness& readiness);
   void OnClosed(const provider::Failure& cause, uint64_t bytes_received);
   void OnShutdownLate(OpId op);
-  void OnPollLate(OpId op);
+  void FinishPoll(OpId op, const absl::Status& status);
   void OnCloseLate();
   // The connection had ended before this transfer came to it.
   void FinishTooLate(Operation& operation);
@@ -123,7 +123,6 @@ class StreamState {
   uint32_t PollBitsLocked() const;
   void TellChange();
   void TellPolls();
-  void FinishPoll(OpId op, const absl::Status& status);
   void EndPolls();  // closing: nobody will look any more
   absl::Status CanSuspend() const;
   void FinishSuspend(const absl::Status& status);
