@@ -113,6 +113,10 @@ struct QueueOptions {
   WaitMode wait = WaitMode::kAdaptive;
   absl::Duration spin = absl::Microseconds(50);
   bool restart_on_signal = false;  // true: a signal does not end a wait
+  // true: as recv(2). Without a deadline a wait goes on after a handler with SA_RESTART, and ends
+  // after any other. What it costs: the Context's thread has to be woken while this one sleeps.
+  // InvalidArgument in manual progress.
+  bool restart_as_handler_says = false;
 };
 
 // What a passed deadline does to what has begun: a send of which bytes have gone or are shown to

@@ -47,8 +47,8 @@ int exs_qdelete(exs_qhandle_t queue);
 /*
  * Takes events, oldest first. `count` > 0: up to so many, once there is one. -n: exactly n. 0: answers 0 at once.
  * Returns how many. `timeout`: NULL is without end, zero only looks. When it has passed the answer is 0, with -n it is
- * ETIMEDOUT. EINTR: a signal came, whatever SA_RESTART says. With -1 no event is lost. EINVAL: n is more than the depth
- * or than EXS_EVTVEC_MAX, or the timeout is negative.
+ * ETIMEDOUT. EINTR: a signal came, and there is a timeout or its handler has no SA_RESTART, as with recv. With -1 no
+ * event is lost. EINVAL: n is more than the depth or than EXS_EVTVEC_MAX, or the timeout is negative.
  */
 int exs_qdequeue(exs_qhandle_t queue, exs_event_t* events, int count, struct timeval* timeout);
 /*

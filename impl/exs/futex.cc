@@ -13,7 +13,8 @@ namespace esdp::exs {
 
 int FutexWait(std::atomic<uint32_t>* word, uint32_t seen, absl::Duration longest) {
   const timespec timeout = absl::ToTimespec(std::max(longest, absl::ZeroDuration()));
-  const long result = syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &timeout, nullptr, 0);
+  const timespec* const bound = longest == absl::InfiniteDuration() ? nullptr : &timeout;
+  const long result = syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, bound, nullptr, 0);
   return result == 0 || errno == EAGAIN ? 0 : errno;
 }
 

@@ -8,7 +8,8 @@
 
 namespace esdp::exs {
 
-// Sleeps while the word is `seen`: 0 when it was woken or need not sleep, ETIMEDOUT, or EINTR.
+// Sleeps while the word is `seen`: 0 when it was woken or need not sleep, ETIMEDOUT, or EINTR. If
+// `longest` is infinite it goes on by itself after a handler with SA_RESTART.
 int FutexWait(std::atomic<uint32_t>* word, uint32_t seen, absl::Duration longest);
 void FutexWakeAll(std::atomic<uint32_t>* word);
 

@@ -22,9 +22,6 @@ namespace {
 
 // What posts do not ask for is asked for here: several events of one Accept, and room to spare.
 constexpr uint32_t kSpare = 16;
-// A debug build of the library refuses a wait without end for which no operation is outstanding;
-// here others may come.
-constexpr absl::Duration kWaitMax = absl::Hours(1);
 constexpr uint32_t kLeads = ~0u;
 
 void AddTo(int set, int fd) {
@@ -63,6 +60,7 @@ absl::StatusOr<EventQueue> Queue::OpenBelow(int depth, int wait) {
   options.wait = wait == EXS_WAIT_NOTIFY      ? WaitMode::kNotify
                  : wait == EXS_WAIT_BUSY_POLL ? WaitMode::kBusyPoll
                                               : WaitMode::kAdaptive;
+  options.restart_as_handler_says = true;
   return context_.CreateQueue(options);
 }
 
@@ -231,8 +229,7 @@ absl::StatusOr<size_t> Queue::TakeBelow(absl::Time deadline) {
     const std::lock_guard lock(mutex_);
     if (!delivered_.empty()) return below_.TryDequeue(std::span(batch_));
   }
-  const absl::Time bound = std::min(deadline, context_.After(kWaitMax));
-  return below_.Dequeue(std::span(batch_), {1, bound});
+  return below_.Dequeue(std::span(batch_), {1, deadline});
 }
 
 Queue::Waited Queue::Lead(absl::Time deadline) {
@@ -252,8 +249,7 @@ Queue::Waited Queue::Lead(absl::Time deadline) {
 }
 
 Queue::Waited Queue::Follow(uint32_t seen, absl::Time deadline) {
-  const absl::Duration longest = std::min(deadline - context_.Now(), kWaitMax);
-  const int error = FutexWait(&sequence_, seen, longest);
+  const int error = FutexWait(&sequence_, seen, deadline - context_.Now());
   const std::lock_guard lock(mutex_);
   --followers_;
   if (error == EINTR) return Waited::kSignal;

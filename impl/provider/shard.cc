@@ -183,7 +183,7 @@ absl::StatusOr<ConnectionCounters> Shard::Counters(ConnectionId connection) {
 }
 
 bool Shard::TryLead() { return impl_->progress.TryLead(); }
-void Shard::EndLead() { impl_->progress.EndLead(); }
+void Shard::EndLead(bool hands_over) { impl_->progress.EndLead(hands_over); }
 bool Shard::LedLately() const { return impl_->progress.led_lately(); }
 bool Shard::Poll() { return impl_->progress.Poll(); }
 int Shard::fd() const { return impl_->progress.fd(); }

@@ -93,7 +93,8 @@ class Shard {
   // kThread: a thread that waits anyway may lead meanwhile, which is to do the work of the shard's
   // own thread as with manual progress. False if another leads already, or the thread is pinned.
   bool TryLead();
-  void EndLead();
+  // `hands_over`: it will not lead again soon, and the shard's thread goes on at once.
+  void EndLead(bool hands_over = false);
   // Somebody has led a moment ago, and is relied on to come back.
   bool LedLately() const;
 

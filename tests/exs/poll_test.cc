@@ -31,6 +31,9 @@ TEST_F(PollTest, APipeThatGetsBytesIsToldOnceWithTheNumberOfReadyEntries) {
   ASSERT_EQ(0, exs_poll(fds_.data(), 2, 0, queue_, Handle(4)));
   EXPECT_TRUE(NothingComes(queue_));
   EXPECT_EQ(55, fds_[1].exs_pfd_revents) << "written before the event only";
+  exs_pollfd_t other = {pipe_[1], EXS_POLLOUT, 0, {}};
+  ASSERT_EQ(0, exs_poll(&other, 1, 0, queue_, Handle(5)));  // what follows comes behind the look
+  EXPECT_EQ(Handle(5), Next().exs_evt_ahandle);
   ASSERT_EQ(1, write(pipe_[1], "x", 1));
   const exs_event_t event = Next();
   EXPECT_EQ(EXS_EVT_POLL, event.exs_evt_type);

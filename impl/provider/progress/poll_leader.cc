@@ -1,6 +1,7 @@
 #include "impl/provider/progress/poll_leader.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace esdp::provider {
 
@@ -28,14 +29,25 @@ void PollLeader::GiveBack() {
   notice_.notify_one();
 }
 
+void PollLeader::HandOver() {
+  changes_.fetch_add(1);
+  taken_.store(false);
+  const std::lock_guard lock(mutex_);
+  wants_notice_.store(false);
+  handed_over_ = true;
+  notice_.notify_one();
+}
+
 void PollLeader::StandBy() {
   std::unique_lock lock(mutex_);
   standing_by_.store(true);
   PollBackoff backoff;
   int quiet_backoffs = 0;
   while (!stopped_) {
+    if (std::exchange(handed_over_, false) && !taken_.load()) break;
     const uint32_t before = changes_.load();
-    notice_.wait_for(lock, backoff.length(), [this] { return stopped_; });
+    notice_.wait_for(lock, backoff.length(), [this] { return stopped_ || handed_over_; });
+    if (handed_over_) continue;
     const bool changed = changes_.load() != before;
     if (!backoff.Renew(changed, taken_.load())) break;
     quiet_backoffs = changed ? 0 : quiet_backoffs + 1;

@@ -33,8 +33,7 @@ class PollBackoff {
 // So progress pauses for kLong and kShort at most, and for twice kShort if nobody led for long.
 //
 //   Owns:     nothing.
-//   Threads:  TryTake, GiveBack and taken: any, GiveBack by whoever has the lead. StandBy: the
-//             shard's thread alone.
+//   Threads:  any; GiveBack and HandOver whoever has the lead, StandBy the shard's thread.
 //   Blocks:   only StandBy.
 //   Units:    –
 //   Errors:   TryTake answers false when another thread has the lead.
@@ -42,6 +41,8 @@ class PollLeader {
  public:
   bool TryTake();
   void GiveBack();
+  // The same for one that is not soon back: the shard's thread takes over at once.
+  void HandOver();
   bool taken() const { return taken_.load(); }
   // The shard's thread is in StandBy, so that it will look when it comes back.
   bool standing_by() const { return standing_by_.load(); }
@@ -61,6 +62,7 @@ class PollLeader {
 
   std::mutex mutex_;
   std::condition_variable notice_;
+  bool handed_over_ = false;
   bool stopped_ = false;
 };
 

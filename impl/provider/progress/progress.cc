@@ -179,8 +179,12 @@ bool ProgressLoop::TryLead() { return threaded_ && !thread_cpu_ && leader_.TryTa
 
 // The thread looks for what is left when it comes back from standing by. If it never stood by, it
 // sleeps, and does not know what has been left for it.
-void ProgressLoop::EndLead() {
-  leader_.GiveBack();
+void ProgressLoop::EndLead(bool hands_over) {
+  if (hands_over) {
+    leader_.HandOver();
+  } else {
+    leader_.GiveBack();
+  }
   if (leader_.standing_by()) return;
   lock_.Take();
   if (!thread_awake_ && (MovesBeforeWait() || poll_due_.load())) waits_.Wake();

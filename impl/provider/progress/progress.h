@@ -53,7 +53,7 @@ class ProgressLoop {
   }
 
   bool TryLead();
-  void EndLead();
+  void EndLead(bool hands_over);
   bool led_lately() const { return leader_.standing_by(); }
   bool Poll();
   bool Wait(Time deadline, int also);

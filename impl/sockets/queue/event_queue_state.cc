@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "impl/base/futex.h"
 #include "impl/sockets/context/context_state.h"
 #include "impl/sockets/errors.h"
 
@@ -37,6 +38,11 @@ absl::Status ClosedQueue() {
 absl::StatusOr<std::shared_ptr<QueueState>> QueueState::Create(
     std::shared_ptr<ContextState> context, const QueueOptions& options) {
   if (options.depth == 0 || options.depth > kDepthMax) return BadDepth();
+  if (options.restart_as_handler_says && context->manual()) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "restart_as_handler_says needs the thread of a Context that has one: with "
+                     "manual progress who sleeps has to be woken by the fabric itself");
+  }
   std::shared_ptr<QueueState> state(new QueueState(std::move(context), options));
   state->ready_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   state->OpenSleepDescriptor();
@@ -99,10 +105,9 @@ void QueueState::Deliver(const Event& event) {
   waiting_max_ = std::max(waiting_max_, waiting_);
   count_.store(waiting_, std::memory_order_release);
   if (exposed_) SetSignal();
-  const bool wakes = SleeperHasReason();
-  if (wakes) sleep_signalled_ = true;
+  const Call call = CallSleepers();
   lock.unlock();  // or the sleeper would wake only to wait for it
-  if (wakes) WriteSignal(sleep_fd_);
+  Make(call);
 }
 
 // Takes up to out.size() events if there are `at_least`.
@@ -201,11 +206,22 @@ bool QueueState::SleeperHasReason() const {
          context_->stopped();
 }
 
-void QueueState::WakeSleeper() {
-  if (!SleeperHasReason()) return;
-  sleep_signalled_ = true;
-  WriteSignal(sleep_fd_);
+// With the lock.
+QueueState::Call QueueState::CallSleepers() {
+  if (!SleeperHasReason()) return {};
+  const Call call = {.descriptor = wishes_.size() > word_sleepers_, .word = word_sleepers_ > 0};
+  if (call.descriptor) sleep_signalled_ = true;
+  if (call.word) word_.fetch_add(1);
+  return call;
 }
+
+void QueueState::Make(Call call) {
+  if (call.descriptor) WriteSignal(sleep_fd_);
+  if (call.word) FutexWake(word_);
+}
+
+// With the lock.
+void QueueState::WakeSleeper() { Make(CallSleepers()); }
 
 bool QueueState::TakeWake() {
   if (alerts_.load(std::memory_order_acquire) == 0) return false;

@@ -75,7 +75,8 @@ class QueueState {
 
  private:
   enum class Slept { kReady, kSignal };
-  enum class Sleep { kOnWork, kOnEvents };  // of the shard, which this thread moves; of others
+  // Of the shard, which this thread moves; of others; of others, as recv(2) sleeps.
+  enum class Sleep { kOnWork, kOnEvents, kOnWord };
 
   QueueState(std::shared_ptr<ContextState> context, const QueueOptions& options);
   void OpenSleepDescriptor();
@@ -89,13 +90,25 @@ class QueueState {
                                                    Time deadline, Sleep sleep);
   absl::StatusOr<size_t> WaitBesideThread(std::span<Event> out, const WaitArgs& wait,
                                           Time deadline);
-  absl::StatusOr<size_t> WaitMoving(std::span<Event> out, const WaitArgs& wait, Time deadline);
-  absl::StatusOr<size_t> WaitLooking(std::span<Event> out, const WaitArgs& wait, Time deadline);
+  // Nothing instead of a sleep on the word: somebody else has to move the shard then.
+  std::optional<absl::StatusOr<size_t>> WaitMoving(std::span<Event> out, const WaitArgs& wait,
+                                                   Time deadline, Sleep sleep);
+  absl::StatusOr<size_t> WaitLooking(std::span<Event> out, const WaitArgs& wait, Time deadline,
+                                     Sleep sleep, Duration spin);
   // `fresh`: what is waited for may be on its way.
   bool MayLookAgain(Time now, bool fresh);
   Slept SleepUntil(size_t at_least, Time deadline, Sleep sleep);
+  Slept SleepOnWord(size_t at_least);
+  bool NothingToWaitFor(size_t at_least) const;
   bool SleepOnDescriptors(Time deadline, Sleep sleep) const;
   bool SleeperHasReason() const;
+  // How Deliver and all others tell a sleeper, with the lock, and without.
+  struct Call {
+    bool descriptor = false;
+    bool word = false;
+  };
+  Call CallSleepers();
+  void Make(Call call);
   void WakeSleeper();
   bool TakeWake();
   void SetSignal();
@@ -117,10 +130,12 @@ class QueueState {
   bool signalled_ = false;        // ready_fd_ is readable
   std::vector<size_t> wishes_;    // how many events each sleeper wants
   bool sleep_signalled_ = false;  // sleep_fd_ is readable, or is about to be
+  size_t word_sleepers_ = 0;      // of those who wish: they sleep on word_
   uint32_t wakes_ = 0;
 
   std::atomic<bool> closed_{false};
   std::atomic<uint32_t> count_{0};   // waiting_, to look at without the lock
+  std::atomic<uint32_t> word_{0};    // changes when a sleeper has a reason to look
   std::atomic<uint32_t> alerts_{0};  // Wake, to look at without the lock
   std::atomic<bool> starved_{false};
   std::atomic<int> open_ended_{0};

@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "impl/base/futex.h"
 #include "impl/sockets/context/context_state.h"
 #include "impl/sockets/convert.h"
 #include "impl/sockets/errors.h"
@@ -18,7 +19,7 @@
 
 // How threads wait for events: by moving the protocol themselves, in manual progress or in place of
 // the Context's thread; by looking; by sleeping on a descriptor. A sleep is a ppoll, so that a
-// signal ends it.
+// signal ends it; or on a word, which the kernel restarts as it would recv(2).
 
 namespace esdp::sockets {
 namespace {
@@ -46,16 +47,19 @@ class Leading {
  public:
   explicit Leading(provider::Shard& shard) : shard_(shard), leads_(shard.TryLead()) {}
   ~Leading() {
-    if (leads_) shard_.EndLead();
+    if (leads_) shard_.EndLead(hands_over_);
   }
   Leading(const Leading&) = delete;
   Leading& operator=(const Leading&) = delete;
 
   bool leads() const { return leads_; }
+  // This thread goes to sleep: somebody else has to lead.
+  void HandOver() { hands_over_ = true; }
 
  private:
   provider::Shard& shard_;
   const bool leads_;
+  bool hands_over_ = false;
 };
 
 // How long a wait that finds nothing looks again at once before it sleeps.
@@ -93,7 +97,7 @@ absl::Status QueueState::CheckWait(std::span<Event> out, const WaitArgs& wait) c
   }
 #ifndef NDEBUG
   if (wait.min_events > waiting_ + reserved_ && wait.deadline == absl::InfiniteFuture() &&
-      open_ended_.load(std::memory_order_relaxed) == 0) {
+      open_ended_.load(std::memory_order_relaxed) == 0 && !options_.restart_as_handler_says) {
     return MakeError(ErrorKind::kWrongState,
                      "min_events is " + std::to_string(wait.min_events) + ", but only " +
                          std::to_string(waiting_ + reserved_) +
@@ -126,8 +130,9 @@ absl::StatusOr<size_t> QueueState::Dequeue(std::span<Event> out, const WaitArgs&
   if (!call.ok()) return TakeLast(out, call.status());
   if (absl::Status status = CheckWait(out, wait); !status.ok()) return status;
   const Time deadline = context_->ToShardTime(wait.deadline);
-  absl::StatusOr<size_t> taken =
-      context_->manual() ? WaitMoving(out, wait, deadline) : WaitBesideThread(out, wait, deadline);
+  absl::StatusOr<size_t> taken = context_->manual()
+                                     ? *WaitMoving(out, wait, deadline, Sleep::kOnWork)
+                                     : WaitBesideThread(out, wait, deadline);
   AfterTaking(taken.ok() ? *taken : 0);
   return taken;
 }
@@ -141,12 +146,23 @@ absl::StatusOr<size_t> QueueState::WaitBesideThread(std::span<Event> out, const 
   if (!shard.LedLately()) {
     if (const size_t taken = Take(out, wait.min_events); taken > 0) return taken;
   }
-  const Leading leading(shard);
-  return leading.leads() ? WaitMoving(out, wait, deadline) : WaitLooking(out, wait, deadline);
+  const bool restarts = options_.restart_as_handler_says && deadline == kTimeInfinite;
+  Duration spin = options_.wait == WaitMode::kAdaptive ? ToDuration(options_.spin) : Duration(0);
+  {
+    Leading leading(shard);
+    if (leading.leads()) {
+      auto ended = WaitMoving(out, wait, deadline, restarts ? Sleep::kOnWord : Sleep::kOnWork);
+      if (ended.has_value()) return *std::move(ended);
+      leading.HandOver();
+      spin = Duration(0);
+    }
+  }
+  return WaitLooking(out, wait, deadline, restarts ? Sleep::kOnWord : Sleep::kOnEvents, spin);
 }
 
-absl::StatusOr<size_t> QueueState::WaitMoving(std::span<Event> out, const WaitArgs& wait,
-                                              Time deadline) {
+std::optional<absl::StatusOr<size_t>> QueueState::WaitMoving(std::span<Event> out,
+                                                             const WaitArgs& wait, Time deadline,
+                                                             Sleep sleep) {
   provider::Shard& shard = context_->shard();
   SpinBudget patience(options_);
   for (;;) {
@@ -166,7 +182,8 @@ absl::StatusOr<size_t> QueueState::WaitMoving(std::span<Event> out, const WaitAr
     const Time now = shard.Now();
     if (now >= deadline) return TooLate();
     if (patience.Lasts(now) && MayLookAgain(now, patience.IsFresh(now))) continue;
-    if (auto ended = SleepOrEnd(out, wait, deadline, Sleep::kOnWork)) return *std::move(ended);
+    if (sleep == Sleep::kOnWord) return std::nullopt;
+    if (auto ended = SleepOrEnd(out, wait, deadline, sleep)) return ended;
   }
 }
 
@@ -174,7 +191,9 @@ absl::StatusOr<size_t> QueueState::WaitMoving(std::span<Event> out, const WaitAr
 std::optional<absl::StatusOr<size_t>> QueueState::SleepOrEnd(std::span<Event> out,
                                                              const WaitArgs& wait, Time deadline,
                                                              Sleep sleep) {
-  if (SleepUntil(wait.min_events, deadline, sleep) != Slept::kSignal) return std::nullopt;
+  const Slept slept = sleep == Sleep::kOnWord ? SleepOnWord(wait.min_events)
+                                              : SleepUntil(wait.min_events, deadline, sleep);
+  if (slept != Slept::kSignal) return std::nullopt;
   if (options_.restart_on_signal) return std::nullopt;
   if (TakeWake()) return absl::StatusOr<size_t>(Woken());
   const size_t taken = Take(out, wait.min_events);
@@ -182,11 +201,9 @@ std::optional<absl::StatusOr<size_t>> QueueState::SleepOrEnd(std::span<Event> ou
 }
 
 absl::StatusOr<size_t> QueueState::WaitLooking(std::span<Event> out, const WaitArgs& wait,
-                                               Time deadline) {
+                                               Time deadline, Sleep sleep, Duration spin) {
   const provider::Shard& shard = context_->shard();
-  const Time spin_end = options_.wait == WaitMode::kAdaptive
-                            ? AddSaturating(shard.Now(), ToDuration(options_.spin))
-                            : shard.Now();
+  const Time spin_end = AddSaturating(shard.Now(), spin);
   for (;;) {
     if (const size_t taken = Take(out, wait.min_events); taken > 0) return taken;
     if (TakeWake()) return Woken();
@@ -196,7 +213,7 @@ absl::StatusOr<size_t> QueueState::WaitLooking(std::span<Event> out, const WaitA
     if (now >= deadline) return TooLate();
     if ((options_.wait == WaitMode::kBusyPoll || now < spin_end) && MayLookAgain(now, false))
       continue;
-    if (auto ended = SleepOrEnd(out, wait, deadline, Sleep::kOnEvents)) return *std::move(ended);
+    if (auto ended = SleepOrEnd(out, wait, deadline, sleep)) return *std::move(ended);
   }
 }
 
@@ -209,10 +226,32 @@ bool QueueState::MayLookAgain(Time now, bool fresh) {
   return true;
 }
 
+// With the lock.
+bool QueueState::NothingToWaitFor(size_t at_least) const {
+  return waiting_ >= at_least || wakes_ > 0 || closed() || context_->stopped();
+}
+
+QueueState::Slept QueueState::SleepOnWord(size_t at_least) {
+  uint32_t seen = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (NothingToWaitFor(at_least)) return Slept::kReady;
+    wishes_.push_back(at_least);
+    ++word_sleepers_;
+    seen = word_.load();
+  }
+  const bool interrupted = FutexSleep(word_, seen);
+  const std::lock_guard lock(mutex_);
+  std::swap(*std::ranges::find(wishes_, at_least), wishes_.back());
+  wishes_.pop_back();
+  --word_sleepers_;
+  return interrupted ? Slept::kSignal : Slept::kReady;
+}
+
 QueueState::Slept QueueState::SleepUntil(size_t at_least, Time deadline, Sleep sleep) {
   {
     const std::lock_guard lock(mutex_);
-    if (waiting_ >= at_least || wakes_ > 0 || closed() || context_->stopped()) return Slept::kReady;
+    if (NothingToWaitFor(at_least)) return Slept::kReady;
     OpenSleepDescriptor();
     wishes_.push_back(at_least);
   }
