@@ -90,8 +90,7 @@ struct ContextOptions {
   // qpip: lend the memory of zero-copy sends to the system instead of having it copied into the
   // socket, which takes a quarter off what a sender costs. It is read when the peer takes it in. As
   // long as a send is under way that is all the same; but of one that ended with an error, or that
-  // the peer said to have read when it had not, bytes written there later may still arrive. For
-  // peers that are trusted.
+  // the peer said to have read when it had not, bytes written later may arrive: for trusted peers.
   bool lend_pages = false;
   // Where lines about lost and refused connections go. Called on the thread that moves the
   // protocol; must not block nor call the library. Of lines that differ in numbers and addresses
@@ -112,11 +111,8 @@ struct QueueOptions {
   uint32_t depth = 256;  // events, 1 .. 2^20
   WaitMode wait = WaitMode::kAdaptive;
   absl::Duration spin = absl::Microseconds(50);
-  bool restart_on_signal = false;  // true: a signal does not end a wait
-  // true: as recv(2). Without a deadline a wait goes on after a handler with SA_RESTART, and ends
-  // after any other. What it costs: the Context's thread has to be woken while this one sleeps.
-  // InvalidArgument in manual progress.
-  bool restart_as_handler_says = false;
+  bool restart_on_signal = false;        // true: a signal does not end a wait
+  bool restart_as_handler_says = false;  // true: as recv(2); needs Progress::kThread
 };
 
 // What a passed deadline does to what has begun: a send of which bytes have gone or are shown to

@@ -9,9 +9,9 @@
 #include <string>
 #include <utility>
 
-#include "impl/base/futex.h"
 #include "impl/sockets/context/context_state.h"
 #include "impl/sockets/errors.h"
+#include "impl/sockets/queue/event_wait_word.h"
 
 namespace esdp::sockets {
 namespace {

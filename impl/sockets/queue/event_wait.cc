@@ -11,11 +11,11 @@
 #include <thread>
 #include <utility>
 
-#include "impl/base/futex.h"
 #include "impl/sockets/context/context_state.h"
 #include "impl/sockets/convert.h"
 #include "impl/sockets/errors.h"
 #include "impl/sockets/queue/event_queue_state.h"
+#include "impl/sockets/queue/event_wait_word.h"
 
 // How threads wait for events: by moving the protocol themselves, in manual progress or in place of
 // the Context's thread; by looking; by sleeping on a descriptor. A sleep is a ppoll, so that a

@@ -1,16 +1,16 @@
-#ifndef ESDP_IMPL_BASE_FUTEX_H_
-#define ESDP_IMPL_BASE_FUTEX_H_
+#ifndef ESDP_IMPL_SOCKETS_QUEUE_EVENT_WAIT_WORD_H_
+#define ESDP_IMPL_SOCKETS_QUEUE_EVENT_WAIT_WORD_H_
 
 #include <atomic>
 #include <cstdint>
 
-namespace esdp {
+namespace esdp::sockets {
 
 // Sleeps while the word is `seen`. True: a signal has ended it. It goes on by itself after a handler
 // with SA_RESTART, as recv(2) does: that needs a wait without a timeout.
 bool FutexSleep(std::atomic<uint32_t>& word, uint32_t seen);
 void FutexWake(std::atomic<uint32_t>& word);
 
-}  // namespace esdp
+}  // namespace esdp::sockets
 
-#endif  // ESDP_IMPL_BASE_FUTEX_H_
+#endif  // ESDP_IMPL_SOCKETS_QUEUE_EVENT_WAIT_WORD_H_

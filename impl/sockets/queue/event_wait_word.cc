@@ -1,4 +1,4 @@
-#include "impl/base/futex.h"
+#include "impl/sockets/queue/event_wait_word.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <climits>
 
-namespace esdp {
+namespace esdp::sockets {
 
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
 
@@ -20,4 +20,4 @@ void FutexWake(std::atomic<uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
-}  // namespace esdp
+}  // namespace esdp::sockets
