@@ -158,11 +158,15 @@ class InterruptedTest : public QueueTest {
     QueueTest::SetUp();
     signals_ = 0;
   }
-  static void Install(int flags) {
+  void TearDown() override {
+    for (const int each : {SIGUSR2, SIGHUP}) signal(each, SIG_DFL);
+    QueueTest::TearDown();
+  }
+  static void Install(int flags, int signal = SIGUSR2) {
     struct sigaction action {};
     action.sa_handler = [](int) { ++signals_; };
     action.sa_flags = flags;
-    ASSERT_EQ(0, sigaction(SIGUSR2, &action, nullptr));
+    ASSERT_EQ(0, sigaction(signal, &action, nullptr));
   }
   void BeginWait(std::unique_ptr<timeval> timeout = nullptr) {
     over_ = false;
@@ -223,6 +227,27 @@ TEST_F(InterruptedTest, WithoutATimeoutItEndsAfterAnyOtherHandler) {
     BeginWait();
     ExpectInterrupted();
   }
+}
+
+TEST_F(InterruptedTest, TheHandlerThatRanDecidesWhereTheProcessHasBothKinds) {
+  Install(0, SIGHUP);
+  Install(SA_RESTART);
+  for (int i = 0; i < 3; ++i) {
+    BeginWait();
+    ExpectRestarted();
+  }
+  Install(SA_RESTART, SIGHUP);
+  Install(0);
+  BeginWait();
+  ExpectInterrupted();
+}
+
+TEST_F(InterruptedTest, AHandlerThatIsInstalledWhileItSleepsDecidesToo) {
+  Install(SA_RESTART);
+  BeginWait();
+  for (int i = 0; i < 3 && !over_; ++i) Signal();
+  Install(0);
+  ExpectInterrupted();
 }
 
 TEST_F(InterruptedTest, WithATimeoutItEndsAfterBothKindsOfHandler) {

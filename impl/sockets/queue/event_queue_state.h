@@ -17,6 +17,7 @@
 #include "impl/base/mutex.h"
 #include "impl/base/time.h"
 #include "impl/provider/progress/cpu_oversubscription.h"
+#include "impl/sockets/queue/event_wait_word.h"
 
 namespace esdp::sockets {
 
@@ -93,6 +94,8 @@ class QueueState {
   // Nothing instead of a sleep on the word: somebody else has to move the shard then.
   std::optional<absl::StatusOr<size_t>> WaitMoving(std::span<Event> out, const WaitArgs& wait,
                                                    Time deadline, Sleep sleep);
+  std::optional<absl::StatusOr<size_t>> SleepAsOne(std::span<Event> out, const WaitArgs& wait,
+                                                   Handlers handlers);
   absl::StatusOr<size_t> WaitLooking(std::span<Event> out, const WaitArgs& wait, Time deadline,
                                      Sleep sleep, Duration spin);
   // `fresh`: what is waited for may be on its way.

@@ -182,7 +182,12 @@ std::optional<absl::StatusOr<size_t>> QueueState::WaitMoving(std::span<Event> ou
     const Time now = shard.Now();
     if (now >= deadline) return TooLate();
     if (patience.Lasts(now) && MayLookAgain(now, patience.IsFresh(now))) continue;
-    if (sleep == Sleep::kOnWord) return std::nullopt;
+    if (sleep == Sleep::kOnWord) {
+      const Handlers handlers = HandlersNow();
+      if (handlers == Handlers::kBoth) return std::nullopt;
+      if (auto ended = SleepAsOne(out, wait, handlers)) return ended;
+      continue;
+    }
     if (auto ended = SleepOrEnd(out, wait, deadline, sleep)) return ended;
   }
 }
@@ -198,6 +203,18 @@ std::optional<absl::StatusOr<size_t>> QueueState::SleepOrEnd(std::span<Event> ou
   if (TakeWake()) return absl::StatusOr<size_t>(Woken());
   const size_t taken = Take(out, wait.min_events);
   return taken > 0 ? absl::StatusOr<size_t>(taken) : absl::StatusOr<size_t>(Interrupted());
+}
+
+// A ppoll does not tell which handler has ended it. That only matters where handlers differ: here
+// all are alike.
+std::optional<absl::StatusOr<size_t>> QueueState::SleepAsOne(std::span<Event> out,
+                                                             const WaitArgs& wait,
+                                                             Handlers handlers) {
+  auto ended = SleepOrEnd(out, wait, kTimeInfinite, Sleep::kOnWork);
+  if (!ended.has_value() || ended->ok()) return ended;
+  const bool goes_on = handlers == Handlers::kRestart && HandlersNow() == handlers &&
+                       KindOf(ended->status()) == ErrorKind::kSignal;
+  return goes_on ? std::nullopt : std::move(ended);
 }
 
 absl::StatusOr<size_t> QueueState::WaitLooking(std::span<Event> out, const WaitArgs& wait,

@@ -6,6 +6,11 @@
 
 namespace esdp::sockets {
 
+// What the handlers that are installed now do to a call such as recv(2). None: kEnd. Those of the
+// faults of a thread do not count.
+enum class Handlers { kEnd, kRestart, kBoth };
+Handlers HandlersNow();
+
 // Sleeps while the word is `seen`. True: a signal has ended it. It goes on by itself after a handler
 // with SA_RESTART, as recv(2) does: that needs a wait without a timeout.
 bool FutexSleep(std::atomic<uint32_t>& word, uint32_t seen);
