@@ -23,6 +23,7 @@ constexpr uint32_t kIdlePollsPerLook = 16;
 constexpr uint32_t kIdlePollsBeforeLook = 8;  // an answer is often there before that
 // While a caller lives on what its own posts complete, the sockets still have their turn.
 constexpr uint32_t kFullPollsPerLook = 8;
+constexpr uint32_t kPartPollsPerLook = 2;
 // However few polls that were.
 constexpr uint64_t kFramesPerLook = 4096;
 
@@ -131,6 +132,7 @@ class QpipFabric final : public Fabric, private QueuePairs {
     return slot == nullptr ? nullptr : slot->get();
   }
 
+  bool LooksAllTheSame(bool full);
   size_t Take(absl::Span<Completion> completions);
   void Progress();
   bool TryHot(bool& others_first);
@@ -147,7 +149,7 @@ class QpipFabric final : public Fabric, private QueuePairs {
   Rendezvous rendezvous_;
   HotList hot_;
   uint32_t idle_polls_ = 0;
-  uint32_t full_polls_ = 0;
+  uint32_t unlooked_polls_ = 0;
 };
 
 absl::StatusOr<RemoteRange> QpipFabric::Bind(QueuePairId id, RegionId region, std::byte* address,
@@ -227,13 +229,19 @@ absl::Status QpipFabric::Accept(RequestId request, QueuePairId id, ConstBytes pr
 
 size_t QpipFabric::Poll(absl::Span<Completion> completions) {
   size_t count = Take(completions);
-  if (count < completions.size() || ++full_polls_ == kFullPollsPerLook) {
-    full_polls_ = 0;
+  if (count == 0 || LooksAllTheSame(count == completions.size())) {
+    unlooked_polls_ = 0;
     Progress();
     count += Take(completions.subspan(count));
   }
   commons_.poller.Signal(commons_.outbox.HasCompletions() || commons_.outbox.HasEvents());
   return count;
+}
+
+// What there is already goes first: whoever polls has something to do, and is back soon. The answer
+// to what was just sent would not be here now, and to look for it costs a system call.
+bool QpipFabric::LooksAllTheSame(bool full) {
+  return ++unlooked_polls_ >= (full ? kFullPollsPerLook : kPartPollsPerLook);
 }
 
 size_t QpipFabric::Take(absl::Span<Completion> completions) {

@@ -17,6 +17,7 @@
 #include "impl/base/mutex.h"
 #include "impl/base/time.h"
 #include "impl/provider/progress/cpu_oversubscription.h"
+#include "impl/provider/progress/cpu_sharing.h"
 #include "impl/sockets/queue/event_wait_word.h"
 
 namespace esdp::sockets {
@@ -78,11 +79,13 @@ class QueueState {
   enum class Slept { kReady, kSignal };
   // Of the shard, which this thread moves; of others; of others, as recv(2) sleeps.
   enum class Sleep { kOnWork, kOnEvents, kOnWord };
+  enum class Aside { kNot, kForNobody, kForOthers };  // others have run meanwhile
 
   QueueState(std::shared_ptr<ContextState> context, const QueueOptions& options);
   void OpenSleepDescriptor();
 
   size_t Take(std::span<Event> out, size_t at_least);
+  size_t TakeAfter(Aside aside, std::span<Event> out, size_t at_least);
   void AfterTaking(size_t taken);
   void FeedStarved();  // there may be a free slot
   absl::StatusOr<size_t> TakeLast(std::span<Event> out, const absl::Status& unusable);
@@ -98,8 +101,11 @@ class QueueState {
                                                    Handlers handlers);
   absl::StatusOr<size_t> WaitLooking(std::span<Event> out, const WaitArgs& wait, Time deadline,
                                      Sleep sleep, Duration spin);
-  // `fresh`: what is waited for may be on its way.
-  bool MayLookAgain(Time now, bool fresh);
+  class SpinBudget;
+  // kNot: the time to look is over, and who waits better sleeps.
+  Aside LookAgain(Time now, SpinBudget& patience);
+  Aside StepAside(Time now);
+  Aside StepAsideFirst();
   Slept SleepUntil(size_t at_least, Time deadline, Sleep sleep);
   Slept SleepOnWord(size_t at_least);
   bool NothingToWaitFor(size_t at_least) const;
@@ -143,6 +149,7 @@ class QueueState {
   std::atomic<bool> starved_{false};
   std::atomic<int> open_ended_{0};
   provider::CpuOversubscription crowding_;
+  provider::CpuSharing sharing_;
 
   int ready_fd_ = -1;  // eventfd: readable while events wait, once somebody looks at it
   int sleep_fd_ = -1;  // eventfd: wakes threads inside Dequeue

@@ -62,8 +62,10 @@ class Leading {
   bool hands_over_ = false;
 };
 
+}  // namespace
+
 // How long a wait that finds nothing looks again at once before it sleeps.
-class SpinBudget {
+class QueueState::SpinBudget {
  public:
   explicit SpinBudget(const QueueOptions& options)
       : endless_(options.wait == WaitMode::kBusyPoll),
@@ -84,8 +86,6 @@ class SpinBudget {
   const Duration spin_;
   Time idle_since_ = kTimeInfinite;
 };
-
-}  // namespace
 
 absl::Status QueueState::CheckWait(std::span<Event> out, const WaitArgs& wait) const {
   const std::lock_guard lock(mutex_);
@@ -165,11 +165,12 @@ std::optional<absl::StatusOr<size_t>> QueueState::WaitMoving(std::span<Event> ou
                                                              Sleep sleep) {
   provider::Shard& shard = context_->shard();
   SpinBudget patience(options_);
+  Aside aside = StepAsideFirst();
   for (;;) {
     if (closed()) return ClosedQueue();
     if (context_->stopped()) return TakeLast(out, context_->Usable());
     const bool moved = shard.Poll();
-    if (const size_t taken = Take(out, wait.min_events); taken > 0) return taken;
+    if (const size_t taken = TakeAfter(aside, out, wait.min_events); taken > 0) return taken;
     if (TakeWake()) return Woken();
     if (moved) {
       patience.Renew();
@@ -181,7 +182,8 @@ std::optional<absl::StatusOr<size_t>> QueueState::WaitMoving(std::span<Event> ou
     }
     const Time now = shard.Now();
     if (now >= deadline) return TooLate();
-    if (patience.Lasts(now) && MayLookAgain(now, patience.IsFresh(now))) continue;
+    aside = LookAgain(now, patience);
+    if (aside != Aside::kNot) continue;
     if (sleep == Sleep::kOnWord) {
       const Handlers handlers = HandlersNow();
       if (handlers == Handlers::kBoth) return std::nullopt;
@@ -228,19 +230,39 @@ absl::StatusOr<size_t> QueueState::WaitLooking(std::span<Event> out, const WaitA
     if (context_->stopped()) return TakeLast(out, context_->Usable());
     const Time now = shard.Now();
     if (now >= deadline) return TooLate();
-    if ((options_.wait == WaitMode::kBusyPoll || now < spin_end) && MayLookAgain(now, false))
+    if ((options_.wait == WaitMode::kBusyPoll || now < spin_end) && StepAside(now) != Aside::kNot)
       continue;
     if (auto ended = SleepOrEnd(out, wait, deadline, sleep)) return *std::move(ended);
   }
 }
 
-// Between two looks: the peer, or the progress thread, may share this processor. False: sleep.
-bool QueueState::MayLookAgain(Time now, bool fresh) {
-  if (fresh && context_->manual()) return true;
-  if (crowding_.Lasts(now)) return false;
+size_t QueueState::TakeAfter(Aside aside, std::span<Event> out, size_t at_least) {
+  const size_t taken = Take(out, at_least);
+  if (taken > 0 && aside != Aside::kNot) sharing_.OnFound(aside == Aside::kForOthers);
+  return taken;
+}
+
+QueueState::Aside QueueState::LookAgain(Time now, SpinBudget& patience) {
+  if (!patience.Lasts(now)) return Aside::kNot;
+  return context_->manual() && patience.IsFresh(now) ? Aside::kForNobody : StepAside(now);
+}
+
+// Between two looks: the peer, or the progress thread, may share this processor. kNot: sleep.
+QueueState::Aside QueueState::StepAside(Time now) {
+  if (crowding_.Lasts(now)) return Aside::kNot;
   std::this_thread::yield();
-  crowding_.OnBack(now, context_->shard().Now());
-  return true;
+  const Time back = context_->shard().Now();
+  crowding_.OnBack(now, back);
+  return sharing_.OnBack(back - now) ? Aside::kForOthers : Aside::kForNobody;
+}
+
+// Before the first look, where that finds nothing anyway.
+QueueState::Aside QueueState::StepAsideFirst() {
+  const provider::Shard& shard = context_->shard();
+  if (shard.virtual_time()) return Aside::kForNobody;
+  if (count_.load(std::memory_order_acquire) > 0) return Aside::kForNobody;
+  if (!sharing_.StepsAsideFirst()) return Aside::kForNobody;
+  return StepAside(shard.Now());
 }
 
 // With the lock.

@@ -185,6 +185,25 @@ TEST_F(FairnessTest, ATurnTakesABoundedNumberOfFrames) {
   EXPECT_LE(most, 2 * kFramesPerTurnMax) << "tried directly and found ready: two turns in a poll";
 }
 
+// A look is a system call, which an answer to what was just sent would not be there for.
+TEST_F(FairnessTest, WhatIsCompleteComesAloneAndEverySecondPollLooksAllTheSame) {
+  Establish();
+  PostReceive(1, 0, 64);
+  ASSERT_NE(peer_->Offer(Frame(Untagged({.sequence = 1}, Text("ping")))), 0u);
+  Pump();  // nothing was complete: it looks
+  ASSERT_EQ(completions_.size(), 1u);
+  EXPECT_EQ(NextCompletion().work_id, 1u);
+  PostReceive(2, 0, 64);
+  ASSERT_NE(peer_->Offer(Frame(Untagged({.sequence = 2}, Text("ping")))), 0u);
+  for (const uint64_t poll : {uint64_t{1}, uint64_t{2}}) {
+    ASSERT_TRUE(Post(Opcode::kSend, 100 + poll, 64, 64).ok());
+    Pump();
+    ASSERT_EQ(completions_.size(), poll) << "the message with the second poll only";
+    EXPECT_EQ(NextCompletion().work_id, 100 + poll);
+  }
+  EXPECT_EQ(NextCompletion().work_id, 2u);
+}
+
 TEST_F(FairnessTest, TheDescriptorTellsOfWhatATurnLeft) {
   Establish();
   const uint32_t window = BindWindow(0, kWindowBytes, kForWriting);
