@@ -2,8 +2,8 @@
 # Runs in the guest. Prints PASS or FAIL for each test; what programs print goes to logs in the shared folder, which says
 # in the file `steps` what to do:
 #
-#   DEVICE STEP [FILTER]      on rxe or siw: check, contract, perf, sockets, death, memlock, auto, down, figures (FILTER: how
-#                             many pairs, as 7, or 7:B1,B2 of these rows); on rxe: capture; on siw: meet;
+#   DEVICE STEP [FILTER]      on rxe or siw: check, contract, perf, sockets, death, memlock, auto, blocking, down, figures
+#                             (FILTER: how many pairs, as 7, or 7:B1,B2 of these rows); on rxe: capture; on siw: meet;
 #                             shell (FILTER: a command), to find out
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp
 shared=/tmp/shared
@@ -243,6 +243,12 @@ step_auto() { # DEVICE
     grep -q "\"transport\":\"$path\"" "$shared/$device.auto_takes_$path.log"
     verdict "$device.auto_says_$path" $?
   done
+}
+
+step_blocking() { # DEVICE
+  local log="$shared/$1_blocking.log"
+  timeout 300 python3 $shared/blocking_instructions.py $shared/blocking_bytes "verbs:${name[$1]}" "${address[$1]}" >"$log" 2>&1
+  verdict "$1.zero_copy_spares_blocking_calls_most_of_their_instructions" $? "$log"
 }
 
 step_figures() { python3 $shared/figures.py "${name[$1]}" "${address[$1]}" "${2:-7}" 2>"$shared/$1_figures.log"; }

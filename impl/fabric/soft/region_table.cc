@@ -134,7 +134,10 @@ uint8_t RegionTable::RightsOf(Access access) {
 }
 
 bool RegionTable::WasWithdrawn(uint32_t key) const {
-  return std::find(withdrawn_.begin(), withdrawn_.end(), key) != withdrawn_.end();
+  bool found =
+      false;  // hardly ever: not to leave early lets the compiler compare several at a time
+  for (const uint32_t one : withdrawn_) found |= one == key;
+  return found;
 }
 
 void RegionTable::Withdraw(uint32_t key) {
