@@ -22,9 +22,8 @@ namespace {
 constexpr size_t kPeekMost = 256 * 1024;
 
 // The one event of a queue; its operation has a deadline of its own.
-absl::Status AwaitOne(ContextObject& context, EventQueue& queue) {
+absl::Status AwaitOne(ContextObject& context, EventQueue& queue, Event& event) {
   Patience patience(context, std::nullopt);
-  Event event;
   for (;;) {
     const absl::Time until = patience.NextDeadline();
     absl::StatusOr<size_t> taken = size_t{0};
@@ -68,6 +67,30 @@ RegionObject& RegionOf(const Named& named) {
 
 // --- connecting ----------------------------------------------------------------------------------
 
+namespace {
+
+// The event of what `post` begins, the one operation of the queue. Where it fails, or a handler of a
+// signal does, the attempt ends with the socket.
+template <typename Post>
+Event Begun(ContextObject& context, EventQueue& queue, Socket& socket, const Seconds& timeout,
+            const Post& post) {
+  OpArgs args{queue};
+  if (timeout.has_value()) args.deadline = DeadlineAfter(context.handle().Now(), timeout);
+  (void)Value(post(args));
+  Event event;
+  try {
+    Check(AwaitOne(context, queue, event));
+  } catch (...) {
+    const Unlocked unlocked;
+    socket = Socket();
+    queue = EventQueue();  // it has nothing to wait for
+    throw;
+  }
+  return event;
+}
+
+}  // namespace
+
 std::shared_ptr<StreamObject> StreamObject::Connect(const std::shared_ptr<ContextObject>& context,
                                                     py::handle address, py::handle local,
                                                     const Seconds& timeout,
@@ -77,16 +100,28 @@ std::shared_ptr<StreamObject> StreamObject::Connect(const std::shared_ptr<Contex
   EventQueue queue = Value(context->handle().CreateQueue({.depth = 1}));
   Socket socket = Value(context->handle().CreateSocket(peer.family()));
   if (!local.is_none()) Check(socket.Bind(AddressFrom(local)));
-  OpArgs args{queue};
-  if (timeout.has_value()) args.deadline = DeadlineAfter(context->handle().Now(), timeout);
-  (void)Value(socket.Connect(peer, args));
-  try {
-    Check(AwaitOne(*context, queue));
-  } catch (...) {
-    const Unlocked unlocked;
-    socket = Socket();  // the attempt ends with it, and the queue has nothing to wait for
-    queue = EventQueue();
-    throw;
+  Begun(*context, queue, socket, timeout,
+        [&](const OpArgs& args) { return socket.Connect(peer, args); });
+  Stream stream = Value(Stream::Of(context->handle(), std::move(socket), legal));
+  return std::make_shared<StreamObject>(context, std::move(stream));
+}
+
+std::shared_ptr<StreamObject> StreamObject::Over(const std::shared_ptr<ContextObject>& context,
+                                                 py::handle descriptor, bool accepts,
+                                                 const Seconds& timeout, const py::dict& options) {
+  const StreamOptions legal = StreamOptionsFrom(options, {});
+  const int number = PyObject_AsFileDescriptor(descriptor.ptr());
+  if (number < 0) throw py::error_already_set();
+  EventQueue queue = Value(context->handle().CreateQueue({.depth = 1}));
+  Socket socket = Value(context->handle().CreateSocket(Family::kIpv4));
+  if (accepts) {
+    Check(socket.ListenOver(number));
+    const Event event = Begun(*context, queue, socket, timeout,
+                              [&](const OpArgs& args) { return socket.Accept(1, args); });
+    socket = Value(context->handle().TakeAccepted(event.accepted));
+  } else {
+    Begun(*context, queue, socket, timeout,
+          [&](const OpArgs& args) { return socket.ConnectOver(number, args); });
   }
   Stream stream = Value(Stream::Of(context->handle(), std::move(socket), legal));
   return std::make_shared<StreamObject>(context, std::move(stream));
@@ -231,8 +266,9 @@ void StreamObject::Close(double timeout) {
   EventQueue queue = Value(context_->handle().CreateQueue({.depth = 1}));
   const absl::Time deadline = DeadlineAfter(context_->handle().Now(), timeout);
   (void)Value(stream_->socket().Close(CloseMode::kGraceful, {queue, 0, deadline}));
+  Event event;
   try {
-    Check(AwaitOne(*context_, queue));
+    Check(AwaitOne(*context_, queue, event));
   } catch (...) {
     const Unlocked unlocked;
     stream_->Abort();  // where it has ended this does nothing

@@ -37,6 +37,10 @@ class StreamObject {
                                                pybind11::handle address, pybind11::handle local,
                                                const Seconds& timeout,
                                                const pybind11::dict& options);
+  // Of whatever has a descriptor, a connected socket of the system.
+  static std::shared_ptr<StreamObject> Over(const std::shared_ptr<ContextObject>& context,
+                                            pybind11::handle descriptor, bool accepts,
+                                            const Seconds& timeout, const pybind11::dict& options);
   // The socket is the stream's from here on, also where this fails.
   static std::shared_ptr<StreamObject> Of(SocketObject& socket, const pybind11::dict& options);
   StreamObject(std::shared_ptr<ContextObject> context, Stream stream);

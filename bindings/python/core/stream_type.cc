@@ -59,6 +59,17 @@ void DefineOpening(Class& type) {
           "A stream to whoever listens there, from the address `local` where one is told; it waits "
           "30 s unless told otherwise. The options are those of StreamOptions, as keywords.")
       .def_static(
+          "over",
+          [](const Opener& context, const py::object& sock, bool accepts, const Seconds& timeout,
+             const py::kwargs& options) {
+            return StreamObject::Over(context, sock, accepts, timeout, options);
+          },
+          arg("context").none(false), arg("sock"), py::kw_only(), arg("accepts") = false,
+          arg("timeout") = py::none(),
+          "A stream over a TCP socket of the system that is connected already, on qpip; with "
+          "`accepts` the peer is the side that connects. The socket, or its descriptor, is "
+          "duplicated, and may be closed; nothing else may read or write it any more.")
+      .def_static(
           "of",
           [](SocketObject& socket, const py::kwargs& options) {
             return StreamObject::Of(socket, options);
@@ -166,6 +177,10 @@ void DefineState(Class& type) {
       .def_property_readonly(
           "readiness", [](const StreamObject& self) { return self.handle().readiness(); },
           "What could be done now without a wait: a StreamReadiness.")
+      .def(
+          "fileno", [](StreamObject& self) { return Value(self.handle().fd()); },
+          "A descriptor for select, poll and epoll that shows the readiness as a socket of TCP "
+          "does, for nothing but waiting: calls with wait=False do the rest.")
       .def_property_readonly(
           "transport",
           [](StreamObject& self) { return ToString(self.handle().socket().transport()); },

@@ -354,7 +354,17 @@ class Stream(metaclass=_Metaclass):
         **options: Any,
     ) -> Stream: ...
     @staticmethod
+    def over(
+        context: Context,
+        sock: Union[int, _HasDescriptor],
+        *,
+        accepts: bool = False,
+        timeout: Optional[float] = None,
+        **options: Any,
+    ) -> Stream: ...
+    @staticmethod
     def of(socket: Socket, **options: Any) -> Stream: ...
+    def fileno(self) -> int: ...
     def read_into(
         self,
         buffer: _Buffer,

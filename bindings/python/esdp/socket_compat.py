@@ -10,8 +10,8 @@
 Streams of AF_INET and AF_INET6 alone. Memory is registered for the time of a call, where that is worth it. Constants,
 exceptions and the functions of the resolver are those of `socket`.
 
-There is no descriptor: fileno() raises io.UnsupportedOperation, so select, poll and asyncio cannot watch these sockets
-(esdp.streams is for asyncio). A Context is opened at the first use, and has ten seconds at the end of the program to
+A connected socket has a descriptor to wait on, for select and selectors; before that fileno() raises
+io.UnsupportedOperation. esdp.streams is for asyncio. A Context is opened at the first use, and has ten seconds at the end of the program to
 deliver what was sent; use_context() names another. docs/python.md lists what else differs from TCP.
 """
 
@@ -184,10 +184,12 @@ class socket(Transfers):
         return text
 
     def fileno(self) -> int:
-        """-1 once closed; there is none before."""
+        """Of a connected one: for nothing but waiting. -1 once closed."""
         if self._gone:
             return -1
-        raise io.UnsupportedOperation("a socket of esdp has no descriptor: select, poll and asyncio cannot watch it")
+        if self._stream is not None:
+            return self._stream.fileno()
+        raise io.UnsupportedOperation("a socket of esdp has no descriptor before it is connected, nor has a listener")
 
     # --- the connection ---
 

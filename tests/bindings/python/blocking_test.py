@@ -4,7 +4,9 @@ import contextlib
 import errno
 import os
 import re
+import select
 import signal
+import socket
 import threading
 import time
 
@@ -33,6 +35,12 @@ class Streams:
         self.left.abort()
         self.right.abort()
         self.context.close()
+
+
+def connected_tcp():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = socket.create_connection(listener.getsockname(), timeout=LIMIT)
+        return client, listener.accept()[0]
 
 
 class beside:
@@ -418,7 +426,7 @@ def test_the_readiness_tells_what_a_call_would_find(streams):
 
 
 def members_of(structure):
-    with open("api/esdp/stream.h", encoding="utf-8") as file:
+    with open("api/esdp/stream_values.h", encoding="utf-8") as file:
         text = re.sub(r"//.*", "", file.read())
     body = re.search(r"struct %s \{(.*?)\n\};" % structure, text, re.S).group(1)
     return re.findall(r"(\w+) *(?:=[^;]*)?;", body)
@@ -459,3 +467,57 @@ def test_a_wait_lasts_longer_than_one_of_its_tries(on_qpip):
         with esdp.Stream.connect(on_qpip.context, listener.local), accepting.result():
             assert on_qpip.left.read(20_000_000, 20_000_000) == pattern(20_000_000)
         assert writing.result() == 20_000_000
+
+
+# --- sockets of the system ---
+
+
+def test_a_stream_goes_over_a_connected_socket_of_the_system():
+    with esdp.Context(fabric="qpip") as context:
+        client, server = connected_tcp()
+        accepting = beside(lambda: esdp.Stream.over(context, server, accepts=True, timeout=LIMIT))
+        left = esdp.Stream.over(context, client.fileno(), timeout=LIMIT)
+        right = accepting.result()
+        client.close()
+        server.close()
+        with left, right:
+            assert left.peer == right.local and left.transport == "qpip"
+            data = pattern(LARGE)
+            writing = beside(lambda: left.write(data))
+            target = bytearray(LARGE)
+            assert right.read_into(target, LARGE, timeout=LIMIT) == LARGE
+            assert writing.result() == LARGE and target == data
+
+
+def test_what_is_no_connected_socket_is_refused():
+    with esdp.Context(fabric="qpip") as context:
+        with socket.socket() as unconnected, pytest.raises(ValueError, match="no connected TCP socket"):
+            esdp.Stream.over(context, unconnected)
+        with pytest.raises(TypeError, match="fileno"):
+            esdp.Stream.over(context, "127.0.0.1:80")
+        client, server = connected_tcp()
+        with client, server:
+            server.sendall(b"SSH-2.0-OpenSSH_9.2p1 Debian, and more of it\r\n")
+            with pytest.raises(esdp.PeerProtocolError):
+                esdp.Stream.over(context, client, timeout=LIMIT)
+        client, server = connected_tcp()
+        with client, server, pytest.raises(TimeoutError):
+            esdp.Stream.over(context, server, accepts=True, timeout=SHORT)
+    with esdp.Context(fabric="sim:1") as context, socket.socket() as any_one:
+        with pytest.raises(esdp.UnsupportedError, match="qpip"):
+            esdp.Stream.over(context, any_one)
+
+
+def test_the_descriptor_shows_what_could_be_done():
+    streams = Streams("qpip")
+    poller = select.poll()
+    poller.register(streams.left, select.POLLIN | select.POLLOUT | select.POLLRDHUP)
+    assert poller.poll(0) == [(streams.left.fileno(), select.POLLOUT)]
+    streams.right.write(b"12345")
+    poller.modify(streams.left, select.POLLIN | select.POLLRDHUP)
+    assert poller.poll(1000 * LIMIT) == [(streams.left.fileno(), select.POLLIN)]
+    assert streams.left.read(100, wait=False) == b"12345"
+    assert poller.poll(0) == []
+    streams.right.shutdown_write()
+    assert poller.poll(1000 * LIMIT)[0][1] & select.POLLRDHUP
+    streams.end()

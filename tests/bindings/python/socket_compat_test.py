@@ -6,11 +6,14 @@ The cases are facts of CPython's own Lib/test/test_socket.py, which cannot run h
 import array
 import contextlib
 import errno
+import esdp
 import http.client
 import http.server
 import io
 import os
 import pickle
+import select
+import selectors
 import signal
 import socket
 import struct
@@ -20,7 +23,6 @@ import tempfile
 import threading
 import time
 
-import esdp
 import pytest
 from conftest import LIMIT, nobody_listens
 from esdp import socket_compat
@@ -31,8 +33,7 @@ MESSAGE = b"Michael Gilfix was here\r\n"
 
 # Cases that end otherwise than on TCP, and why. All others must end the same way.
 DIFFERENCES = {
-    "fileno_is_a_number": "there is no descriptor",
-    "a_file_is_named_by_its_descriptor": "there is no descriptor",
+    "fileno_is_a_number": "there is no descriptor before it is connected",
     "a_port_is_known_from_bind_on": "esdp takes the port when it listens",
     "a_bind_to_a_taken_port_fails": "esdp takes the port when it listens",
     "a_connect_that_does_not_wait_goes_on": "nothing could tell that it is over: it waits",
@@ -654,6 +655,29 @@ def a_socket_that_is_dropped_open_is_told(module):
         one = module.create_server(HOST)
         del one
     return "told"
+
+
+@case
+def a_connected_socket_is_watched(module):
+    with pair(module) as (client, server), selectors.DefaultSelector() as selector:
+        selector.register(server, selectors.EVENT_READ)
+        selector.register(client, selectors.EVENT_READ | selectors.EVENT_WRITE)
+        shown = []
+
+        def look(most=LIMIT):
+            shown.append(sorted((key.fileobj is client, events) for key, events in selector.select(most)))
+
+        look()
+        selector.modify(client, selectors.EVENT_READ)
+        look(0)
+        client.sendall(MESSAGE)
+        look()
+        server.settimeout(0)
+        read = server.recv(100)
+        look(0)
+        server.shutdown(module.SHUT_WR)
+        look()
+        return shown, read, raised(server.recv, 1), select.select([server], [server], [], 0)[0]
 
 
 @case
