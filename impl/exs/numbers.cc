@@ -45,6 +45,15 @@ void Numbers::LoseQueue(int number) {
   queues_.erase(found);
 }
 
+void Numbers::LoseQueue(const std::shared_ptr<Queue>& queue) {
+  const bool ended = queue->Close() == 0;
+  const std::lock_guard lock(mutex_);
+  const auto found = queues_.find(queue->number());
+  if (found == queues_.end() || found->second != queue) return;
+  LoseQueue(found->first);
+  if (ended) lost_.pop_back();  // the caller has it still
+}
+
 void Numbers::Add(std::shared_ptr<ExsSocket> socket) {
   {
     const std::lock_guard lock(mutex_);

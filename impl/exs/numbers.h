@@ -29,6 +29,8 @@ class Numbers {
   void Add(std::shared_ptr<Queue> queue);
   void RemoveSocket(int number, const ExsSocket* socket);
   void RemoveQueue(exs_qhandle_t number);
+  // It was closed by close(2): it goes, at the latest with the last operation that names it.
+  void LoseQueue(const std::shared_ptr<Queue>& queue);
 
   bool Has(int number);
 

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -51,7 +52,16 @@ bool Queue::OpenDescriptors() {
   if (ready_fd_ < 0 || number_ < 0) return false;
   AddTo(number_, ready_fd_);
   AddTo(number_, below_.fd());
+  struct stat status {};
+  fstat(number_, &status);
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
   return true;
+}
+
+bool Queue::HoldsNumber() const {
+  struct stat status {};
+  return fstat(number_, &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
 }
 
 absl::StatusOr<EventQueue> Queue::OpenBelow(int depth, int wait) {

@@ -1,6 +1,8 @@
 #ifndef ESDP_IMPL_EXS_QUEUE_H_
 #define ESDP_IMPL_EXS_QUEUE_H_
 
+#include <sys/types.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -38,6 +40,8 @@ class Queue : public std::enable_shared_from_this<Queue> {
   Queue& operator=(const Queue&) = delete;
 
   int number() const { return number_; }
+  // Whether the number is still that of a descriptor such as this one's.
+  bool HoldsNumber() const;
   // It was closed by close(2), and is another's now.
   void LoseNumber() { number_ = -1; }
 
@@ -96,7 +100,9 @@ class Queue : public std::enable_shared_from_this<Queue> {
   Library& library_;
   Context& context_;
   EventQueue below_;
-  int number_ = -1;    // an epoll set of the two that follow
+  int number_ = -1;  // an epoll set of the two that follow
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
   int ready_fd_ = -1;  // readable while the ring has events that nobody came for
 
   mutable std::mutex mutex_;

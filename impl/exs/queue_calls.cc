@@ -32,6 +32,10 @@ int EnterQueue(exs_qhandle_t queue, Call&& call) {
   return Enter([&](Library& library) {
     std::shared_ptr<Queue> found;
     if (const int error = library.numbers().Find(queue, &found); error != 0) return Failed(error);
+    if (!found->HoldsNumber()) {
+      library.numbers().LoseQueue(found);
+      return Failed(EBADF);
+    }
     return call(library, *found);
   });
 }

@@ -1,9 +1,5 @@
 #include "impl/exs/socket.h"
 
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <utility>
 #include <vector>
@@ -14,34 +10,6 @@
 #include "impl/exs/library.h"
 
 namespace esdp::exs {
-
-std::shared_ptr<ExsSocket> ExsSocket::Make(Socket socket, int family) {
-  // An unconnected socket of the system: it is close-on-exec, its number cannot be another's, and
-  // whoever reads or writes it is refused.
-  const int number = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (number < 0) return nullptr;
-  return std::shared_ptr<ExsSocket>(new ExsSocket(std::move(socket), family, number));
-}
-
-ExsSocket::ExsSocket(Socket socket, int family, int number)
-    : family_(family), number_(number), socket_(std::move(socket)) {
-  struct stat status {};
-  fstat(number, &status);
-  device_ = status.st_dev;
-  inode_ = status.st_ino;
-}
-
-ExsSocket::~ExsSocket() { GiveUpNumber(); }
-
-bool ExsSocket::HoldsNumber() const {
-  struct stat status {};
-  return !given_up_.load() && fstat(number_, &status) == 0 && status.st_dev == device_ &&
-         status.st_ino == inode_;
-}
-
-void ExsSocket::GiveUpNumber() {
-  if (HoldsNumber() && !given_up_.exchange(true)) close(number_);
-}
 
 // --- operations ----------------------------------------------------------------------------------
 
@@ -189,6 +157,7 @@ void TakeConnection(Operation& operation, const Event& event, exs_event_t* out) 
     out->exs_evt_errno = errno;
     return;
   }
+  socket->WatchNumber();
   library.numbers().Add(socket);
   told.exs_evt_newfd = socket->number();
 }

@@ -57,6 +57,8 @@ class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
   int family() const { return family_; }
   // Whether the number is still that of the descriptor: close(2) leaves nobody a word.
   bool HoldsNumber() const;
+  // From now on it is noticed when the descriptor is closed by close(2). The helper runs.
+  void WatchNumber();
   // The number is the process's again.
   void GiveUpNumber();
 
@@ -105,6 +107,8 @@ class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
 
   ExsSocket(Socket socket, int family, int number);
   Operation& Prepare(Queue& queue, const Operation& filled);
+  void StopWatching();
+  void OnNumberClosed();
   void Add(Operation& operation);
   void Unlink(Operation& operation);
   using Meant = std::function<bool(const Operation&)>;
@@ -134,6 +138,8 @@ class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
   dev_t device_ = 0;
   ino_t inode_ = 0;
   std::atomic<bool> given_up_{false};
+  std::atomic<int> watched_{-1};  // hangs up when the descriptor is closed
+  uint64_t watch_name_ = 0;
   Socket socket_;
 
   mutable std::mutex mutex_;

@@ -26,6 +26,7 @@ Answer MakeSocket(Library& library, int family, int type, int protocol) {
   if (socket == nullptr) return Failed(errno);
   // From the first socket on there is somebody to see to the end of the process.
   if (const int error = library.helper().Start(); error != 0) return Failed(error);
+  socket->WatchNumber();
   library.numbers().Add(socket);
   return Value(socket->number());
 }

@@ -220,6 +220,65 @@ TEST_F(ConnectionTest, ANumberThatWasClosedByCloseIsNoneOfOurs) {
   client_ = -1;
 }
 
+TEST_F(ConnectionTest, ACloseByCloseIsNoticedWithoutAnotherCallOnTheNumber) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  uint8_t byte = 0;
+  const std::vector<uint8_t> large = Pattern(8 * 1024 * 1024);
+  ASSERT_EQ(0, exs_recv(client_, &byte, 1, 0, queue_, Handle(1), EXS_MHANDLE_UNREGISTERED));
+  ASSERT_EQ(0, exs_send(client_, large.data(), large.size(), 0, queue_, Handle(2),
+                        EXS_MHANDLE_UNREGISTERED));
+  ASSERT_EQ(0, close(client_));
+  const int other = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  EXPECT_EQ(client_, other) << "the number is another's at once";
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(ECANCELED, Next().exs_evt_errno);
+  // What had come before can be read.
+  while (exs_recv(server_, &byte, 1, 0, queue_, nullptr, EXS_MHANDLE_UNREGISTERED) == 0) {
+    const int error = Next().exs_evt_errno;
+    ASSERT_TRUE(error == 0 || error == ECONNRESET) << error;
+  }
+  EXPECT_EQ(ECONNRESET, errno);
+  EXPECT_ERRNO(EOPNOTSUPP, exs_send(other, &byte, 1, 0, queue_, nullptr, EXS_MHANDLE_UNREGISTERED));
+  EXPECT_EQ(0, close(other)) << "it was left alone";
+  client_ = -1;
+}
+
+TEST_F(ConnectionTest, AListenerThatWasClosedByCloseTakesNoConnectionAnyMore) {
+  ASSERT_NO_FATAL_FAILURE(Listen());
+  ASSERT_EQ(0, exs_accept(listener_, nullptr, 1, 0, queue_, nullptr));
+  ASSERT_EQ(0, close(listener_));
+  EXPECT_EQ(ECANCELED, Next().exs_evt_errno);
+  EXPECT_ERRNO(EBADF, exs_accept(listener_, nullptr, 1, 0, queue_, nullptr));
+  const int fresh = exs_socket(AF_INET, SOCK_STREAM, 0);
+  const sockaddr_in to = Loopback(port_);
+  ASSERT_EQ(0, exs_connect(fresh, AsSockaddr(to), sizeof(to), 0, queue_, nullptr));
+  EXPECT_EQ(ECONNREFUSED, Next().exs_evt_errno);
+  EXPECT_EQ(0, exs_close(fresh, 0, EXS_QHANDLE_INVALID, nullptr));
+  listener_ = -1;
+}
+
+TEST_F(ConnectionTest, WhereACopyOfTheNumberIsLeftTheNextCallNotices) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  uint8_t byte = 0;
+  ASSERT_EQ(0, exs_recv(client_, &byte, 1, 0, queue_, nullptr, EXS_MHANDLE_UNREGISTERED));
+  const int copy = dup(client_);
+  ASSERT_EQ(0, close(client_));
+  EXPECT_ERRNO(EBADF, exs_cancel(client_, nullptr, EXS_CAF_FILDES));
+  EXPECT_EQ(ECANCELED, Next().exs_evt_errno);
+  close(copy);
+  client_ = -1;
+}
+
+TEST_F(ConnectionTest, AQueueThatWasClosedByCloseIsNone) {
+  const exs_qhandle_t other = exs_qcreate(1);
+  ASSERT_EQ(0, close(other));
+  exs_event_t event;
+  EXPECT_ERRNO(EBADF, exs_qdequeue(other, &event, 1, nullptr));
+  EXPECT_ERRNO(EBADF, exs_qdelete(other));
+  const exs_qhandle_t again = exs_qcreate(1);
+  EXPECT_GE(again, 0);
+  EXPECT_EQ(0, exs_qdelete(again));
+}
+
 TEST_F(ConnectionTest, WhatIsWrittenToTheNumberGoesNowhere) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   uint8_t byte = 0;
