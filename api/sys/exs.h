@@ -95,8 +95,8 @@ int exs_accept(int fd, exs_acceptaddr_t* addresses, int count, int flags, exs_qh
 int exs_send(int fd, const void* buffer, size_t len, int flags, exs_qhandle_t queue,
              exs_ahandle_t handle, exs_mhandle_t memory);
 /*
- * Posts; EXS_EVT_RECV with 1 to len bytes, or none and EXSX_EVF_EOF. Flags: MSG_WAITALL, MSG_DONTWAIT (always so).
- * EOPNOTSUPP: MSG_PEEK, MSG_OOB.
+ * Posts; EXS_EVT_RECV with 1 to len bytes, or none and EXSX_EVF_EOF. Flags: MSG_WAITALL, MSG_DONTWAIT (always so),
+ * MSG_PEEK: the next receive gets the same bytes, of which 64 KiB are seen at most. EOPNOTSUPP: MSG_OOB.
  */
 int exs_recv(int fd, void* buffer, size_t len, int flags, exs_qhandle_t queue, exs_ahandle_t handle,
              exs_mhandle_t memory);

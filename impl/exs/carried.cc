@@ -10,6 +10,7 @@ namespace esdp::exs {
 Carried::Carried(const Place& place, Transfer transfer, Done done)
     : library_(place.library),
       socket_(place.socket),
+      ahead_(place.ahead),
       transfer_(std::move(transfer)),
       register_failures_(place.register_failures),
       done_(std::move(done)) {}

@@ -8,6 +8,7 @@
 
 #include "esdp/event.h"
 #include "esdp/socket.h"
+#include "impl/exs/ahead.h"
 #include "impl/exs/library.h"
 #include "impl/exs/transfer.h"
 
@@ -41,6 +42,7 @@ class Carried {
     Library& library;
     Socket& socket;
     std::atomic<uint64_t>& register_failures;  // counted there
+    Ahead& ahead;                              // of what is received
   };
 
   Carried(const Place& place, Transfer transfer, Done done);
@@ -71,6 +73,7 @@ class Carried {
 
   Library& library_;
   Socket& socket_;
+  Ahead& ahead_;
   Transfer transfer_;
   size_t next_ = 0;  // the part under way
   CarriedEnd end_;

@@ -9,7 +9,8 @@
 
 namespace esdp::exs {
 
-// A receive in pieces, one after the other: an urgent byte or the end of the stream may end the
+// A receive in pieces, or one of what was read ahead before, or is now since it only looks. Pieces
+// come one after the other: an urgent byte or the end of the stream may end the
 // whole with any of them, and what is behind that is not its own.
 //
 //   Owns:     its parts.
@@ -25,10 +26,18 @@ class CarriedReceive final : public Carried, public std::enable_shared_from_this
   void Stop(bool abort) override;
 
  private:
+  void TakeAhead();
+  void BeginPeek();
+  absl::StatusOr<OpId> PostPeek(const OpArgs& args);
+  void OnPeeked(const Event& event, bool stopped);
+  void ShowAhead();
+  bool Satisfied() const;
+  void FinishLater();
   absl::Status PostNext();
   absl::StatusOr<OpId> Post(Part& part, const OpArgs& args);
   void OnReceived(const Event& event);
 
+  uint64_t wanted_ = 0;      // of a peek
   uint64_t asked_ = 0;       // of the piece that is out
   uint64_t registered_ = 0;  // of it, for this transfer
 

@@ -83,6 +83,10 @@ void PollSet::Start() {
 
 void PollSet::AskOwn(size_t place) {
   Entry& entry = entries_[place];
+  if ((entry.events & EXS_POLLIN) != 0 && entry.own->readable_ahead()) {
+    entry.ready = EXS_POLLIN;
+    return Finish(0);
+  }
   const absl::StatusOr<OpId> posted = library_.helper().Post(
       [&](const OpArgs& args) { return PollOwn(entry.own->socket(), entry.events, args); },
       [self = shared_from_this(), place](const Event& event) {

@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "esdp/event.h"
 #include "esdp/socket.h"
+#include "impl/exs/ahead.h"
 #include "impl/exs/operation.h"
 #include "impl/exs/queue.h"
 #include "impl/exs/transfer.h"
@@ -44,8 +45,8 @@ struct NoticeOption {
 //   Errors:   an errno, 0 for none.
 class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
  public:
-  // kSendingNow: or not at all, with EAGAIN. kLast: of sending, and of the socket.
-  enum class Lane { kSending, kSendingNow, kReceiving, kLast, kOther };
+  // k..Now: or not at all, with EAGAIN. kLast: of sending, and of the socket.
+  enum class Lane { kSending, kSendingNow, kReceivingNow, kLast, kOther };
 
   // Null when no descriptor is left.
   static std::shared_ptr<ExsSocket> Make(Socket socket, int family);
@@ -79,6 +80,8 @@ class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
   bool listening() const;
   int Listen(int backlog);
   Socket& socket() { return socket_; }
+  // Bytes wait that were read ahead.
+  bool readable_ahead() const { return ahead_.size() > 0; }
   // Transfers that were copied since their memory could not be registered.
   uint64_t register_failures() const { return register_failures_.load(std::memory_order_relaxed); }
 
@@ -117,6 +120,7 @@ class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
   Line& LineOf(Way way) { return lines_[static_cast<size_t>(way)]; }
   // Null: nothing has to end before what is posted in that lane.
   Line* Before(Lane lane);
+  bool NotNow(Lane lane, const Line* before) const;
   bool ClosesByHelper(Lane lane);
   int CloseByHelper(Operation& operation, const PostBelow& below);
   int StartBelow(Operation& operation, const PostBelow& below);
@@ -147,6 +151,7 @@ class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
   std::array<Line, 2> lines_;
   std::optional<CloseMode> abandoned_;  // behind what is being sent
   std::atomic<uint64_t> register_failures_{0};
+  Ahead ahead_;
   std::array<Notice, 2> notices_;
   bool listening_ = false;
   bool closing_ = false;
@@ -166,7 +171,8 @@ int ExsSocket::Post(Lane lane, Queue& queue, const Operation& filled, const Belo
     const std::lock_guard lock(mutex_);
     if (!closing_) {
       Add(operation);
-      if (Line* line = Before(lane); line != nullptr && lane == Lane::kSendingNow) {
+      Line* const line = Before(lane);
+      if (NotNow(lane, line)) {
         error = EAGAIN;
       } else if (line != nullptr) {
         line->held.push_back({&operation, below, {}});

@@ -21,8 +21,13 @@ constexpr uint64_t kPinnedMax = 4 * Carried::kPinnedMax;
 
 ExsSocket::Line* ExsSocket::Before(Lane lane) {
   if (lane == Lane::kOther) return nullptr;
-  Line& line = LineOf(lane == Lane::kReceiving ? Way::kReceiving : Way::kSending);
+  Line& line = LineOf(lane == Lane::kReceivingNow ? Way::kReceiving : Way::kSending);
   return line.carried != nullptr ? &line : nullptr;
+}
+
+bool ExsSocket::NotNow(Lane lane, const Line* before) const {
+  if (lane == Lane::kReceivingNow) return before != nullptr || ahead_.size() > 0;
+  return lane == Lane::kSendingNow && before != nullptr;
 }
 
 // A close ends what is being received in pieces; its event has to come behind that one's.
@@ -72,7 +77,7 @@ int ExsSocket::StartTransfer(Operation& operation, Transfer transfer) {
 // With the lock.
 int ExsSocket::Carry(Operation& operation, Transfer transfer) {
   const Way way = transfer.way;
-  const Carried::Place place = {*Library::Current(), socket_, register_failures_};
+  const Carried::Place place = {*Library::Current(), socket_, register_failures_, ahead_};
   Carried::Done done = [this, &operation, way](const CarriedEnd& ended) {
     const std::shared_ptr<ExsSocket> self = operation.socket;  // stays until this has ended
     OnCarriedEnded(operation, way, ended);
@@ -206,7 +211,11 @@ absl::StatusOr<OpId> PostCopied(Socket& socket, const Transfer& transfer, const 
 
 // With the lock. False: it has to be carried out in pieces.
 bool ExsSocket::PostWhole(Operation& operation, Transfer& transfer, int* error) {
-  if (transfer.way == Way::kReceiving && !transfer.wait_all) Shorten(transfer.parts);
+  const bool receives = transfer.way == Way::kReceiving;
+  const auto has_bytes = [](const Part& part) { return part.length > 0; };
+  const bool empty = std::ranges::none_of(transfer.parts, has_bytes);
+  if (receives && (transfer.peeks || empty || ahead_.size() > 0)) return false;
+  if (receives && !transfer.wait_all) Shorten(transfer.parts);
   uint64_t wanted = 0;
   for (const Part& part : transfer.parts) {
     if (part.file.valid()) return false;

@@ -50,6 +50,7 @@ struct Transfer {
   Way way = Way::kSending;
   bool urgent = false;    // a send's last byte
   bool wait_all = false;  // of a receive
+  bool peeks = false;     // of a receive: takes nothing
   bool copies = false;    // what nobody registered: it cannot be, or is not worth it
   std::vector<Part> parts = {};
 };

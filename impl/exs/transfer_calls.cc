@@ -18,7 +18,7 @@ int CheckFlags(Way way, int flags) {
   const int known = way == Way::kSending ? MSG_OOB | MSG_NOSIGNAL | MSG_DONTWAIT
                                          : MSG_WAITALL | MSG_DONTWAIT | MSG_OOB | MSG_PEEK;
   if ((flags & ~known) != 0) return EINVAL;
-  return way == Way::kReceiving && (flags & (MSG_OOB | MSG_PEEK)) != 0 ? EOPNOTSUPP : 0;
+  return way == Way::kReceiving && (flags & MSG_OOB) != 0 ? EOPNOTSUPP : 0;
 }
 
 SendFlags ToSendFlags(int flags) {
@@ -30,14 +30,14 @@ RecvFlags ToRecvFlags(int flags) {
 }
 
 ExsSocket::Lane LaneOf(Way way) {
-  return way == Way::kSending ? ExsSocket::Lane::kSending : ExsSocket::Lane::kReceiving;
+  return way == Way::kSending ? ExsSocket::Lane::kSending : ExsSocket::Lane::kReceivingNow;
 }
 
 // EAGAIN also for a send while another is being carried out in pieces.
 int PostCopied(ExsSocket& socket, Queue& queue, const Operation& filled, Way way, int flags,
                absl::Span<std::byte> bytes) {
   if (way == Way::kReceiving) {
-    return socket.Post(ExsSocket::Lane::kReceiving, queue, filled,
+    return socket.Post(ExsSocket::Lane::kReceivingNow, queue, filled,
                        [flags, bytes](Socket& below, const OpArgs& args) {
                          return below.RecvCopy(bytes, ToRecvFlags(flags), args);
                        });
@@ -80,13 +80,14 @@ int PostSlice(ExsSocket& socket, Queue& queue, const Operation& filled, Way way,
       });
 }
 
-// Memory of which nobody registered some.
-int PostUnregistered(ExsSocket& socket, Queue& queue, const Operation& filled, Way way, int flags,
-                     std::vector<Part> parts) {
+// Memory of which nobody registered some, and what waits behind such.
+int PostTransfer(ExsSocket& socket, Queue& queue, const Operation& filled, Way way, int flags,
+                 std::vector<Part> parts) {
   Transfer transfer;
   transfer.way = way;
   transfer.urgent = (flags & MSG_OOB) != 0;
   transfer.wait_all = (flags & MSG_WAITALL) != 0;
+  transfer.peeks = (flags & MSG_PEEK) != 0;
   transfer.parts = std::move(parts);
   return socket.PostTransfer(queue, filled, std::move(transfer));
 }
@@ -98,18 +99,19 @@ int PostRange(Library& library, ExsSocket& socket, Queue& queue, Operation& fill
   filled.memory = range.exs_iov_mhandle;
   Part part;
   if (const int error = MakeMemoryPart(library, range, &part); error != 0) return error;
-  if (range.exs_iov_mhandle != EXS_MHANDLE_UNREGISTERED) {
-    return PostSlice(socket, queue, filled, way, flags, part);
-  }
-  if (part.length < kDefaultThreshold) {
+  const bool peeks = (flags & MSG_PEEK) != 0 && part.length > 0;
+  const bool registered = range.exs_iov_mhandle != EXS_MHANDLE_UNREGISTERED;
+  if (!peeks && (registered || part.length < kDefaultThreshold)) {
     // To register what is short costs more than to copy it.
     const absl::Span<std::byte> bytes(part.base, part.length);
-    const int error = PostCopied(socket, queue, filled, way, flags, bytes);
-    if (error != EAGAIN) return error;  // EAGAIN: the memory that is copied through is in use
+    const int error = registered ? PostSlice(socket, queue, filled, way, flags, part)
+                                 : PostCopied(socket, queue, filled, way, flags, bytes);
+    // EAGAIN: the memory that is copied through is in use, or something is carried out in pieces.
+    if (error != EAGAIN || (registered && way == Way::kSending)) return error;
   }
   std::vector<Part> parts;
   parts.push_back(std::move(part));
-  return PostUnregistered(socket, queue, filled, way, flags, std::move(parts));
+  return PostTransfer(socket, queue, filled, way, flags, std::move(parts));
 }
 
 int PostRanges(Library& library, ExsSocket& socket, Queue& queue, const Operation& filled, Way way,
@@ -124,9 +126,15 @@ int PostRanges(Library& library, ExsSocket& socket, Queue& queue, const Operatio
     const int error = MakeMemoryPart(library, range, &parts.emplace_back());
     if (error != 0) return error;
   }
-  if (parts.empty()) return PostEmpty(socket, queue, filled, way, flags);
-  if (registered) return PostSlices(socket, queue, filled, way, flags, parts);
-  return PostUnregistered(socket, queue, filled, way, flags, std::move(parts));
+  if (parts.empty()) {
+    const int error = PostEmpty(socket, queue, filled, way, flags);
+    if (error != EAGAIN || way == Way::kSending) return error;
+  }
+  if (registered && !parts.empty() && (flags & MSG_PEEK) == 0) {
+    const int error = PostSlices(socket, queue, filled, way, flags, parts);
+    if (error != EAGAIN || way == Way::kSending) return error;
+  }
+  return PostTransfer(socket, queue, filled, way, flags, std::move(parts));
 }
 
 int PostMessage(Library& library, ExsSocket& socket, Queue& queue, Operation& filled, Way way,

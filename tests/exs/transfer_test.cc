@@ -249,6 +249,137 @@ TEST_F(TransferTest, AnUrgentByteIsToldByTheReceiveThatGetsIt) {
   EXPECT_EQ(7, to);
 }
 
+// --- receives that take nothing ---
+
+class PeekTest : public TransferTest {
+ protected:
+  std::vector<uint8_t> Look(size_t len, int flags = 0, unsigned int* told = nullptr) {
+    std::vector<uint8_t> to(len);
+    EXPECT_EQ(0, exs_recv(server_, to.data(), len, MSG_PEEK | flags, queue_, Handle(9),
+                          EXS_MHANDLE_UNREGISTERED));
+    const exs_event_t event = Next();
+    EXPECT_EQ(Handle(9), event.exs_evt_ahandle);
+    EXPECT_EQ(0, event.exs_evt_errno);
+    if (told != nullptr) *told = event.exs_evt_flags;
+    to.resize(event.exs_evt_union.exs_evt_xfer.exs_evt_length);
+    return to;
+  }
+  static std::vector<uint8_t> Part(const std::vector<uint8_t>& of, size_t begin, size_t end) {
+    return {of.begin() + static_cast<long>(begin), of.begin() + static_cast<long>(end)};
+  }
+};
+
+TEST_F(PeekTest, ItTellsTheBytesThatTheNextReceivesGet) {
+  std::vector<uint8_t> from = Pattern(1000);
+  ASSERT_NO_FATAL_FAILURE(Send(client_, from.data(), from.size()));
+  EXPECT_EQ(Part(from, 0, 4), Look(4));
+  EXPECT_EQ(from, Look(1000, MSG_WAITALL));
+  std::vector<uint8_t> to(1500);
+  EXPECT_EQ(100u, Receive(server_, to.data(), 100));
+  EXPECT_EQ(Part(from, 100, 1000), Look(5000));
+  EXPECT_EQ(900u, Receive(server_, to.data() + 100, 1400, 0));
+  EXPECT_EQ(from, Part(to, 0, 1000));
+  ASSERT_NO_FATAL_FAILURE(Send(client_, from.data(), from.size()));
+  EXPECT_EQ(Part(from, 0, 10), Look(10));
+  ASSERT_NO_FATAL_FAILURE(Send(client_, from.data(), 500));
+  EXPECT_EQ(1500u, Receive(server_, to.data(), 1500)) << "the rest comes behind it";
+  EXPECT_EQ(from, Part(to, 0, 1000));
+  EXPECT_EQ(Part(from, 0, 500), Part(to, 1000, 1500));
+}
+
+TEST_F(PeekTest, ItSeesWhatHasComeSinceItLookedLast) {
+  const std::vector<uint8_t> from = Pattern(300);
+  ASSERT_NO_FATAL_FAILURE(Send(client_, from.data(), 100));
+  EXPECT_EQ(100u, Look(200).size());
+  ASSERT_NO_FATAL_FAILURE(Send(client_, from.data() + 100, 200));
+  std::vector<uint8_t> seen;
+  while (seen.size() < 300) seen = Look(1000);
+  EXPECT_EQ(from, seen);
+  std::vector<uint8_t> to(300);
+  EXPECT_EQ(300u, Receive(server_, to.data(), 300));
+  EXPECT_EQ(from, to);
+}
+
+TEST_F(PeekTest, ItStandsInLineWithReceivesBeforeAndBehind) {
+  const std::vector<uint8_t> from = Pattern(3000);
+  std::vector<uint8_t> to(3000);
+  std::vector<uint8_t> seen(2000);
+  std::vector<uint8_t> registered(1000);
+  const exs_mhandle_t memory = Register(registered.data(), registered.size());
+  const auto post = [&](uint8_t* at, size_t len, int flags, uintptr_t handle, exs_mhandle_t in) {
+    ASSERT_EQ(0, exs_recv(server_, at, len, flags, queue_, Handle(handle), in));
+  };
+  post(to.data(), 1000, MSG_WAITALL, 1, EXS_MHANDLE_UNREGISTERED);
+  post(seen.data(), 2000, MSG_PEEK | MSG_WAITALL, 2, EXS_MHANDLE_UNREGISTERED);
+  post(registered.data(), 1000, MSG_WAITALL, 3, memory);
+  exs_iovec_t parts[2] = {{to.data() + 2000, 500, EXS_MHANDLE_UNREGISTERED, 0, {}},
+                          {to.data() + 2500, 500, EXS_MHANDLE_UNREGISTERED, 0, {}}};
+  exs_msghdr_t message = {parts, 2, {}};
+  ASSERT_EQ(0, exs_recvmsg(server_, &message, MSG_WAITALL, queue_, Handle(4)));
+  const exs_qhandle_t other = exs_qcreate(4);
+  ASSERT_EQ(0, exs_send(client_, from.data(), 3000, 0, other, nullptr, EXS_MHANDLE_UNREGISTERED));
+  for (uintptr_t i = 1; i <= 4; ++i) {
+    const exs_event_t event = Next();
+    EXPECT_EQ(Handle(i), event.exs_evt_ahandle);
+    EXPECT_EQ(0, event.exs_evt_errno);
+  }
+  EXPECT_EQ(Part(from, 0, 1000), Part(to, 0, 1000));
+  EXPECT_EQ(Part(from, 1000, 3000), seen);
+  EXPECT_EQ(Part(from, 1000, 2000), registered);
+  EXPECT_EQ(Part(from, 2000, 3000), Part(to, 2000, 3000));
+  EXPECT_EQ(0, Next(other).exs_evt_errno);
+  EXPECT_EQ(0, exs_qdelete(other));
+}
+
+TEST_F(PeekTest, WhatWasReadAheadKeepsTheSocketReadable) {
+  const uint8_t byte = 5;
+  ASSERT_NO_FATAL_FAILURE(Send(client_, &byte, 1));
+  EXPECT_EQ(1u, Look(10).size());
+  exs_pollfd_t asked = {server_, EXS_POLLIN, 0, {}};
+  ASSERT_EQ(0, exs_poll(&asked, 1, 0, queue_, nullptr));
+  EXPECT_EQ(1, Next().exs_evt_union.exs_evt_poll.exs_evt_ready);
+  EXPECT_EQ(EXS_POLLIN, asked.exs_pfd_revents);
+}
+
+TEST_F(PeekTest, AnUrgentByteAndTheEndAreToldAndStay) {
+  const std::vector<uint8_t> from = Pattern(10);
+  ASSERT_EQ(0,
+            exs_send(client_, from.data(), 10, MSG_OOB, queue_, nullptr, EXS_MHANDLE_UNREGISTERED));
+  EXPECT_EQ(0, Next().exs_evt_errno);
+  ASSERT_NO_FATAL_FAILURE(Send(client_, from.data(), 10));
+  ASSERT_EQ(0, exs_shutdown(client_, EXS_SHUT_WR, 0, queue_, nullptr));
+  EXPECT_EQ(0, Next().exs_evt_errno);
+  unsigned int told = 0;
+  EXPECT_EQ(from, Look(100, 0, &told));
+  EXPECT_NE(0u, told & EXSX_EVF_URGENT);
+  uint8_t to[20];
+  ASSERT_EQ(0, exs_recv(server_, to, 20, MSG_WAITALL, queue_, nullptr, EXS_MHANDLE_UNREGISTERED));
+  const exs_event_t event = Next();
+  EXPECT_EQ(10u, event.exs_evt_union.exs_evt_xfer.exs_evt_length) << "the urgent byte ends it";
+  EXPECT_NE(0u, event.exs_evt_flags & EXSX_EVF_URGENT);
+  EXPECT_EQ(from, Look(20, MSG_WAITALL, &told));
+  EXPECT_NE(0u, told & EXSX_EVF_EOF);
+  EXPECT_EQ(10u, Receive(server_, to, 20));
+  EXPECT_TRUE(Look(20, 0, &told).empty());
+  EXPECT_NE(0u, told & EXSX_EVF_EOF);
+}
+
+TEST_F(PeekTest, ACancelOrACloseEndsOneThatWaits) {
+  uint8_t byte = 0;
+  const auto post = [&](int flags) {
+    return exs_recv(server_, &byte, 1, flags, queue_, nullptr, EXS_MHANDLE_UNREGISTERED);
+  };
+  ASSERT_EQ(0, post(MSG_PEEK));
+  EXPECT_EQ(1, exs_cancel(server_, nullptr, EXS_CAF_FILDES));
+  EXPECT_EQ(ECANCELED, Next().exs_evt_errno);
+  ASSERT_EQ(0, post(MSG_PEEK));
+  ASSERT_EQ(0, post(0));
+  ASSERT_EQ(0, exs_close(server_, EXSX_CLOSE_ABORT, queue_, nullptr));
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(ECANCELED, Next().exs_evt_errno);
+  EXPECT_EQ(EXS_EVT_CLOSE, Next().exs_evt_type);
+  server_ = -1;
+}
+
 TEST_F(TransferTest, WrongArgumentsOfTransfersAreRefusedAndPostNothing) {
   std::vector<uint8_t> bytes(4096);
   const exs_mhandle_t memory = Register(bytes.data(), bytes.size());
@@ -270,7 +401,6 @@ TEST_F(TransferTest, WrongArgumentsOfTransfersAreRefusedAndPostNothing) {
   EXPECT_ERRNO(EINVAL, exs_send(client_, at, 1, MSG_PEEK, queue_, nullptr, memory));
   EXPECT_ERRNO(EINVAL, exs_send(client_, at, 1, 1 << 30, queue_, nullptr, memory));
   EXPECT_ERRNO(EINVAL, exs_recv(client_, at, 1, MSG_NOSIGNAL << 10, queue_, nullptr, memory));
-  EXPECT_ERRNO(EOPNOTSUPP, exs_recv(client_, at, 1, MSG_PEEK, queue_, nullptr, memory));
   EXPECT_ERRNO(EOPNOTSUPP, exs_recv(client_, at, 1, MSG_OOB, queue_, nullptr, memory));
   exs_msghdr_t message = {nullptr, 1, {}};
   EXPECT_ERRNO(EFAULT, exs_sendmsg(client_, nullptr, 0, queue_, nullptr));
