@@ -33,7 +33,7 @@ struct SocketStats {
   uint64_t mode_changes_received = 0;
   uint64_t send_sm_sent = 0;  // adverts that were answered with "send it in messages instead"
   uint64_t send_sm_received = 0;
-  uint64_t adaptive_threshold = 0;  // in force for sends; 0: none has been learned
+  uint64_t adaptive_threshold = 0;  // in force for sends, of a Stream for Writes; 0: none learned
   uint64_t credit_stalls = 0;       // times that data waited for the peer's buffers
   uint64_t credit_updates_sent = 0;
   uint64_t receive_resizes = 0;  // changes of our receive buffers' size that the peer asked for

@@ -17,7 +17,8 @@ namespace esdp {
 struct StreamOptions {
   // From this size on a Write goes zero-copy, its memory registered for the call, and a Read takes
   // what the peer shows straight into the caller's memory. Absent: 64 KiB where a registration is
-  // cheap (qpip, sim), 512 KiB on an RDMA device. kNever: all is copied.
+  // cheap (qpip, sim), 512 KiB on an RDMA device; from there Writes learn it, but on qpip, from what
+  // they take, registration included. kNever: all is copied.
   std::optional<uint64_t> zcopy_min = {};
   // Registered at a time, and so many of them: what one call has registered at most, however long it
   // is. 4096 .. 2^30, and 1 .. 16.

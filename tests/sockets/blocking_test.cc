@@ -489,6 +489,52 @@ TEST_P(BlockingThreadTest, BytesThatAreShownCountAsReadable) {
   writer.join();
 }
 
+// --- a threshold that is learned ---
+
+// Where a registration costs something: on devices, and in the simulator, whose time passes in
+// waits only. So the far end has its receives posted before each Write.
+class BlockingThresholdTest : public BlockingTest {
+ protected:
+  static constexpr size_t kSize = 100'000;
+
+  void WriteMany(const StreamOptions& options, int times) {
+    Connect();
+    near_ = Stream::Of(client_.context, std::move(client_.socket), options).value();
+    Memory& to = Make(server_, kSize);
+    for (int i = 0; i < times; ++i) {
+      const Bytes bytes = Drawn(kSize, static_cast<uint64_t>(i));
+      const OpId receive = server_.Recv(to.All(), RecvFlags::kWaitAll);
+      ExpectWritten(near_, bytes);
+      ASSERT_NO_FATAL_FAILURE(EndWell(server_, receive, kSize));
+      ASSERT_TRUE(SameBytes(to.bytes, bytes));
+      ExpectNothingRegistered(near_);
+    }
+  }
+};
+
+TEST_P(BlockingThresholdTest, BothWaysAreTriedAndTheThresholdIsTold) {
+  ASSERT_NO_FATAL_FAILURE(WriteMany({.patience = absl::Seconds(30)}, 100));
+  const StreamStats stats = near_.Stats();
+  EXPECT_GT(stats.registrations, 0u);
+  EXPECT_LT(stats.registrations, 100u);
+  EXPECT_GE(stats.socket.adaptive_threshold, 64u * 1024);
+  EXPECT_LE(stats.socket.adaptive_threshold, 4u * kMiB);
+}
+
+TEST_P(BlockingThresholdTest, AThresholdThatIsGivenIsHeldTo) {
+  ASSERT_NO_FATAL_FAILURE(WriteMany({.zcopy_min = 200'000, .patience = absl::Seconds(30)}, 100));
+  EXPECT_EQ(near_.Stats().registrations, 0u);
+  EXPECT_EQ(near_.Stats().socket.adaptive_threshold, 0u);
+}
+
+std::vector<World> WorldsThatLearn() {
+  std::vector<World> worlds = Worlds();
+  std::erase_if(worlds, [](World world) {
+    return world != World::kSim && (!HasThread(world) || TransportOf(world) == Transport::kQpip);
+  });
+  return worlds;
+}
+
 // --- the end ---
 
 TEST_P(BlockingTest, TheEndOfTheStreamIsReadAsOftenAsOneAsks) {
@@ -775,6 +821,8 @@ TEST_P(BlockingThreadTest, ConnectTellsThatNobodyListens) {
 
 INSTANTIATE_TEST_SUITE_P(On, BlockingTest, ::testing::ValuesIn(Worlds()), ParamName);
 INSTANTIATE_TEST_SUITE_P(On, BlockingThreadTest, ::testing::ValuesIn(WorldsWithThread()),
+                         ParamName);
+INSTANTIATE_TEST_SUITE_P(On, BlockingThresholdTest, ::testing::ValuesIn(WorldsThatLearn()),
                          ParamName);
 INSTANTIATE_TEST_SUITE_P(On, SignalTest, ::testing::ValuesIn(WorldsWithThread()), ParamName);
 

@@ -11,7 +11,7 @@ IMPURE_STANDARD = set(
 )
 
 # What a pure room may take from the base room: the targets without a door to the system.
-PURE_BASE = "impl/base/(bytes|check|digest|handle_table|moves|random|ring|ring_slots|time|trace)[.]h"
+PURE_BASE = "impl/base/(bytes|check|digest|handle_table|learned_threshold|moves|random|ring|ring_slots|time|trace)[.]h"
 BASE = "impl/base/.*"
 PORT = "impl/fabric/[^/]*"
 SOFT = "impl/fabric/soft/.*"

@@ -136,9 +136,11 @@ StreamOptions BlockingStream::options() const {
 
 BlockingOptions BlockingStream::OptionsOfCall() const {
   BlockingOptions of_call{options()};
-  const bool device = context_->transport(stream_.fabric()) == Transport::kVerbs;
-  of_call.zero_copy_from =
-      of_call.zcopy_min.value_or(device ? kDeviceThreshold : kDefaultThreshold);
+  const Transport transport = context_->transport(stream_.fabric());
+  of_call.zero_copy_from = of_call.zcopy_min.value_or(
+      transport == Transport::kVerbs ? kDeviceThreshold : kDefaultThreshold);
+  // There a registration costs next to nothing.
+  of_call.adapts = !of_call.zcopy_min && transport != Transport::kQpip;
   return of_call;
 }
 
@@ -181,6 +183,7 @@ StreamStats BlockingStream::Stats() const {
   stats.socket = socket_.Stats();
   stats.socket.payload_copies += usage_.copies.load(std::memory_order_relaxed);
   stats.socket.payload_copy_bytes += usage_.copied_bytes.load(std::memory_order_relaxed);
+  stats.socket.adaptive_threshold = usage_.learned_threshold.load(std::memory_order_relaxed);
   stats.registrations = usage_.registrations.load(std::memory_order_relaxed);
   stats.registered_bytes = usage_.registered_bytes.load(std::memory_order_relaxed);
   stats.registered_now = usage_.registered_now.load(std::memory_order_relaxed);

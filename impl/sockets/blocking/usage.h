@@ -14,6 +14,7 @@ inline constexpr size_t kChunksMax = 16;  // StreamOptions::chunks_max at most
 // The options of a blocking stream with what is absent filled in: as one call sees them.
 struct BlockingOptions : StreamOptions {
   uint64_t zero_copy_from = kDefaultThreshold;
+  bool adapts = false;  // for Writes that is where it starts
 };
 
 // What the two directions of a blocking stream count.
@@ -41,6 +42,7 @@ struct BlockingUsage {
   std::atomic<uint64_t> register_failures{0};
   std::atomic<uint64_t> read_ahead_bytes{0};
   std::atomic<uint64_t> send_buffer_waits{0};
+  std::atomic<uint64_t> learned_threshold{0};  // 0: nothing has been learned
 };
 
 }  // namespace esdp::sockets

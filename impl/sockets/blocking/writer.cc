@@ -48,7 +48,9 @@ absl::StatusOr<size_t> BlockingWriter::Write(Pieces pieces, const WriteArgs& arg
   }
   Call call{args, options};
   call.copies = !args.wait || args.path == Path::kCopy || options.patience <= absl::ZeroDuration();
+  const Trial trial = BeginTrial(pieces.size(), left, call);
   for (const auto& piece : pieces) {
+    if (!call.status.ok()) break;
     std::span<const std::byte> bytes(piece.data(), piece.size());
     left -= bytes.size();
     if (GoesZeroCopy(bytes.size(), call)) {
@@ -61,19 +63,68 @@ absl::StatusOr<size_t> BlockingWriter::Write(Pieces pieces, const WriteArgs& arg
       bytes = bytes.subspan(call.moved - before);
     }
     if (call.status.ok()) Copy(bytes, left > 0, args.urgent && left == 0, call);
-    if (!call.status.ok()) break;
   }
   if (call.status.ok()) call.status = PostStaged(/*urgent=*/false, call);
+  EndTrial(trial, call);
   has_room_.store(HasRoom(), std::memory_order_relaxed);
   if (call.moved > 0 || call.status.ok()) return call.moved;
   return call.status;
+}
+
+// --- which way ---------------------------------------------------------------------------------
+
+BlockingWriter::Trial BlockingWriter::BeginTrial(size_t pieces, size_t bytes, Call& call) {
+  const BlockingOptions& options = call.options;
+  call.zero_copy_from =
+      options.adapts ? threshold_.in_force(options.zero_copy_from) : options.zero_copy_from;
+  const bool decides = options.adapts && !call.copies && pieces == 1 && !call.args.urgent &&
+                       call.args.path == Path::kByThreshold;
+  if (!decides) return {};
+  Trial trial{threshold_.Begin(bytes, options.zero_copy_from), bytes};
+  call.zero_copy_from = trial.plan.zero_copy ? bytes : bytes + 1;
+  if (!trial.plan.measured) return trial;
+  // What others have left in the ring is none of its cost.
+  if (!trial.plan.zero_copy || trial.plan.probes) Drain(call);
+  trial.plan.measured = ring_.empty() && call.interrupted.ok();
+  trial.begun = context_->shard().Now();
+  return trial;
+}
+
+void BlockingWriter::EndTrial(const Trial& trial, Call& call) {
+  if (!trial.plan.measured || !call.status.ok() || call.moved != trial.bytes) return;
+  if (trial.plan.zero_copy && call.copies) return;
+  if (!trial.plan.zero_copy) Drain(call);
+  call.status = absl::OkStatus();
+  if (!ring_.empty()) return;
+  threshold_.End(trial.bytes, trial.plan, context_->shard().Now() - trial.begun);
+  usage_.learned_threshold.store(threshold_.in_force(0), std::memory_order_relaxed);
+}
+
+void BlockingWriter::Drain(Call& call) {
+  const absl::Time until = std::min(call.args.deadline, context_->Now() + call.options.patience);
+  while (!ring_.empty()) {
+    const absl::StatusOr<Event> event = lane_.Next(until, call.options.restart_on_signal);
+    if (event.ok()) {
+      OnEvent(*event);
+      continue;
+    }
+    const ErrorKind kind = KindOf(event.status());
+    if (kind == ErrorKind::kSignal) {
+      // There may be room all the same.
+      call.interrupted = event.status();
+      call.copies = true;
+    } else if (kind != ErrorKind::kDeadlineExceeded) {
+      call.status = event.status();
+    }
+    return;
+  }
 }
 
 // --- zero-copy -----------------------------------------------------------------------------------
 
 bool BlockingWriter::GoesZeroCopy(size_t bytes, const Call& call) const {
   if (call.copies || bytes < kChunkMin) return false;
-  return call.args.path == Path::kZeroCopy || bytes >= call.options.zero_copy_from;
+  return call.args.path == Path::kZeroCopy || bytes >= call.zero_copy_from;
 }
 
 void BlockingWriter::WriteZeroCopy(std::span<const std::byte> bytes, Call& call) {
@@ -261,6 +312,10 @@ void BlockingWriter::Copy(std::span<const std::byte> bytes, bool more, bool urge
 void BlockingWriter::AwaitRoom(Call& call) {
   if (!call.args.wait) {
     call.status = MakeError(ErrorKind::kWouldBlock, "the send buffer is full");
+    return;
+  }
+  if (!call.interrupted.ok()) {
+    call.status = call.interrupted;
     return;
   }
   usage_.send_buffer_waits.fetch_add(1, std::memory_order_relaxed);

@@ -14,9 +14,11 @@
 #include "esdp/event.h"
 #include "esdp/region.h"
 #include "esdp/stream.h"
+#include "impl/base/time.h"
 #include "impl/sockets/blocking/lane.h"
 #include "impl/sockets/blocking/send_ring.h"
 #include "impl/sockets/blocking/usage.h"
+#include "impl/sockets/blocking/write_threshold.h"
 
 namespace esdp::sockets {
 
@@ -53,6 +55,8 @@ class BlockingWriter {
     const WriteArgs& args;
     const BlockingOptions& options;
     bool copies = false;  // from here on
+    uint64_t zero_copy_from = 0;
+    absl::Status interrupted = {};  // already: it must not wait any more
     size_t moved = 0;
     absl::Status status = {};  // why it ends before all has moved
   };
@@ -70,6 +74,17 @@ class BlockingWriter {
     absl::Status status = {};
   };
 
+  // What the threshold learns from.
+  struct Trial {
+    WriteThreshold::Plan plan;
+    size_t bytes = 0;
+    Time begun{};
+  };
+
+  Trial BeginTrial(size_t pieces, size_t bytes, Call& call);
+  void EndTrial(const Trial& trial, Call& call);
+  // Until the ring is empty, or patience is over. What it moves is posted.
+  void Drain(Call& call);
   bool GoesZeroCopy(size_t bytes, const Call& call) const;
   void WriteZeroCopy(std::span<const std::byte> bytes, Call& call);
   void PostChunk(std::span<const std::byte> bytes, Chunks& chunks, Call& call);
@@ -90,6 +105,7 @@ class BlockingWriter {
   BlockingUsage& usage_;
   Lane lane_;
   SendRing ring_;
+  WriteThreshold threshold_;
   std::atomic<bool> has_room_{true};
 };
 
