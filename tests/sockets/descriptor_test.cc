@@ -2,6 +2,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 #include <thread>
 #include <utility>
@@ -54,13 +55,14 @@ class DescriptorTest : public PairTest {
     const auto read = stream.Read(absl::MakeSpan(bytes), {.wait = false});
     return read.value_or(0);
   }
-  // The stream is full: a write that does not wait takes nothing.
+  // The stream is full, and stays so: whatever lies on the way has taken what it takes.
   void Fill(Stream& stream) {
     const std::vector<std::byte> bytes(65536);
-    EXPECT_TRUE(Pump([&] {
-      const auto written = stream.Write(bytes, {.wait = false});
-      return KindOf(written.status()) == ErrorKind::kWouldBlock && !stream.readiness().writable;
-    }));
+    const auto takes = [&] { return stream.Write(bytes, {.wait = false}).ok(); };
+    do {
+      EXPECT_TRUE(Pump([&] { return !takes(); }));
+      Settle();
+    } while (takes());
   }
   void WatchEdges() {
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
@@ -72,6 +74,14 @@ class DescriptorTest : public PairTest {
   uint32_t Edge() const {
     epoll_event event{};
     return epoll_wait(epoll_, &event, 1, 0) == 1 ? event.events : 0;
+  }
+  // In time, while others move the stream.
+  bool AwaitEdge(uint32_t with) const {
+    epoll_event event{};
+    do {
+      if (epoll_wait(epoll_, &event, 1, 20'000) != 1) return false;
+    } while ((event.events & with) == 0);
+    return true;
   }
   void ExpectEdge(uint32_t with) {
     uint32_t seen = 0;
@@ -209,11 +219,61 @@ TEST_P(DescriptorTest, RoomAndTheEndAreEdges) {
   ExpectEdge(EPOLLHUP);
 }
 
-TEST_P(DescriptorTest, WhatTheOtherShowsIsReadableAndGoesToZero) {
+class DescriptorThreadTest : public DescriptorTest {};
+
+TEST_P(DescriptorThreadTest, WhoWritesAtEdgesAloneGetsThrough) {
+  constexpr size_t kSize = 8 << 20;
+  WatchEdges();
+  std::vector<std::byte> to(kSize);
+  std::thread reader(
+      [&] { EXPECT_EQ(far_.Read(absl::MakeSpan(to), {.min = kSize}).value_or(0), kSize); });
+  std::vector<std::byte> from(kSize);
+  FillByChance(1, from);
+  size_t written = 0;
+  bool edge = true;
+  while (written < kSize && edge) {
+    const size_t wanted = std::min<size_t>(kSize - written, 100'000);
+    const auto some =
+        near_.Write(absl::MakeConstSpan(from).subspan(written, wanted), {.wait = false});
+    written += some.value_or(0);
+    if (some.value_or(0) < wanted) edge = AwaitEdge(EPOLLOUT);
+  }
+  EXPECT_TRUE(edge) << "none behind " << written << " bytes";
+  if (!edge) near_.Abort();
+  reader.join();
+  EXPECT_TRUE(SameBytes(from, to));
+}
+
+TEST_P(DescriptorThreadTest, WhoReadsAtEdgesAloneGetsThrough) {
+  constexpr size_t kSize = 8 << 20;
+  WatchEdges();
+  std::vector<std::byte> from(kSize);
+  FillByChance(2, from);
+  std::thread writer([&] {
+    for (size_t at = 0; at < kSize;) {
+      const size_t length = std::min<size_t>(kSize - at, 1 + at % 200'000);
+      if (!far_.Write(absl::MakeConstSpan(from).subspan(at, length)).ok()) return;
+      at += length;
+    }
+  });
+  std::vector<std::byte> to(kSize);
+  size_t taken = 0;
+  bool edge = true;
+  while (taken < kSize && edge) {
+    const auto some = near_.Read(absl::MakeSpan(to).subspan(taken), {.wait = false});
+    taken += some.value_or(0);
+    if (!some.ok()) edge = AwaitEdge(EPOLLIN);
+  }
+  EXPECT_TRUE(edge) << "none behind " << taken << " bytes";
+  if (!edge) near_.Abort();
+  writer.join();
+  EXPECT_TRUE(SameBytes(from, to));
+}
+
+TEST_P(DescriptorThreadTest, WhatTheOtherShowsIsReadableAndGoesToZero) {
   constexpr size_t kSize = 1 << 20;
   std::vector<std::byte> from(kSize);
   FillByChance(1, from);
-  if (!HasThread(world())) GTEST_SKIP() << "a write that waits needs a thread";
   std::thread writer([&] {
     EXPECT_TRUE(far_.SetOptions({.patience = absl::Seconds(30)}).ok());
     EXPECT_EQ(far_.Write(from, {.path = Path::kZeroCopy}).value_or(0), kSize);
@@ -232,6 +292,8 @@ TEST_P(DescriptorTest, WhatTheOtherShowsIsReadableAndGoesToZero) {
 }
 
 ESDP_ON_EVERY_WORLD(DescriptorTest);
+INSTANTIATE_TEST_SUITE_P(On, DescriptorThreadTest, ::testing::ValuesIn(WorldsWithThread()),
+                         ParamName);
 
 }  // namespace
 }  // namespace esdp::contract

@@ -78,7 +78,9 @@ absl::StatusOr<size_t> BlockingStream::Read(BlockingReader::Pieces pieces, const
 
 absl::StatusOr<size_t> BlockingStream::Write(BlockingWriter::Pieces pieces, const WriteArgs& args) {
   absl::StatusOr<size_t> written = writer_.Write(pieces, args, OptionsOfCall());
-  Refresh();
+  size_t asked = 0;
+  for (const auto& piece : pieces) asked += piece.size();
+  Refresh(/*refused=*/!args.wait && written.value_or(0) < asked);
   return written;
 }
 
@@ -101,7 +103,8 @@ absl::StatusOr<int> BlockingStream::fd() {
   {
     const std::lock_guard lock(mutex_);
     if (pair_ == nullptr) {
-      absl::StatusOr<std::shared_ptr<ReadinessPair>> opened = ReadinessPair::Open(stream_);
+      absl::StatusOr<std::shared_ptr<ReadinessPair>> opened =
+          ReadinessPair::Open(stream_, writer_.events());
       if (!opened.ok()) return opened.status();
       pair_ = *std::move(opened);
       shows_.store(true, std::memory_order_release);
@@ -114,14 +117,16 @@ absl::StatusOr<int> BlockingStream::fd() {
   return pair->fd();
 }
 
-void BlockingStream::Refresh() {
+void BlockingStream::Refresh(bool refused) {
   if (!shows_.load(std::memory_order_acquire)) return;
   std::shared_ptr<ReadinessPair> pair;
   {
     const std::lock_guard lock(mutex_);
     pair = pair_;
   }
-  pair->Update([&] { return ReadinessPair::Own{reader_.ahead() > 0, writer_.has_room()}; });
+  pair->Update(refused, [&] {
+    return ReadinessPair::Own{reader_.ahead() > 0, writer_.has_room()};
+  });
 }
 
 void BlockingStream::SetOptions(const StreamOptions& options) {
@@ -153,7 +158,8 @@ StreamReadiness BlockingStream::readiness() {
   const size_t ahead = reader_.ahead();
   now.bytes = ahead + stream_.UnreadBytes();
   now.readable = now.bytes > 0 || (bits & kPollPeerEnded) != 0;
-  now.writable = (bits & kPollWritable) != 0 || (writer_.has_room() && !stream_.write_shut());
+  now.writable = writer_.has_room() || writer_.events()->HasEvents() || !stream_.connected();
+  now.writable = now.writable && !stream_.write_shut();
   now.urgent = (bits & kPollUrgent) != 0;
   now.peer_ended = (bits & kPollPeerEnded) != 0;
   now.failed = (bits & kPollFailed) != 0;

@@ -54,8 +54,8 @@ class BlockingStream {
  private:
   // What a call goes by.
   BlockingOptions OptionsOfCall() const;
-  // Shows in the descriptor what a call has changed.
-  void Refresh();
+  // Shows in the descriptor what a call has changed; or that it was not all taken.
+  void Refresh(bool refused = false);
 
   const std::shared_ptr<ContextState> context_;
   // Of the socket, which the application may take away.

@@ -20,6 +20,10 @@ Lane::Lane(std::shared_ptr<ContextState> context, uint32_t depth)
     : context_(std::move(context)),
       queue_(QueueAccess::Make(QueueState::CreateHidden(context_, {.depth = depth}))) {}
 
+const std::shared_ptr<QueueState>& Lane::queue_state() const {
+  return QueueAccess::StateOf(queue_);
+}
+
 absl::Status Lane::Enter(absl::Time deadline) {
   std::unique_lock lock(mutex_);
   while (taken_) {

@@ -16,6 +16,7 @@
 namespace esdp::sockets {
 
 class ContextState;
+class QueueState;
 
 // What one direction of a blocking stream waits in: an event queue of its own, and whose turn it
 // is. Only who has the turn takes from the queue.
@@ -47,6 +48,7 @@ class Lane {
   };
 
   EventQueue& queue() { return queue_; }
+  const std::shared_ptr<QueueState>& queue_state() const;
   // Close was called: who waits for an event is told, or who does next.
   void TellClosed() { queue_.Wake(); }
   std::optional<Event> TryNext();

@@ -6,12 +6,14 @@
 
 #include "esdp/operation.h"
 #include "impl/sockets/errors.h"
+#include "impl/sockets/queue/event_queue_state.h"
 #include "impl/sockets/stream/stream_state.h"
 
 namespace esdp::sockets {
 
-absl::StatusOr<std::shared_ptr<ReadinessPair>> ReadinessPair::Open(StreamState& stream) {
-  auto opened = std::make_shared<ReadinessPair>(stream);
+absl::StatusOr<std::shared_ptr<ReadinessPair>> ReadinessPair::Open(
+    StreamState& stream, std::shared_ptr<QueueState> sends) {
+  auto opened = std::make_shared<ReadinessPair>(stream, std::move(sends));
   if (opened->pair_.Open()) return opened;
   return MakeError(ErrorKind::kMemory,
                    std::string("no descriptor for the readiness: ") + strerror(errno));
@@ -22,6 +24,18 @@ void ReadinessPair::OnReadinessChange() {
   Show(/*arrived=*/true);
 }
 
+void ReadinessPair::OnTransferEnded() {
+  const std::lock_guard lock(mutex_);
+  ShowRoom();
+}
+
+// What the connection itself would take is no measure: the ends of sends, which make room, come
+// behind that.
+void ReadinessPair::ShowRoom() {
+  const bool room = own_.room || !stream_.connected() || sends_->HasEvents();
+  pair_.ShowRoom(room && !stream_.write_shut());
+}
+
 void ReadinessPair::Show(bool arrived) {
   if (pair_.has_ended()) return;
   const uint32_t bits = stream_.PollBits();
@@ -29,7 +43,7 @@ void ReadinessPair::Show(bool arrived) {
   const bool failed = (bits & kPollFailed) != 0;
   const bool peer_ended = (bits & kPollPeerEnded) != 0;
   pair_.ShowInput(own_.readable || (bits & kPollReadable) != 0, (bits & kPollUrgent) != 0, arrived);
-  pair_.ShowRoom(!shut && (own_.room || (bits & kPollWritable) != 0));
+  ShowRoom();
   if (peer_ended) pair_.ShowPeerEnd();
   if (failed || (peer_ended && shut) || !stream_.connected()) pair_.ShowEnd(failed);
 }

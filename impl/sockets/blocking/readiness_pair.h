@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "impl/provider/progress/socket_pair.h"
@@ -10,6 +11,7 @@
 
 namespace esdp::sockets {
 
+class QueueState;
 class StreamState;
 
 // Shows the readiness of a blocking stream in a descriptor.
@@ -21,9 +23,11 @@ class StreamState;
 //   Errors:   Open: ResourceExhausted (kMemory) where the system has no descriptor.
 class ReadinessPair final : public ReadinessListener {
  public:
-  // Of a stream that outlives it.
-  static absl::StatusOr<std::shared_ptr<ReadinessPair>> Open(StreamState& stream);
-  explicit ReadinessPair(StreamState& stream) : stream_(stream) {}
+  // Of a stream that outlives it. An event in the queue of its sends makes room for a write.
+  static absl::StatusOr<std::shared_ptr<ReadinessPair>> Open(StreamState& stream,
+                                                             std::shared_ptr<QueueState> sends);
+  ReadinessPair(StreamState& stream, std::shared_ptr<QueueState> sends)
+      : stream_(stream), sends_(std::move(sends)) {}
 
   int fd() const { return pair_.fd(); }
   // What a blocking stream holds beside its connection, from now on.
@@ -31,19 +35,24 @@ class ReadinessPair final : public ReadinessListener {
     bool readable = false;
     bool room = true;
   };
-  // `sample` is called under the lock, so that the last one counts.
+  // `sample` is called under the lock, so that the last one counts. `refused`: a write has found no
+  // room, and who waits for an edge is to have one.
   template <typename Sample>
-  void Update(Sample sample) {
+  void Update(bool refused, Sample sample) {
     const std::lock_guard lock(mutex_);
     own_ = sample();
+    if (refused) pair_.ShowRoom(false);
     Show(/*arrived=*/false);
   }
   void OnReadinessChange() override;
+  void OnTransferEnded() override;
 
  private:
   void Show(bool arrived);
+  void ShowRoom();
 
   StreamState& stream_;
+  const std::shared_ptr<QueueState> sends_;
   std::mutex mutex_;
   provider::SocketPair pair_;
   Own own_;

@@ -311,6 +311,7 @@ void BlockingWriter::Copy(std::span<const std::byte> bytes, bool more, bool urge
 
 void BlockingWriter::AwaitRoom(Call& call) {
   if (!call.args.wait) {
+    if (const std::optional<Event> event = lane_.TryNext()) return OnEvent(*event);
     call.status = MakeError(ErrorKind::kWouldBlock, "the send buffer is full");
     return;
   }

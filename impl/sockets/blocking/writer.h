@@ -46,8 +46,9 @@ class BlockingWriter {
   absl::Status Shutdown();
   // Close was called: a Write that waits ends.
   void TellClosed() { lane_.TellClosed(); }
-  // The last call has left room in the ring.
+  // The last call has left room in the ring; where it has not, the next event here makes some.
   bool has_room() const { return has_room_.load(std::memory_order_relaxed); }
+  const std::shared_ptr<QueueState>& events() const { return lane_.queue_state(); }
 
  private:
   // One call.

@@ -57,6 +57,7 @@ class QueueState {
 
   // All of Dequeue and TryDequeue.
   absl::StatusOr<size_t> Dequeue(std::span<Event> out, const WaitArgs& wait);
+  bool HasEvents() const { return count_.load(std::memory_order_acquire) > 0; }
   absl::StatusOr<size_t> TryDequeue(std::span<Event> out);
 
   int fd();

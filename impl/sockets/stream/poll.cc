@@ -25,7 +25,14 @@ void StreamState::OnReadiness(const provider::Readiness& readiness) {
 
 void StreamState::SetListener(std::shared_ptr<ReadinessListener> listener) {
   const std::lock_guard lock(mutex_);
+  has_listener_ = listener != nullptr;
   listener_.swap(listener);  // what was there goes after the lock
+}
+
+std::shared_ptr<ReadinessListener> StreamState::Listener() const {
+  if (!has_listener_.load(std::memory_order_relaxed)) return nullptr;
+  const std::lock_guard lock(mutex_);
+  return listener_;
 }
 
 provider::Readiness StreamState::readiness() const {
@@ -77,12 +84,7 @@ absl::StatusOr<OpId> StreamState::Poll(uint32_t mask, const OpArgs& args) {
 }
 
 void StreamState::TellChange() {
-  std::shared_ptr<ReadinessListener> listener;
-  {
-    const std::lock_guard lock(mutex_);
-    listener = listener_;
-  }
-  if (listener != nullptr) listener->OnReadinessChange();
+  if (const auto listener = Listener()) listener->OnReadinessChange();
   TellPolls();
 }
 

@@ -82,8 +82,7 @@ class StreamState {
   bool Escalate(Operation& operation);
   // Does nothing where there is no connection.
   void Abort();
-  // The application has taken this accepted connection.
-  void AnnounceTaken();
+  void AnnounceTaken();  // the application has taken this accepted connection
 
   SocketStats Stats() const;
   bool connected() const { return phase_ == Phase::kConnected; }
@@ -121,6 +120,7 @@ class StreamState {
                             absl::Time deadline, const Tell& tell);
   absl::Status CanTransfer(bool is_send) const;
   uint32_t PollBitsLocked() const;
+  std::shared_ptr<ReadinessListener> Listener() const;
   void TellChange();
   void TellPolls();
   void EndPolls();  // closing: nobody will look any more
@@ -192,6 +192,7 @@ class StreamState {
   absl::Status close_status_;
   std::vector<Operation*> shutdowns_, polls_;
   std::shared_ptr<ReadinessListener> listener_;
+  std::atomic<bool> has_listener_{false};
 };
 
 }  // namespace esdp::sockets
