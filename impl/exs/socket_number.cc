@@ -84,9 +84,9 @@ void ExsSocket::StopWatching() {
   close(watched);
 }
 
-// On the helper's thread.
+// On the helper's thread. The number may be another's already.
 void ExsSocket::OnNumberClosed() {
-  if (given_up_.load() || HoldsNumber()) return;
+  if (given_up_.exchange(true)) return;
   Library::Current()->numbers().RemoveSocket(number_, this);
   (void)Abandon(CloseMode::kAbort);
 }

@@ -3,7 +3,6 @@
 #include <array>
 #include <chrono>
 #include <csignal>
-#include <thread>
 #include <vector>
 
 #include "esdp/event_queue.h"
@@ -51,8 +50,6 @@ ESDP_ON_EVERY_WORLD(WaitingTest);
 
 class RealWaitingTest : public WaitingTest {};
 ESDP_ON_REAL_WORLDS(RealWaitingTest);
-class ThreadWaitingTest : public WaitingTest {};
-INSTANTIATE_TEST_SUITE_P(On, ThreadWaitingTest, ::testing::ValuesIn(WorldsWithThread()), ParamName);
 class VirtualWaitingTest : public WaitingTest {};
 ESDP_ON_SIM(VirtualWaitingTest);
 
@@ -173,9 +170,8 @@ void CountSignal(int) { g_signals = g_signals + 1; }
 // SIGALRM again and again, to this thread alone: the library's own threads block every signal.
 class Alarms {
  public:
-  explicit Alarms(int microseconds, int flags = 0) {
+  explicit Alarms(int microseconds) {
     struct sigaction action {};
-    action.sa_flags = flags;
     action.sa_handler = CountSignal;
     sigaction(SIGALRM, &action, &before_);
     const itimerval every{{0, microseconds}, {0, microseconds}};
@@ -218,49 +214,6 @@ TEST_P(RealWaitingTest, AQueueThatRestartsWaitsOnAfterSignals) {
               absl::StatusCode::kDeadlineExceeded);
   }
   EXPECT_GE(g_signals, 2);
-}
-
-TEST_P(ThreadWaitingTest, AHandlerSaysWhetherAWaitWithoutADeadlineGoesOn) {
-  ASSERT_NO_FATAL_FAILURE(Open({.restart_as_handler_says = true}));
-  ASSERT_NO_FATAL_FAILURE(PostReceives(1));
-  for (const int flags : {0, SA_RESTART}) {
-    const Alarms alarms(2'000, flags);
-    EXPECT_TRUE(
-        Refuses(Dequeue(1, absl::Seconds(20)), ErrorKind::kSignal, absl::StatusCode::kCancelled))
-        << "with a deadline any handler ends it";
-  }
-  {
-    const Alarms alarms(2'000, 0);
-    EXPECT_TRUE(Refuses(Dequeue(1, absl::InfiniteDuration()), ErrorKind::kSignal,
-                        absl::StatusCode::kCancelled));
-  }
-  const Alarms alarms(2'000, SA_RESTART);
-  g_signals = 0;
-  std::thread waker([&] {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, nullptr);
-    while (g_signals < 5) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    queue_.Wake();
-  });
-  EXPECT_TRUE(Refuses(Dequeue(1, absl::InfiniteDuration()), ErrorKind::kCancelled,
-                      absl::StatusCode::kCancelled));
-  waker.join();
-  EXPECT_GE(g_signals, 5);
-}
-
-TEST_P(ThreadWaitingTest, AWaitAsOfRecvSleepsUntilEnoughHaveCome) {
-  ASSERT_NO_FATAL_FAILURE(Open({.wait = WaitMode::kNotify, .restart_as_handler_says = true}));
-  ASSERT_NO_FATAL_FAILURE(PostReceives(3));
-  std::thread feeder([&] {
-    for (int i = 0; i < 3; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      (void)client_.Send(from_->At(0, 1));
-    }
-  });
-  EXPECT_EQ(*Dequeue(2, absl::InfiniteDuration()), 2u);
-  EXPECT_EQ(*Dequeue(1, absl::InfiniteDuration()), 1u);
-  feeder.join();
 }
 
 TEST_P(WaitingTest, WithManualProgressNoQueueWaitsAsRecv) {
