@@ -30,7 +30,8 @@ struct StreamOptions {
   // A zero-copy Write that makes no progress for so long takes its memory back from the peer, and
   // copies what is left. Zero: all is copied.
   absl::Duration patience = absl::Milliseconds(20);
-  // True: a signal does not end a wait. False: see Errors below.
+  // True: no signal ends a wait. False: as of recv, which those do not end whose handlers have
+  // SA_RESTART where the call has no deadline; but only where no other handler lacks it.
   bool restart_on_signal = false;
 };
 

@@ -694,6 +694,55 @@ TEST_P(SignalTest, WhoAsksForItIsNotInterrupted) {
   reader.join();
 }
 
+// As of recv.
+class SignalRuleTest : public SignalTest {
+ protected:
+  static void Handle(int signal, int flags) {
+    struct sigaction action = {};
+    action.sa_handler = Ignore;
+    action.sa_flags = flags;
+    sigaction(signal, &action, nullptr);
+  }
+  void TearDown() override {
+    ::signal(SIGUSR2, SIG_DFL);
+    SignalTest::TearDown();
+  }
+  // Signals a Read until it ends, or 50 times; then a byte comes.
+  absl::StatusOr<size_t> ReadWhileSignalled(const ReadArgs& args) {
+    std::array<std::byte, 1> memory;
+    absl::StatusOr<size_t> read = 0;
+    std::atomic<bool> returned{false};
+    std::thread reader([&] {
+      read = near_.Read(absl::MakeSpan(memory), args);
+      returned = true;
+    });
+    for (int i = 0; i < 50 && !returned; ++i) {
+      pthread_kill(reader.native_handle(), SIGUSR1);
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    ExpectWritten(far_, Drawn(1, 1));
+    reader.join();
+    return read;
+  }
+};
+
+TEST_P(SignalRuleTest, AfterHandlersThatRestartAReadGoesOn) {
+  Handle(SIGUSR1, SA_RESTART);
+  EXPECT_EQ(ReadWhileSignalled({}).value_or(0), 1u);
+}
+
+TEST_P(SignalRuleTest, WithADeadlineItEndsAllTheSame) {
+  Handle(SIGUSR1, SA_RESTART);
+  EXPECT_TRUE(Refuses(ReadWhileSignalled({.deadline = After(kSoon)}), ErrorKind::kSignal,
+                      absl::StatusCode::kCancelled));
+}
+
+TEST_P(SignalRuleTest, WhereOneHandlerOfTheProgramDoesNotRestartItEnds) {
+  Handle(SIGUSR1, SA_RESTART);
+  Handle(SIGUSR2, 0);
+  EXPECT_TRUE(Refuses(ReadWhileSignalled({}), ErrorKind::kSignal, absl::StatusCode::kCancelled));
+}
+
 TEST_P(SignalTest, SignalsInATransferLoseNoByte) {
   const Bytes bytes = Drawn(32 * kMiB, 1);
   std::atomic<bool> over{false};
@@ -824,6 +873,7 @@ INSTANTIATE_TEST_SUITE_P(On, BlockingThreadTest, ::testing::ValuesIn(WorldsWithT
                          ParamName);
 INSTANTIATE_TEST_SUITE_P(On, BlockingThresholdTest, ::testing::ValuesIn(WorldsThatLearn()),
                          ParamName);
+INSTANTIATE_TEST_SUITE_P(On, SignalRuleTest, ::testing::ValuesIn(WorldsWithThread()), ParamName);
 INSTANTIATE_TEST_SUITE_P(On, SignalTest, ::testing::ValuesIn(WorldsWithThread()), ParamName);
 
 }  // namespace

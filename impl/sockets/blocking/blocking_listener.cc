@@ -12,17 +12,17 @@ namespace esdp::sockets {
 BlockingListener::BlockingListener(std::shared_ptr<ContextState> context, Socket listening)
     : context_(std::move(context)), lane_(context_, 1), socket_(std::move(listening)) {}
 
-absl::StatusOr<Socket> BlockingListener::Accept(absl::Time deadline, bool restarts) {
+absl::StatusOr<Socket> BlockingListener::Accept(absl::Time deadline, OnSignal on_signal) {
   const Lane::Turn turn(lane_, deadline);
   if (!turn.status().ok()) return turn.status();
   const absl::StatusOr<OpId> op = socket_.Accept(1, {.queue = lane_.queue()});
   if (!op.ok()) return op.status();
-  absl::StatusOr<Event> event = lane_.Next(deadline, restarts);
+  absl::StatusOr<Event> event = lane_.Next(deadline, on_signal);
   const absl::Status why = event.status();
   if (!event.ok()) {
     (void)socket_.Cancel(*op);
     // A connection may have come first: it is the caller's.
-    event = lane_.Next(absl::InfiniteFuture(), /*restarts=*/true);
+    event = lane_.Next(absl::InfiniteFuture(), OnSignal::kGoesOn);
   }
   if (!event.ok()) return event.status();
   if (event->ok()) return context_->TakeAccepted(event->accepted);

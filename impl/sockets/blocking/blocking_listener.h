@@ -23,7 +23,7 @@ class BlockingListener {
  public:
   BlockingListener(std::shared_ptr<ContextState> context, Socket listening);
 
-  absl::StatusOr<Socket> Accept(absl::Time deadline, bool restarts);
+  absl::StatusOr<Socket> Accept(absl::Time deadline, OnSignal on_signal);
   const std::shared_ptr<ContextState>& context() const { return context_; }
   Address local() const { return socket_.local(); }
   void Close();

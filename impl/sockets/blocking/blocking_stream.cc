@@ -71,13 +71,13 @@ BlockingStream::BlockingStream(std::shared_ptr<ContextState> context, Socket soc
 BlockingStream::~BlockingStream() { kept_->SetListener(nullptr); }
 
 absl::StatusOr<size_t> BlockingStream::Read(BlockingReader::Pieces pieces, const ReadArgs& args) {
-  absl::StatusOr<size_t> read = reader_.Read(pieces, args, OptionsOfCall());
+  absl::StatusOr<size_t> read = reader_.Read(pieces, args, OptionsOfCall(args.deadline));
   Refresh();
   return read;
 }
 
 absl::StatusOr<size_t> BlockingStream::Write(BlockingWriter::Pieces pieces, const WriteArgs& args) {
-  absl::StatusOr<size_t> written = writer_.Write(pieces, args, OptionsOfCall());
+  absl::StatusOr<size_t> written = writer_.Write(pieces, args, OptionsOfCall(args.deadline));
   size_t asked = 0;
   for (const auto& piece : pieces) asked += piece.size();
   Refresh(/*refused=*/!args.wait && written.value_or(0) < asked);
@@ -85,7 +85,7 @@ absl::StatusOr<size_t> BlockingStream::Write(BlockingWriter::Pieces pieces, cons
 }
 
 absl::StatusOr<size_t> BlockingStream::Write(const Slice& slice, const WriteArgs& args) {
-  absl::StatusOr<size_t> written = writer_.Write(slice, args, OptionsOfCall());
+  absl::StatusOr<size_t> written = writer_.Write(slice, args, OptionsOfCall(args.deadline));
   Refresh();
   return written;
 }
@@ -139,8 +139,9 @@ StreamOptions BlockingStream::options() const {
   return options_;
 }
 
-BlockingOptions BlockingStream::OptionsOfCall() const {
+BlockingOptions BlockingStream::OptionsOfCall(absl::Time deadline) const {
   BlockingOptions of_call{options()};
+  of_call.on_signal = SignalRule(of_call.restart_on_signal, deadline);
   const Transport transport = context_->transport(stream_.fabric());
   of_call.zero_copy_from = of_call.zcopy_min.value_or(
       transport == Transport::kVerbs ? kDeviceThreshold : kDefaultThreshold);

@@ -53,7 +53,7 @@ class BlockingStream {
 
  private:
   // What a call goes by.
-  BlockingOptions OptionsOfCall() const;
+  BlockingOptions OptionsOfCall(absl::Time deadline) const;
   // Shows in the descriptor what a call has changed; or that it was not all taken.
   void Refresh(bool refused = false);
 

@@ -57,13 +57,15 @@ std::optional<Event> Lane::TryNext() {
   return event;
 }
 
-absl::StatusOr<Event> Lane::Next(absl::Time deadline, bool restarts) {
+absl::StatusOr<Event> Lane::Next(absl::Time deadline, OnSignal on_signal) {
   Event event;
   for (;;) {
     const auto taken = queue_.Dequeue(absl::MakeSpan(&event, 1), {.deadline = deadline});
     if (taken.ok()) return event;
     if (KindOf(taken.status()) == ErrorKind::kCancelled) return ClosedHandle();
-    if (!restarts || KindOf(taken.status()) != ErrorKind::kSignal) return taken.status();
+    if (KindOf(taken.status()) != ErrorKind::kSignal || !GoesOnAfterSignal(on_signal)) {
+      return taken.status();
+    }
   }
 }
 

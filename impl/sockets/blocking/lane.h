@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "esdp/event.h"
 #include "esdp/event_queue.h"
+#include "impl/sockets/blocking/signal_rule.h"
 
 namespace esdp::sockets {
 
@@ -52,8 +53,7 @@ class Lane {
   // Close was called: who waits for an event is told, or who does next.
   void TellClosed() { queue_.Wake(); }
   std::optional<Event> TryNext();
-  // `restarts`: a signal does not end the wait.
-  absl::StatusOr<Event> Next(absl::Time deadline, bool restarts);
+  absl::StatusOr<Event> Next(absl::Time deadline, OnSignal on_signal);
 
  private:
   absl::Status Enter(absl::Time deadline);

@@ -173,14 +173,13 @@ size_t BlockingReader::Await(const absl::StatusOr<OpId>& op, Call& call) {
     return 0;
   }
   const bool waits = call.args.wait && call.moved < call.min;
-  absl::StatusOr<Event> event = waits
-                                    ? lane_.Next(call.args.deadline, call.options.restart_on_signal)
-                                    : lane_.Next(absl::InfinitePast(), /*restarts=*/true);
+  absl::StatusOr<Event> event = waits ? lane_.Next(call.args.deadline, call.options.on_signal)
+                                      : lane_.Next(absl::InfinitePast(), OnSignal::kGoesOn);
   if (!event.ok()) {
     const absl::Status why = event.status();
     // Shown to nobody it ends at once, unless bytes are being read into it.
     stream_.EndShort(*op);
-    event = lane_.Next(absl::InfiniteFuture(), /*restarts=*/true);
+    event = lane_.Next(absl::InfiniteFuture(), OnSignal::kGoesOn);
     if (!event.ok()) {
       call.status = event.status();
       return 0;

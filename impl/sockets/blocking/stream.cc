@@ -5,6 +5,7 @@
 
 #include "impl/sockets/blocking/blocking_listener.h"
 #include "impl/sockets/blocking/blocking_stream.h"
+#include "impl/sockets/blocking/signal_rule.h"
 #include "impl/sockets/context/context_access.h"
 #include "impl/sockets/context/context_state.h"
 #include "impl/sockets/errors.h"
@@ -95,7 +96,8 @@ absl::StatusOr<Stream> Stream::Over(Context& context, int descriptor, StreamSide
     if (!listener.ok()) return listener.status();
     if (absl::Status listens = listener->ListenOver(descriptor); !listens.ok()) return listens;
     BlockingListener accepts(sockets::ContextAccess::StateOf(context), *std::move(listener));
-    absl::StatusOr<Socket> socket = accepts.Accept(deadline, options.restart_on_signal);
+    absl::StatusOr<Socket> socket =
+        accepts.Accept(deadline, sockets::SignalRule(options.restart_on_signal, deadline));
     if (!socket.ok()) return socket.status();
     return Of(context, *std::move(socket), options);
   });
@@ -184,7 +186,8 @@ absl::StatusOr<StreamListener> StreamListener::Listen(Context& context, const Ad
 absl::StatusOr<Stream> StreamListener::Accept(const StreamOptions& options, absl::Time deadline) {
   return Use(state_, [&]() -> absl::StatusOr<Stream> {
     if (absl::Status legal = BlockingStream::CheckOptions(options); !legal.ok()) return legal;
-    absl::StatusOr<Socket> socket = state_->Accept(deadline, options.restart_on_signal);
+    absl::StatusOr<Socket> socket =
+        state_->Accept(deadline, sockets::SignalRule(options.restart_on_signal, deadline));
     if (!socket.ok()) return socket.status();
     auto made = BlockingStream::Of(state_->context(), *std::move(socket), options);
     if (!made.ok()) return made.status();

@@ -103,7 +103,7 @@ void BlockingWriter::EndTrial(const Trial& trial, Call& call) {
 void BlockingWriter::Drain(Call& call) {
   const absl::Time until = std::min(call.args.deadline, context_->Now() + call.options.patience);
   while (!ring_.empty()) {
-    const absl::StatusOr<Event> event = lane_.Next(until, call.options.restart_on_signal);
+    const absl::StatusOr<Event> event = lane_.Next(until, call.options.on_signal);
     if (event.ok()) {
       OnEvent(*event);
       continue;
@@ -172,7 +172,7 @@ void BlockingWriter::PostChunk(std::span<const std::byte> bytes, Chunks& chunks,
 void BlockingWriter::AwaitChunk(Chunks& chunks, Call& call, absl::Time& progress) {
   const absl::Time patient_until = progress + call.options.patience;
   const absl::Time until = std::min(call.args.deadline, patient_until);
-  const absl::StatusOr<Event> event = lane_.Next(until, call.options.restart_on_signal);
+  const absl::StatusOr<Event> event = lane_.Next(until, call.options.on_signal);
   if (event.ok()) {
     progress = context_->Now();
     return OnChunkEvent(*event, chunks);
@@ -204,7 +204,7 @@ void BlockingWriter::TakeBack(Chunks& chunks, const Call& call, bool returns) {
   if (returns) must_return();
   while (!chunks.out.empty()) {
     const absl::StatusOr<Event> event =
-        lane_.Next(until, returns || call.options.restart_on_signal);
+        lane_.Next(until, returns ? OnSignal::kGoesOn : call.options.on_signal);
     if (event.ok()) {
       OnChunkEvent(*event, chunks);
     } else if (!IsInterruption(event.status())) {
@@ -256,7 +256,7 @@ absl::StatusOr<size_t> BlockingWriter::Write(const Slice& slice, const WriteArgs
   Chunks chunks;
   chunks.out.push_back({*op, 0, Region()});
   while (!chunks.out.empty()) {
-    const absl::StatusOr<Event> event = lane_.Next(args.deadline, options.restart_on_signal);
+    const absl::StatusOr<Event> event = lane_.Next(args.deadline, options.on_signal);
     if (event.ok()) {
       OnChunkEvent(*event, chunks);
       continue;
@@ -320,8 +320,7 @@ void BlockingWriter::AwaitRoom(Call& call) {
     return;
   }
   usage_.send_buffer_waits.fetch_add(1, std::memory_order_relaxed);
-  const absl::StatusOr<Event> event =
-      lane_.Next(call.args.deadline, call.options.restart_on_signal);
+  const absl::StatusOr<Event> event = lane_.Next(call.args.deadline, call.options.on_signal);
   if (event.ok()) {
     OnEvent(*event);
   } else {
