@@ -20,7 +20,7 @@ namespace {
 
 constexpr short kAsked = POLLIN | POLLOUT | POLLPRI | POLLRDHUP;
 
-class DescriptorTest : public PairTest {
+class StreamDescriptorTest : public PairTest {
  protected:
   void SetUp() override {
     PairTest::SetUp();
@@ -93,13 +93,13 @@ class DescriptorTest : public PairTest {
   int epoll_ = -1;
 };
 
-TEST_P(DescriptorTest, ItIsTheSameAtEachCall) {
+TEST_P(StreamDescriptorTest, ItIsTheSameAtEachCall) {
   EXPECT_EQ(near_.fd().value_or(-1), fd_);
   EXPECT_NE(far_.fd().value_or(-1), fd_);
   EXPECT_TRUE(Refuses(Stream().fd(), ErrorKind::kBadHandle, absl::StatusCode::kNotFound));
 }
 
-TEST_P(DescriptorTest, ItIsReadableWhileBytesWait) {
+TEST_P(StreamDescriptorTest, ItIsReadableWhileBytesWait) {
   ExpectShows(POLLOUT);
   Write(far_, 10);
   ExpectShows(POLLIN | POLLOUT);
@@ -111,7 +111,7 @@ TEST_P(DescriptorTest, ItIsReadableWhileBytesWait) {
   ExpectShows(POLLIN | POLLOUT);
 }
 
-TEST_P(DescriptorTest, WhatIsPeekedAtStaysReadable) {
+TEST_P(StreamDescriptorTest, WhatIsPeekedAtStaysReadable) {
   Write(far_, 10);
   ExpectShows(POLLIN | POLLOUT);
   std::vector<std::byte> bytes(10);
@@ -122,7 +122,7 @@ TEST_P(DescriptorTest, WhatIsPeekedAtStaysReadable) {
   ExpectShows(POLLOUT);
 }
 
-TEST_P(DescriptorTest, ItIsWritableWhileBytesWouldBeTaken) {
+TEST_P(StreamDescriptorTest, ItIsWritableWhileBytesWouldBeTaken) {
   Fill(near_);
   ExpectShows(0);
   EXPECT_TRUE(Pump([&] {
@@ -132,7 +132,7 @@ TEST_P(DescriptorTest, ItIsWritableWhileBytesWouldBeTaken) {
   Write(near_, 1);
 }
 
-TEST_P(DescriptorTest, BothDirectionsShowAtOnce) {
+TEST_P(StreamDescriptorTest, BothDirectionsShowAtOnce) {
   Fill(near_);
   ExpectShows(0);
   Write(far_, 5);
@@ -141,7 +141,7 @@ TEST_P(DescriptorTest, BothDirectionsShowAtOnce) {
   ExpectShows(0);
 }
 
-TEST_P(DescriptorTest, TheEndOfTheStreamShowsAsOfATcpSocket) {
+TEST_P(StreamDescriptorTest, TheEndOfTheStreamShowsAsOfATcpSocket) {
   Write(far_, 3);
   ExpectShows(POLLIN | POLLOUT);
   ASSERT_TRUE(far_.ShutdownWrite().ok());
@@ -153,14 +153,14 @@ TEST_P(DescriptorTest, TheEndOfTheStreamShowsAsOfATcpSocket) {
   EXPECT_EQ(Now() & POLLERR, 0);
 }
 
-TEST_P(DescriptorTest, AnAbortShowsAsAReset) {
+TEST_P(StreamDescriptorTest, AnAbortShowsAsAReset) {
   far_.Abort();
   EXPECT_TRUE(Pump([&] { return (Now() & (POLLERR | POLLHUP)) == (POLLERR | POLLHUP); })) << Now();
   EXPECT_NE(Now() & POLLIN, 0);
   EXPECT_NE(Now() & POLLOUT, 0);
 }
 
-TEST_P(DescriptorTest, OneThatIsAskedForLateShowsWhatHolds) {
+TEST_P(StreamDescriptorTest, OneThatIsAskedForLateShowsWhatHolds) {
   Write(near_, 10);
   EXPECT_TRUE(Pump([&] { return far_.readiness().bytes == 10; }));
   EXPECT_EQ(Now(far_.fd().value()) & POLLIN, POLLIN);
@@ -169,7 +169,7 @@ TEST_P(DescriptorTest, OneThatIsAskedForLateShowsWhatHolds) {
   EXPECT_NE(Now(far_.fd().value()) & POLLERR, 0);
 }
 
-TEST_P(DescriptorTest, AnUrgentByteShows) {
+TEST_P(StreamDescriptorTest, AnUrgentByteShows) {
   Fill(far_);
   Pump([&] { return near_.readiness().bytes > 0; });
   Settle();
@@ -182,7 +182,7 @@ TEST_P(DescriptorTest, AnUrgentByteShows) {
   EXPECT_TRUE(Pump([&] { return (Now() & POLLPRI) != 0; }));
 }
 
-TEST_P(DescriptorTest, EachArrivalIsAnEdge) {
+TEST_P(StreamDescriptorTest, EachArrivalIsAnEdge) {
   WatchEdges();
   EXPECT_EQ(Edge(), 0u);
   Write(far_, 10);
@@ -202,7 +202,7 @@ TEST_P(DescriptorTest, EachArrivalIsAnEdge) {
   ExpectEdge(EPOLLIN);
 }
 
-TEST_P(DescriptorTest, RoomAndTheEndAreEdges) {
+TEST_P(StreamDescriptorTest, RoomAndTheEndAreEdges) {
   Fill(near_);
   ExpectShows(0);
   WatchEdges();
@@ -219,7 +219,7 @@ TEST_P(DescriptorTest, RoomAndTheEndAreEdges) {
   ExpectEdge(EPOLLHUP);
 }
 
-class DescriptorThreadTest : public DescriptorTest {};
+class DescriptorThreadTest : public StreamDescriptorTest {};
 
 TEST_P(DescriptorThreadTest, WhoWritesAtEdgesAloneGetsThrough) {
   constexpr size_t kSize = 8 << 20;
@@ -291,7 +291,7 @@ TEST_P(DescriptorThreadTest, WhatTheOtherShowsIsReadableAndGoesToZero) {
   ExpectShows(POLLOUT);
 }
 
-ESDP_ON_EVERY_WORLD(DescriptorTest);
+ESDP_ON_EVERY_WORLD(StreamDescriptorTest);
 INSTANTIATE_TEST_SUITE_P(On, DescriptorThreadTest, ::testing::ValuesIn(WorldsWithThread()),
                          ParamName);
 
