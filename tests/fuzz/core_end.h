@@ -113,7 +113,7 @@ class CoreEnd {
   void Act(const PrepareReceives&) { to_prepare_ = true; }
   void Act(const RetireReceive&) {}
   void Act(const sdp::ReportReadiness& action) {
-    Require(readiness_ != action.readiness);
+    Require(readiness_ != action.readiness || action.readiness.readable);  // more of it
     readiness_ = action.readiness;
   }
   void Act(const sdp::Send& action);
