@@ -404,7 +404,9 @@ void Side::Act(const FinishOperation& action) {
 }
 
 void Side::Act(const ReportReadiness& action) {
-  EXPECT_NE(readiness_, action.readiness) << name_ << ": no change";
+  // Where more comes on top of what is readable it is told again.
+  EXPECT_TRUE(readiness_ != action.readiness || action.readiness.readable)
+      << name_ << ": no change";
   readiness_ = action.readiness;
 }
 

@@ -42,9 +42,9 @@ void ReadinessPair::Show(bool arrived) {
   const bool shut = stream_.write_shut();
   const bool failed = (bits & kPollFailed) != 0;
   const bool peer_ended = (bits & kPollPeerEnded) != 0;
+  if (peer_ended) pair_.ShowPeerEnd();  // which is readable as well, and no less than that
   pair_.ShowInput(own_.readable || (bits & kPollReadable) != 0, (bits & kPollUrgent) != 0, arrived);
   ShowRoom();
-  if (peer_ended) pair_.ShowPeerEnd();
   if (failed || (peer_ended && shut) || !stream_.connected()) pair_.ShowEnd(failed);
 }
 
