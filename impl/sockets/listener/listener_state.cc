@@ -1,5 +1,6 @@
 #include "impl/sockets/listener/listener_state.h"
 
+#include <functional>
 #include <new>
 #include <utility>
 
@@ -19,16 +20,18 @@ SocketId ListenerState::id() const { return socket_.id(); }
 
 absl::Status ListenerState::Listen(const Address& address, int backlog,
                                    const provider::ConnectionOptions& accepted) {
-  return Begin(address, [&](const Named& named) {
+  const auto tell = [&](const Named& named) {
     return context_.shard().Listen(ToProvider(address), backlog, accepted, named);
-  });
+  };
+  return Begin(address, std::cref(tell));
 }
 
 absl::Status ListenerState::ListenOver(int descriptor,
                                        const provider::ConnectionOptions& accepted) {
-  return Begin(Address(), [&](const Named& named) {
+  const auto tell = [&](const Named& named) {
     return context_.shard().ListenOver(descriptor, accepted, named);
-  });
+  };
+  return Begin(Address(), std::cref(tell));
 }
 
 absl::Status ListenerState::Begin(const Address& address, const Tell& tell) {

@@ -67,7 +67,7 @@ class ListenerState {
  private:
   using Named = std::function<void(provider::ListenerId)>;
   using Tell = std::function<absl::StatusOr<provider::ListenerId>(const Named&)>;
-  // `tell` tells the shard.
+  // `tell` tells the shard; of a reference, which takes no memory.
   absl::Status Begin(const Address& address, const Tell& tell);
   void FinishAccepts(const absl::Status& status);
   void MatchAll();  // may throw std::bad_alloc

@@ -1,3 +1,4 @@
+#include <functional>
 #include <utility>
 
 #include "impl/sockets/context/context_state.h"
@@ -23,19 +24,21 @@ provider::CancelMode ToProvider(CancelMode mode) {
 
 absl::Status StreamState::Connect(Operation& operation, const Address& local, const Address& peer,
                                   const provider::ConnectionOptions& options, absl::Time deadline) {
-  return BeginConnect(operation, local, peer, deadline, [&](Time last, const Named& named) {
+  const auto tell = [&](Time last, const Named& named) {
     return context_.shard().Connect(sockets::ToProvider(local), sockets::ToProvider(peer), options,
                                     last, named);
-  });
+  };
+  // By reference, since a copy would take memory, and nothing here could be undone for its want.
+  return BeginConnect(operation, local, peer, deadline, std::cref(tell));
 }
 
 absl::Status StreamState::ConnectOver(Operation& operation, int descriptor,
                                       const provider::ConnectionOptions& options,
                                       absl::Time deadline) {
-  return BeginConnect(operation, Address(), Address(), deadline,
-                      [&](Time last, const Named& named) {
-                        return context_.shard().ConnectOver(descriptor, options, last, named);
-                      });
+  const auto tell = [&](Time last, const Named& named) {
+    return context_.shard().ConnectOver(descriptor, options, last, named);
+  };
+  return BeginConnect(operation, Address(), Address(), deadline, std::cref(tell));
 }
 
 absl::Status StreamState::BeginConnect(Operation& operation, const Address& local,
