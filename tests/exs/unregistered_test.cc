@@ -272,6 +272,7 @@ TEST_F(UnregisteredTest, AnAbortAtAnyMomentEndsEverythingAndCloseComesLast) {
   const std::vector<uint8_t> from = Pattern(8 * kMiB);
   std::vector<uint8_t> to(8 * kMiB);
   std::vector<uint8_t> behind(2 * kMiB);
+  int in_time = 0;  // aborts; where this thread is kept waiting all may have moved before
   for (int moment = 0; moment < 120; ++moment) {
     SCOPED_TRACE(moment);
     pins().SetLimit(moment % 3 == 0 ? 0 : UINT64_MAX);
@@ -295,14 +296,18 @@ TEST_F(UnregisteredTest, AnAbortAtAnyMomentEndsEverythingAndCloseComesLast) {
       EXPECT_TRUE(events[i].exs_evt_errno == 0 || events[i].exs_evt_errno == ECANCELED)
           << events[i].exs_evt_errno;
     }
-    EXPECT_EQ(ECANCELED, events[1].exs_evt_errno);
+    const bool aborted = events[1].exs_evt_errno == ECANCELED;
+    in_time += aborted ? 1 : 0;
     ASSERT_EQ(2, exs_qdequeue(sender ? other_ : queue_, events.data(), -2, &bound));
-    EXPECT_EQ(ECONNRESET, events[1].exs_evt_errno);
+    // The last of it may have come, and its end not been told.
+    const int there = events[1].exs_evt_errno;
+    EXPECT_TRUE(there == ECONNRESET || there == 0) << there;
     ASSERT_EQ(0, exs_close(sender ? server_ : client_, 0, EXS_QHANDLE_INVALID, nullptr));
     client_ = server_ = -1;
     EXPECT_EQ(0u, pins().now());
     ASSERT_NO_FATAL_FAILURE(Connect());
   }
+  EXPECT_GT(in_time, 0);
 }
 
 TEST_F(UnregisteredTest, ACancelAtAnyMomentLeavesTheStreamWhole) {
