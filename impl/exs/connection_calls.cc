@@ -10,15 +10,32 @@ namespace {
 
 using Lane = ExsSocket::Lane;
 
-int Connect(ExsSocket& socket, Queue& queue, const Operation& filled, const sockaddr* address,
-            socklen_t len, int flags) {
+int CheckConnect(const sockaddr* address, socklen_t len, int flags) {
   if (flags != 0) return EINVAL;
   if (address == nullptr) return EFAULT;
-  const std::optional<Address> to = ToAddress(address, len);
-  if (!to.has_value()) return len < sizeof(sa_family_t) ? EINVAL : EAFNOSUPPORT;
-  return socket.Post(Lane::kOther, queue, filled, [to = *to](Socket& below, const OpArgs& args) {
-    return below.Connect(to, args);
-  });
+  if (ToAddress(address, len).has_value()) return 0;
+  return len < sizeof(sa_family_t) ? EINVAL : EAFNOSUPPORT;
+}
+
+int Connect(ExsSocket& socket, Queue& queue, const Operation& filled, const sockaddr* address,
+            socklen_t len, int flags) {
+  if (const int error = CheckConnect(address, len, flags); error != 0) return error;
+  const Address to = *ToAddress(address, len);
+  return socket.Post(Lane::kOther, queue, filled,
+                     [to](Socket& below, const OpArgs& args) { return below.Connect(to, args); });
+}
+
+// What is to be connected; a wrong argument leaves a socket of the program as it is.
+int FindToConnect(Library& library, const Posting& posting, const sockaddr* address, socklen_t len,
+                  int flags, std::shared_ptr<ExsSocket>* socket) {
+  int error = library.numbers().Find(posting.fd, socket);
+  if (error != EOPNOTSUPP) return error;
+  error = CheckConnect(address, len, flags);
+  std::shared_ptr<Queue> queue;
+  if (error == 0) error = library.numbers().Find(posting.queue, &queue);
+  if (error == 0) error = Adopt(library, posting.fd, socket);
+  const bool connected = error == EOPNOTSUPP && PlainKindOf(posting.fd) != PlainKind::kOther;
+  return connected ? EISCONN : error;
 }
 
 int Accept(ExsSocket& socket, Queue& queue, Operation& filled, exs_acceptaddr_t* addresses,
@@ -58,15 +75,22 @@ Answer CloseUnheard(Library& library, ExsSocket& socket, CloseMode mode) {
 }  // namespace esdp::exs
 
 using esdp::exs::EnterPost;
+using esdp::exs::Plain;
 
 extern "C" {
 
 int exs_connect(int fd, const struct sockaddr* address, socklen_t len, int flags,
                 exs_qhandle_t queue, exs_ahandle_t handle) {
-  return EnterPost({fd, queue, EXS_EVT_CONNECT, handle}, 1,
-                   [&](auto&, auto& socket, auto& found, auto& filled) {
-                     return esdp::exs::Connect(socket, found, filled, address, len, flags);
-                   });
+  const esdp::exs::Posting posting = {fd, queue, EXS_EVT_CONNECT, handle};
+  return esdp::exs::Enter([&](auto& library) {
+    std::shared_ptr<esdp::exs::ExsSocket> socket;
+    const int error = esdp::exs::FindToConnect(library, posting, address, len, flags, &socket);
+    if (error != 0) return esdp::exs::Failed(error);
+    return esdp::exs::PostOn(
+        library, *socket, posting, 1, [&](auto&, auto& found_socket, auto& found, auto& filled) {
+          return esdp::exs::Connect(found_socket, found, filled, address, len, flags);
+        });
+  });
 }
 
 int exs_accept(int fd, exs_acceptaddr_t* addresses, int count, int flags, exs_qhandle_t queue,
@@ -89,15 +113,21 @@ int exs_close(int fd, int flags, exs_qhandle_t queue, exs_ahandle_t handle) {
   const bool aborts = (flags & EXSX_CLOSE_ABORT) != 0;
   const CloseMode mode = aborts ? CloseMode::kAbort : CloseMode::kGraceful;
   const bool known = (flags & ~EXSX_CLOSE_ABORT) == 0;
+  const Plain plain = known ? Plain::kTakes : Plain::kRefuses;
   if (queue == EXS_QHANDLE_INVALID) {
-    return esdp::exs::EnterSocket(fd, [&](auto& library, auto& socket) {
-      return known ? esdp::exs::CloseUnheard(library, socket, mode) : esdp::exs::Failed(EINVAL);
-    });
+    return esdp::exs::EnterSocket(
+        fd,
+        [&](auto& library, auto& socket) {
+          return known ? esdp::exs::CloseUnheard(library, socket, mode) : esdp::exs::Failed(EINVAL);
+        },
+        plain);
   }
-  return EnterPost({fd, queue, EXS_EVT_CLOSE, handle}, 1,
-                   [&](auto&, auto& socket, auto& found, auto& filled) {
-                     return known ? esdp::exs::Close(socket, found, filled, mode) : EINVAL;
-                   });
+  return EnterPost(
+      {fd, queue, EXS_EVT_CLOSE, handle}, 1,
+      [&](auto&, auto& socket, auto& found, auto& filled) {
+        return known ? esdp::exs::Close(socket, found, filled, mode) : EINVAL;
+      },
+      plain);
 }
 
 int exs_cancel(int fd, exs_ahandle_t handle, int flags) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "impl/exs/library.h"
+#include "impl/exs/plain.h"
 #include "sys/exs.h"
 
 // The way of every call from C into the library and back.
@@ -36,13 +37,17 @@ int Enter(Call&& call) noexcept {
   return answer.value;
 }
 
-// The same for calls on a socket.
+// The same for calls on a socket. With kTakes one that the program made with socket(2), and that is
+// not connected, becomes one of this library's.
+enum class Plain : uint8_t { kRefuses, kTakes };
+
 template <typename Call>
-int EnterSocket(int fd, Call&& call) noexcept {
+int EnterSocket(int fd, Call&& call, Plain plain = Plain::kRefuses) noexcept {
   return Enter([&](Library& library) {
     std::shared_ptr<ExsSocket> socket;
-    if (const int error = library.numbers().Find(fd, &socket); error != 0) return Failed(error);
-    return call(library, *socket);
+    int error = library.numbers().Find(fd, &socket);
+    if (error == EOPNOTSUPP && plain == Plain::kTakes) error = Adopt(library, fd, &socket);
+    return error != 0 ? Failed(error) : call(library, *socket);
   });
 }
 
@@ -54,28 +59,39 @@ struct Posting {
   exs_ahandle_t handle;
 };
 
-// The same for posts: `call(library, socket, queue, operation)` fills the operation and posts it,
-// unless it answers with an error. `slots` are reserved for its events.
+// `call(library, socket, queue, operation)` fills the operation and posts it, unless it answers with
+// an error. `slots` are reserved for its events.
 template <typename Call>
-int EnterPost(const Posting& posting, int slots, Call&& call) noexcept {
-  return EnterSocket(posting.fd, [&](Library& library, ExsSocket& socket) {
-    std::shared_ptr<Queue> queue;
-    if (const int error = library.numbers().Find(posting.queue, &queue); error != 0) {
-      return Failed(error);
-    }
-    if (slots > queue->depth()) return Failed(EINVAL);
-    if (!queue->Reserve(slots)) return Failed(EAGAIN);
-    int error = ENOBUFS;
-    try {
-      Operation filled;
-      filled.type = posting.type;
-      filled.handle = posting.handle;
-      error = call(library, socket, *queue, filled);
-    } catch (const std::bad_alloc&) {
-      error = ENOBUFS;
-    }
-    if (error != 0) queue->Release(slots);
+Answer PostOn(Library& library, ExsSocket& socket, const Posting& posting, int slots, Call&& call) {
+  std::shared_ptr<Queue> queue;
+  if (const int error = library.numbers().Find(posting.queue, &queue); error != 0) {
     return Failed(error);
+  }
+  if (slots > queue->depth()) return Failed(EINVAL);
+  if (!queue->Reserve(slots)) return Failed(EAGAIN);
+  int error = ENOBUFS;
+  try {
+    Operation filled;
+    filled.type = posting.type;
+    filled.handle = posting.handle;
+    error = call(library, socket, *queue, filled);
+  } catch (const std::bad_alloc&) {
+    error = ENOBUFS;
+  }
+  if (error != 0) queue->Release(slots);
+  return Failed(error);
+}
+
+// The same for posts.
+template <typename Call>
+int EnterPost(const Posting& posting, int slots, Call&& call,
+              Plain plain = Plain::kRefuses) noexcept {
+  return Enter([&](Library& library) {
+    std::shared_ptr<ExsSocket> socket;
+    int error = library.numbers().Find(posting.fd, &socket);
+    if (error == EOPNOTSUPP && plain == Plain::kTakes) error = Adopt(library, posting.fd, &socket);
+    if (error != 0) return Failed(WhyNoPost(posting.fd, posting.type, error));
+    return PostOn(library, *socket, posting, slots, call);
   });
 }
 

@@ -50,6 +50,8 @@ class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
 
   // Null when no descriptor is left.
   static std::shared_ptr<ExsSocket> Make(Socket socket, int family);
+  // Under the number of another socket, which that gives up; its flags stay.
+  static std::shared_ptr<ExsSocket> MakeOver(int number, Socket socket, int family);
   ~ExsSocket();
   ExsSocket(const ExsSocket&) = delete;
   ExsSocket& operator=(const ExsSocket&) = delete;

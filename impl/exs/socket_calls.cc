@@ -186,6 +186,7 @@ Answer GetOption(ExsSocket& socket, int level, int name, void* value, socklen_t*
 
 using esdp::exs::EnterSocket;
 using esdp::exs::Failed;
+using esdp::exs::Plain;
 
 extern "C" {
 
@@ -195,12 +196,14 @@ int exs_socket(int family, int type, int protocol) {
 }
 
 int exs_bind(int fd, const struct sockaddr* address, socklen_t len) {
-  return EnterSocket(fd,
-                     [&](auto&, auto& socket) { return esdp::exs::Bind(socket, address, len); });
+  return EnterSocket(
+      fd, [&](auto&, auto& socket) { return esdp::exs::Bind(socket, address, len); },
+      Plain::kTakes);
 }
 
 int exs_listen(int fd, int backlog) {
-  return EnterSocket(fd, [&](auto&, auto& socket) { return Failed(socket.Listen(backlog)); });
+  return EnterSocket(
+      fd, [&](auto&, auto& socket) { return Failed(socket.Listen(backlog)); }, Plain::kTakes);
 }
 
 int exs_getsockname(int fd, struct sockaddr* address, socklen_t* len) {
@@ -217,9 +220,12 @@ int exs_getpeername(int fd, struct sockaddr* address, socklen_t* len) {
 }
 
 int exs_setsockopt(int fd, int level, int name, const void* value, socklen_t len) {
-  return EnterSocket(fd, [&](auto& library, auto& socket) {
-    return esdp::exs::SetOption(library, socket, level, name, value, len);
-  });
+  return EnterSocket(
+      fd,
+      [&](auto& library, auto& socket) {
+        return esdp::exs::SetOption(library, socket, level, name, value, len);
+      },
+      Plain::kTakes);
 }
 
 int exs_getsockopt(int fd, int level, int name, void* value, socklen_t* len) {

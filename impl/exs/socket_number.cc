@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -13,11 +14,28 @@
 
 namespace esdp::exs {
 
+namespace {
+
+// A socket of the system that is not connected: it is close-on-exec, its number cannot be
+// another's, and whoever reads or writes it is refused.
+int OpenPlace() { return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); }
+
+}  // namespace
+
 std::shared_ptr<ExsSocket> ExsSocket::Make(Socket socket, int family) {
-  // A socket of the system that is not connected: it is close-on-exec, its number cannot be
-  // another's, and whoever reads or writes it is refused.
-  const int number = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int number = OpenPlace();
   if (number < 0) return nullptr;
+  return std::shared_ptr<ExsSocket>(new ExsSocket(std::move(socket), family, number));
+}
+
+std::shared_ptr<ExsSocket> ExsSocket::MakeOver(int number, Socket socket, int family) {
+  const OwnedFd place(OpenPlace());
+  const int descriptor_flags = fcntl(number, F_GETFD);
+  const int status_flags = fcntl(number, F_GETFL);
+  if (!place.valid() || descriptor_flags < 0 || status_flags < 0) return nullptr;
+  (void)fcntl(place.get(), F_SETFL, status_flags & O_NONBLOCK);
+  const int close_on_exec = (descriptor_flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0;
+  if (dup3(place.get(), number, close_on_exec) < 0) return nullptr;
   return std::shared_ptr<ExsSocket>(new ExsSocket(std::move(socket), family, number));
 }
 

@@ -413,7 +413,7 @@ TEST_F(TransferTest, WrongArgumentsOfTransfersAreRefusedAndPostNothing) {
   int pipes[2];
   ASSERT_EQ(0, pipe(pipes));
   EXPECT_ERRNO(ENOTSOCK, exs_send(pipes[1], at, 1, 0, queue_, nullptr, memory));
-  const int plain = socket(AF_INET, SOCK_STREAM, 0);
+  const int plain = socket(AF_INET, SOCK_DGRAM, 0);
   EXPECT_ERRNO(EOPNOTSUPP, exs_send(plain, at, 1, 0, queue_, nullptr, memory));
   for (const int fd : {pipes[0], pipes[1], plain}) close(fd);
   EXPECT_TRUE(Drain().empty());
