@@ -59,10 +59,10 @@ struct Posting {
   exs_ahandle_t handle;
 };
 
-// `call(library, socket, queue, operation)` fills the operation and posts it, unless it answers with
-// an error. `slots` are reserved for its events.
+// `call(queue, operation)` fills the operation and posts it, unless it answers with an error. `slots`
+// are reserved for its events.
 template <typename Call>
-Answer PostOn(Library& library, ExsSocket& socket, const Posting& posting, int slots, Call&& call) {
+Answer PostTo(Library& library, const Posting& posting, int slots, Call&& call) {
   std::shared_ptr<Queue> queue;
   if (const int error = library.numbers().Find(posting.queue, &queue); error != 0) {
     return Failed(error);
@@ -74,12 +74,20 @@ Answer PostOn(Library& library, ExsSocket& socket, const Posting& posting, int s
     Operation filled;
     filled.type = posting.type;
     filled.handle = posting.handle;
-    error = call(library, socket, *queue, filled);
+    error = call(*queue, filled);
   } catch (const std::bad_alloc&) {
     error = ENOBUFS;
   }
   if (error != 0) queue->Release(slots);
   return Failed(error);
+}
+
+// The same on a socket: `call(library, socket, queue, operation)`.
+template <typename Call>
+Answer PostOn(Library& library, ExsSocket& socket, const Posting& posting, int slots, Call&& call) {
+  return PostTo(library, posting, slots, [&](Queue& queue, Operation& filled) {
+    return call(library, socket, queue, filled);
+  });
 }
 
 // The same for posts.

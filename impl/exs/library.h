@@ -9,6 +9,7 @@
 #include "impl/exs/memory_table.h"
 #include "impl/exs/numbers.h"
 #include "impl/exs/pins.h"
+#include "impl/exs/plain_listener.h"
 #include "impl/exs/polls.h"
 
 namespace esdp::exs {
@@ -38,6 +39,7 @@ class Library {
   Numbers& numbers() { return numbers_; }
   Helper& helper() { return helper_; }
   Polls& polls() { return polls_; }
+  PlainListeners& listeners() { return listeners_; }
   Pins& pins() { return pins_; }
   // Once, when the process exits.
   static void Flush();
@@ -59,6 +61,7 @@ class Library {
   MemoryTable memory_;
   Numbers numbers_;
   Polls polls_;
+  PlainListeners listeners_;
   Pins pins_;
 };
 

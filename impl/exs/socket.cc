@@ -135,41 +135,35 @@ bool ExsSocket::listening() const {
 
 // --- events --------------------------------------------------------------------------------------
 
-namespace {
-
-// The connection of an accept gets a number, and its addresses are told.
-void TakeConnection(Operation& operation, const Event& event, exs_event_t* out) {
-  Library& library = *Library::Current();
-  exs_evt_accept_t& told = out->exs_evt_union.exs_evt_accept;
-  absl::StatusOr<Socket> taken = library.context().TakeAccepted(event.accepted);
-  if (!taken.ok()) {
-    out->exs_evt_errno = ErrnoOf(taken.status());
-    return;
+int TellAccepted(Socket taken, int family, exs_acceptaddr_t* addresses,
+                 exs_evt_accept_t* told) noexcept {
+  try {
+    if (addresses != nullptr) {
+      addresses->exs_aa_local_len = FromAddress(taken.local(), &addresses->exs_aa_local);
+      addresses->exs_aa_remote_len = FromAddress(taken.peer(), &addresses->exs_aa_remote);
+      told->exs_evt_addresses = addresses;
+    }
+    const std::shared_ptr<ExsSocket> socket = ExsSocket::Make(std::move(taken), family);
+    if (socket == nullptr) return errno;
+    socket->WatchNumber();
+    Library::Current()->numbers().Add(socket);
+    told->exs_evt_newfd = socket->number();
+    return 0;
+  } catch (const std::bad_alloc&) {
+    return ENOBUFS;
   }
-  if (exs_acceptaddr_t* addresses = operation.addresses; addresses != nullptr) {
-    addresses->exs_aa_local_len = FromAddress(taken->local(), &addresses->exs_aa_local);
-    addresses->exs_aa_remote_len = FromAddress(taken->peer(), &addresses->exs_aa_remote);
-    told.exs_evt_addresses = addresses;
-  }
-  const std::shared_ptr<ExsSocket> socket =
-      ExsSocket::Make(*std::move(taken), operation.socket->family());
-  if (socket == nullptr) {
-    out->exs_evt_errno = errno;
-    return;
-  }
-  socket->WatchNumber();
-  library.numbers().Add(socket);
-  told.exs_evt_newfd = socket->number();
 }
+
+namespace {
 
 exs_event_t ConcludeAccept(Queue& queue, Operation& operation, const Event& event) {
   exs_event_t out = Finished(operation, ErrnoOf(event, false), 0, 0);
   if (event.ok()) {
-    try {
-      TakeConnection(operation, event, &out);
-    } catch (const std::bad_alloc&) {
-      out.exs_evt_errno = ENOBUFS;
-    }
+    absl::StatusOr<Socket> taken = Library::Current()->context().TakeAccepted(event.accepted);
+    out.exs_evt_errno = taken.ok()
+                            ? TellAccepted(*std::move(taken), operation.socket->family(),
+                                           operation.addresses, &out.exs_evt_union.exs_evt_accept)
+                            : ErrnoOf(taken.status());
   }
   if (operation.addresses != nullptr) ++operation.addresses;
   --operation.accepts_left;

@@ -163,6 +163,10 @@ class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
 // The event of an operation that has ended below, or of a connection that an accept has got.
 exs_event_t Conclude(Queue& queue, Operation& operation, const Event& event) noexcept;
 
+// A connection that an accept has got: its number, and its addresses where `addresses` is not null.
+int TellAccepted(Socket taken, int family, exs_acceptaddr_t* addresses,
+                 exs_evt_accept_t* told) noexcept;
+
 int ErrnoOfPost(const absl::Status& status);
 
 template <typename Below>

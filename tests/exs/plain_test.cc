@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <string_view>
 #include <thread>
 
 #include "tests/exs/pair.h"
@@ -195,6 +196,197 @@ TEST_F(PlainTest, SocketsOfOtherKindsAreNotTaken) {
   const int file = open("/proc/self/exe", O_RDONLY);
   EXPECT_ERRNO(ENOTSOCK, ConnectTo(1, file));
   close(file);
+}
+
+// --- sockets that listen -------------------------------------------------------------------------
+
+class PlainListenerTest : public PlainTest {
+ protected:
+  void SetUp() override {
+    PlainTest::SetUp();
+    listener_ = Plain();
+    ASSERT_NO_FATAL_FAILURE(BindAnyPort(listener_));
+    ASSERT_EQ(0, listen(listener_, 64));
+    port_ = PortOf(listener_);
+  }
+  int Accept(int count, exs_acceptaddr_t* addresses = nullptr) {
+    return exs_accept(listener_, addresses, count, 0, queue_, Handle(1));
+  }
+  // A peer that is no SDP, and what it says first.
+  int Say(std::string_view bytes) {
+    const int peer = Plain();
+    const sockaddr_in to = Loopback(port_);
+    EXPECT_EQ(0, connect(peer, AsSockaddr(to), sizeof(to)));
+    if (bytes.empty()) return peer;
+    EXPECT_EQ(static_cast<ssize_t>(bytes.size()), send(peer, bytes.data(), bytes.size(), 0));
+    return peer;
+  }
+  static bool IsClosed(int peer) {
+    char byte = 0;
+    const timeval bound{20, 0};
+    setsockopt(peer, SOL_SOCKET, SO_RCVTIMEO, &bound, sizeof(bound));
+    ssize_t got = 0;
+    do {
+      got = recv(peer, &byte, 1, 0);  // it may be refused in so many words
+    } while (got > 0);
+    const bool closed = got == 0 || (got < 0 && errno == ECONNRESET);
+    close(peer);
+    return closed;
+  }
+  // A client and a server that are connected with each other; an accept is outstanding.
+  void ConnectAccepted() {
+    client_ = exs_socket(AF_INET, SOCK_STREAM, 0);
+    ASSERT_EQ(0, ConnectTo(port_, client_));
+    for (int i = 0; i < 2; ++i) {
+      const exs_event_t event = Next();
+      ASSERT_EQ(0, event.exs_evt_errno);
+      if (event.exs_evt_type != EXS_EVT_ACCEPT) continue;
+      EXPECT_EQ(listener_, event.exs_evt_socket);
+      EXPECT_EQ(Handle(1), event.exs_evt_ahandle);
+      server_ = event.exs_evt_union.exs_evt_accept.exs_evt_newfd;
+    }
+    ASSERT_GE(server_, 0);
+  }
+  void CloseBoth() {
+    for (int* fd : {&client_, &server_}) {
+      EXPECT_EQ(0, exs_close(*fd, EXSX_CLOSE_ABORT, EXS_QHANDLE_INVALID, nullptr));
+      *fd = -1;
+    }
+  }
+};
+
+TEST_F(PlainListenerTest, AnSdpConnectionIsTakenFromASocketThatListens) {
+  exs_acceptaddr_t addresses{};
+  ASSERT_EQ(0, Accept(1, &addresses));
+  ASSERT_NO_FATAL_FAILURE(ConnectAccepted());
+  sockaddr_in from{};
+  socklen_t len = sizeof(from);
+  ASSERT_EQ(0, exs_getsockname(client_, reinterpret_cast<sockaddr*>(&from), &len));
+  const auto* remote = reinterpret_cast<const sockaddr_in*>(&addresses.exs_aa_remote);
+  const auto* local = reinterpret_cast<const sockaddr_in*>(&addresses.exs_aa_local);
+  EXPECT_EQ(from.sin_port, remote->sin_port);
+  EXPECT_EQ(htons(port_), local->sin_port);
+  const std::vector<uint8_t> sent = Pattern(100 * 1000);
+  std::vector<uint8_t> got(sent.size());
+  ASSERT_EQ(
+      0, exs_send(server_, sent.data(), sent.size(), 0, queue_, nullptr, EXS_MHANDLE_UNREGISTERED));
+  ASSERT_EQ(0, exs_recv(client_, got.data(), got.size(), MSG_WAITALL, queue_, nullptr,
+                        EXS_MHANDLE_UNREGISTERED));
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(0, Next().exs_evt_errno);
+  EXPECT_EQ(sent, got);
+  int listens = 0;
+  len = sizeof(listens);
+  EXPECT_EQ(0, getsockopt(listener_, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len));
+  EXPECT_EQ(1, listens) << "it is the system's";
+}
+
+TEST_F(PlainListenerTest, OneAcceptTakesSeveralAndTheNextTheRest) {
+  ASSERT_EQ(0, Accept(2));
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_NO_FATAL_FAILURE(ConnectAccepted());
+    CloseBoth();
+  }
+  client_ = exs_socket(AF_INET, SOCK_STREAM, 0);
+  ASSERT_EQ(0, ConnectTo(port_, client_));
+  EXPECT_TRUE(NothingComes(queue_)) << "nobody accepts";
+  ASSERT_EQ(0, Accept(1));
+  for (int i = 0; i < 2; ++i) {
+    const exs_event_t event = Next();
+    EXPECT_EQ(0, event.exs_evt_errno);
+    if (event.exs_evt_type == EXS_EVT_ACCEPT) {
+      server_ = event.exs_evt_union.exs_evt_accept.exs_evt_newfd;
+    }
+  }
+}
+
+TEST_F(PlainListenerTest, APeerThatIsNoSdpIsClosedAndHoldsUpNoOther) {
+  const std::string_view frame("MPA ID Req Frame\0\1\0\4", 20);
+  ASSERT_EQ(0, Accept(1));
+  std::vector<int> peers;
+  for (const std::string_view said :
+       {std::string_view("GET / HTTP/1.1\r\n\r\n"), std::string_view("M"), frame.substr(0, 17),
+        frame, std::string_view("MPA ID Req frame"), std::string_view()}) {
+    peers.push_back(Say(said));
+  }
+  close(Say(""));
+  close(Say(frame.substr(0, 9)));
+  const int half_closed = Say(frame.substr(0, 9));
+  shutdown(half_closed, SHUT_WR);
+  peers.push_back(half_closed);
+  ASSERT_NO_FATAL_FAILURE(ConnectAccepted());
+  for (const int peer : peers) EXPECT_TRUE(IsClosed(peer));
+  EXPECT_TRUE(Drain().empty());
+}
+
+TEST_F(PlainListenerTest, ARequestThatComesInPiecesIsOneAndAWrongHelloIsDropped) {
+  ASSERT_EQ(0, Accept(1));
+  const std::string_view frame("MPA ID Req Frame\0\1\0\4abcd", 24);
+  const int peer = Say("");
+  for (const char& byte : frame) {
+    ASSERT_EQ(1, send(peer, &byte, 1, 0));
+    usleep(2000);
+  }
+  EXPECT_TRUE(IsClosed(peer));
+  ASSERT_NO_FATAL_FAILURE(ConnectAccepted());
+}
+
+TEST_F(PlainListenerTest, ACancelledAcceptGivesItsSlotsBack) {
+  const exs_qhandle_t small = exs_qcreate(4);
+  ASSERT_EQ(0, exs_accept(listener_, nullptr, 4, 0, small, nullptr));
+  EXPECT_ERRNO(EAGAIN, exs_accept(listener_, nullptr, 1, 0, small, nullptr));
+  EXPECT_ERRNO(EBUSY, exs_qdelete(small));
+  EXPECT_EQ(0, exs_cancel(listener_, Handle(9), EXS_CAF_AHANDLE));
+  EXPECT_EQ(1, exs_cancel(listener_, nullptr, EXS_CAF_FILDES));
+  const exs_event_t event = Next(small);
+  EXPECT_EQ(ECANCELED, event.exs_evt_errno);
+  EXPECT_EQ(-1, event.exs_evt_union.exs_evt_accept.exs_evt_newfd);
+  ASSERT_EQ(0, exs_accept(listener_, nullptr, 4, 0, small, nullptr));
+  EXPECT_EQ(1, exs_cancel(listener_, nullptr, EXS_CAF_FILDES));
+  EXPECT_EQ(ECANCELED, Next(small).exs_evt_errno);
+  EXPECT_EQ(0, exs_qdelete(small));
+}
+
+TEST_F(PlainListenerTest, WrongArgumentsOfAnAcceptAreRefused) {
+  EXPECT_ERRNO(EINVAL, exs_accept(listener_, nullptr, 0, 0, queue_, nullptr));
+  EXPECT_ERRNO(EINVAL, exs_accept(listener_, nullptr, 257, 0, queue_, nullptr));
+  EXPECT_ERRNO(EINVAL, exs_accept(listener_, nullptr, 1, 8, queue_, nullptr));
+  EXPECT_ERRNO(EBADF, exs_accept(listener_, nullptr, 1, 0, -1, nullptr));
+}
+
+TEST_F(PlainListenerTest, AClosedListenerEndsItsAcceptsAndWhoeverConnects) {
+  for (const int flags : {0, EXSX_CLOSE_ABORT}) {
+    if (listener_ < 0) SetUp();
+    ASSERT_EQ(0, Accept(2));
+    const int silent = Say("");
+    ASSERT_EQ(0, exs_close(listener_, flags, queue_, Handle(7)));
+    EXPECT_EQ(ECANCELED, Next().exs_evt_errno);
+    const exs_event_t last = Next();
+    EXPECT_EQ(EXS_EVT_CLOSE, last.exs_evt_type);
+    EXPECT_EQ(listener_, last.exs_evt_socket);
+    EXPECT_EQ(Handle(7), last.exs_evt_ahandle);
+    EXPECT_TRUE(IsClosed(silent));
+    EXPECT_ERRNO(EBADF, Accept(1));
+    listener_ = exs_socket(AF_INET, SOCK_STREAM, 0);
+    ASSERT_EQ(0, ConnectTo(port_, listener_));
+    EXPECT_EQ(ECONNREFUSED, Next().exs_evt_errno);
+    ASSERT_EQ(0, exs_close(listener_, 0, EXS_QHANDLE_INVALID, nullptr));
+    listener_ = -1;
+    ASSERT_EQ(0, exs_qdelete(queue_));
+  }
+  SetUp();
+}
+
+TEST_F(PlainListenerTest, WhatTheSystemsCallsDoToAListenerEndsItsAccepts) {
+  ASSERT_EQ(0, Accept(2));
+  ASSERT_EQ(0, shutdown(listener_, SHUT_RDWR));
+  EXPECT_EQ(EINVAL, Next().exs_evt_errno);
+  ASSERT_EQ(0, listen(listener_, 4));
+  port_ = PortOf(listener_);
+  ASSERT_EQ(0, Accept(2));
+  ASSERT_NO_FATAL_FAILURE(ConnectAccepted());
+  ASSERT_EQ(0, close(listener_));
+  EXPECT_EQ(ECANCELED, Next().exs_evt_errno);
+  listener_ = -1;
 }
 
 }  // namespace
