@@ -17,6 +17,7 @@
 #include "esdp/event.h"
 #include "esdp/socket.h"
 #include "impl/exs/ahead.h"
+#include "impl/exs/notice_option.h"
 #include "impl/exs/operation.h"
 #include "impl/exs/queue.h"
 #include "impl/exs/transfer.h"
@@ -28,12 +29,6 @@ struct CarriedEnd;
 
 // What a post does below; it may be done later.
 using PostBelow = std::function<absl::StatusOr<OpId>(Socket&, const OpArgs&)>;
-
-// When the application hears that nothing has ended in a direction.
-struct NoticeOption {
-  absl::Duration period = absl::ZeroDuration();  // 0: never
-  bool once = false;
-};
 
 // An ExsSocket is a socket of api/esdp under a number of the process. While the library carries out
 // a transfer in pieces, what is posted after it in the same direction is held here.
