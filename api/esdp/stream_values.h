@@ -20,10 +20,11 @@ struct StreamOptions {
   // cheap (qpip, sim), 512 KiB on an RDMA device; from there Writes learn it, but on qpip, from what
   // they take, registration included. kNever: all is copied.
   std::optional<uint64_t> zcopy_min = {};
-  // Registered at a time, and so many of them: what one call has registered at most, however long it
-  // is. 4096 .. 2^30, and 1 .. 16.
-  size_t chunk_bytes = 256 * 1024;
-  size_t chunks_max = 4;
+  // Registered at a time, 4096 .. 2^30, and so many of these at once, 1 .. 16: what one call has
+  // registered at most, however long it is. Absent: 256 KiB and 4 where a registration is cheap,
+  // 512 KiB and 2 on an RDMA device.
+  std::optional<size_t> chunk_bytes = {};
+  std::optional<size_t> chunks_max = {};
   // What Write takes before the peer has read it: it promises what a socket's buffer does. Memory of
   // the Stream's own, from the first Write on. 65,536 .. 2^30.
   size_t send_buffer_bytes = 1024 * 1024;

@@ -25,7 +25,7 @@ constexpr size_t kMiB = 1 << 20;
 constexpr size_t kLong = 8 * kMiB;
 // More at a time than all that a connection has of its own.
 constexpr StreamOptions kShows{
-    .zcopy_min = 65'536, .chunk_bytes = kMiB, .patience = absl::Seconds(30)};
+    .zcopy_min = 65'536, .chunk_bytes = kMiB, .chunks_max = 4, .patience = absl::Seconds(30)};
 constexpr StreamOptions kCopies{.zcopy_min = kNever};
 
 void Ignore(int) {}

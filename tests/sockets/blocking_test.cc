@@ -64,6 +64,7 @@ class BlockingTest : public PairTest {
     ASSERT_TRUE(written.ok()) << written.status();
     EXPECT_EQ(*written, bytes.size());
   }
+  bool on_device() const { return TransportOf(world()) == Transport::kVerbs; }
   static void ExpectNothingRegistered(const Stream& stream) {
     EXPECT_EQ(stream.Stats().registered_now, 0u);
   }
@@ -131,11 +132,31 @@ TEST_P(BlockingThreadTest, ALargeWriteMeetsALargeReadWithoutACopy) {
   writer.join();
   const StreamStats stats = near_.Stats();
   EXPECT_GE(stats.socket.bytes_sent_zero_copy, bytes.size() - 64);
-  EXPECT_GE(stats.registrations, 16u) << "in chunks";
+  EXPECT_EQ(stats.registrations, 4 * kMiB / (on_device() ? 512 * 1024 : 256 * 1024));
   EXPECT_GE(stats.registered_bytes, bytes.size());
   EXPECT_GE(far_.Stats().socket.bytes_received_zero_copy, bytes.size() - 64);
   EXPECT_EQ(far_.Stats().socket.sink_adverts_sent, 0u) << "no receive is ever shown";
   ExpectNothingRegistered(near_);
+}
+
+TEST_P(BlockingThreadTest, AWriteThatNobodyReadsHasAMebibyteRegisteredOrWhatItsOptionsSay) {
+  const auto expect = [&](const StreamOptions& options, uint64_t chunks, uint64_t bytes) {
+    ASSERT_TRUE(near_.SetOptions(options).ok());
+    const uint64_t before = near_.Stats().registrations;
+    const Bytes written = Drawn(4 * kMiB, 1);
+    std::thread writer([&] { ExpectWritten(near_, written); });
+    EXPECT_TRUE(Pump([&] { return near_.Stats().registered_now >= bytes; }));
+    absl::SleepFor(absl::Milliseconds(5));  // for more than that
+    EXPECT_EQ(near_.Stats().registered_now, bytes);
+    EXPECT_EQ(near_.Stats().registrations - before, chunks);
+    EXPECT_TRUE(SameBytes(ReadAll(far_, written.size()), written));
+    writer.join();
+    ExpectNothingRegistered(near_);
+  };
+  constexpr auto kLong = absl::Seconds(30);
+  expect({.zcopy_min = 65'536, .patience = kLong}, on_device() ? 2 : 4, kMiB);
+  expect({.zcopy_min = 65'536, .chunk_bytes = 65'536, .chunks_max = 3, .patience = kLong}, 3,
+         3 * 65'536);
 }
 
 TEST_P(BlockingThreadTest, SmallReadsOfALargeWriteComeFromMemoryReadAhead) {
@@ -802,7 +823,9 @@ TEST_P(BlockingTest, WhatIsWrongIsRefusedAndSaysWhatToDo) {
   EXPECT_TRUE(wrong(near_.Write(absl::Span<const std::byte>(), {.urgent = true})));
   EXPECT_TRUE(wrong(near_.Write(Slice())));
   EXPECT_TRUE(wrong(near_.SetOptions({.chunk_bytes = 1})));
+  EXPECT_TRUE(wrong(near_.SetOptions({.chunk_bytes = (size_t{1} << 30) + 1})));
   EXPECT_TRUE(wrong(near_.SetOptions({.chunks_max = 0})));
+  EXPECT_TRUE(wrong(near_.SetOptions({.chunks_max = 17})));
   EXPECT_TRUE(wrong(near_.SetOptions({.send_buffer_bytes = 1})));
   EXPECT_TRUE(wrong(near_.SetOptions({.patience = -absl::Seconds(1)})));
   EXPECT_TRUE(wrong(Stream::Of(server_.context, std::move(near_.socket()))));

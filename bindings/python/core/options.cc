@@ -233,8 +233,8 @@ StreamOptions StreamOptionsFrom(const py::dict& arguments, const StreamOptions& 
 py::dict StreamOptionsAsDict(const StreamOptions& options) {
   py::dict all;
   all["zcopy_min"] = py::cast(options.zcopy_min);
-  all["chunk_bytes"] = options.chunk_bytes;
-  all["chunks_max"] = options.chunks_max;
+  all["chunk_bytes"] = py::cast(options.chunk_bytes);
+  all["chunks_max"] = py::cast(options.chunks_max);
   all["send_buffer_bytes"] = options.send_buffer_bytes;
   all["patience"] = absl::ToDoubleSeconds(options.patience);
   return all;

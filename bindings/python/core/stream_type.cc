@@ -155,7 +155,7 @@ void DefineOptions(Class& type) {
       .def_property_readonly(
           "options",
           [](const StreamObject& self) { return StreamOptionsAsDict(self.handle().options()); },
-          "zcopy_min (None: by the fabric), chunk_bytes, chunks_max, send_buffer_bytes, patience.")
+          "zcopy_min, chunk_bytes, chunks_max (None: by the fabric), send_buffer_bytes, patience.")
       .def(
           "set_option",
           [](StreamObject& self, const std::string& name, const py::object& value) {

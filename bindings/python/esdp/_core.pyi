@@ -324,8 +324,8 @@ class Context(metaclass=_Metaclass):
 
 class _StreamOptions(TypedDict):
     zcopy_min: Optional[int]
-    chunk_bytes: int
-    chunks_max: int
+    chunk_bytes: Optional[int]
+    chunks_max: Optional[int]
     send_buffer_bytes: int
     patience: float
 
@@ -402,8 +402,8 @@ class Stream(metaclass=_Metaclass):
         self,
         *,
         zcopy_min: Optional[int] = None,
-        chunk_bytes: int = 262144,
-        chunks_max: int = 4,
+        chunk_bytes: Optional[int] = None,
+        chunks_max: Optional[int] = None,
         send_buffer_bytes: int = 1048576,
         patience: float = 0.02,
     ) -> None: ...

@@ -13,9 +13,6 @@
 namespace esdp::sockets {
 namespace {
 
-// A device pins what it registers, page by page.
-constexpr uint64_t kDeviceThreshold = 512 * 1024;
-
 absl::Status OutOfRange(const char* name, uint64_t least, uint64_t most) {
   return MakeError(ErrorKind::kInvalidArgument, std::string("StreamOptions::") + name + " is " +
                                                     std::to_string(least) + " .. " +
@@ -26,10 +23,10 @@ absl::Status OutOfRange(const char* name, uint64_t least, uint64_t most) {
 
 absl::Status BlockingStream::CheckOptions(const StreamOptions& options) {
   constexpr uint64_t kMost = uint64_t{1} << 30;
-  if (options.chunk_bytes < 4096 || options.chunk_bytes > kMost) {
+  if (options.chunk_bytes && (*options.chunk_bytes < 4096 || *options.chunk_bytes > kMost)) {
     return OutOfRange("chunk_bytes", 4096, kMost);
   }
-  if (options.chunks_max < 1 || options.chunks_max > kChunksMax) {
+  if (options.chunks_max && (*options.chunks_max < 1 || *options.chunks_max > kChunksMax)) {
     return OutOfRange("chunks_max", 1, kChunksMax);
   }
   if (options.send_buffer_bytes < 65536 || options.send_buffer_bytes > kMost) {
@@ -140,14 +137,7 @@ StreamOptions BlockingStream::options() const {
 }
 
 BlockingOptions BlockingStream::OptionsOfCall(absl::Time deadline) const {
-  BlockingOptions of_call{options()};
-  of_call.on_signal = SignalRule(of_call.restart_on_signal, deadline);
-  const Transport transport = context_->transport(stream_.fabric());
-  of_call.zero_copy_from = of_call.zcopy_min.value_or(
-      transport == Transport::kVerbs ? kDeviceThreshold : kDefaultThreshold);
-  // There a registration costs next to nothing.
-  of_call.adapts = !of_call.zcopy_min && transport != Transport::kQpip;
-  return of_call;
+  return OptionsInForce(options(), context_->transport(stream_.fabric()), deadline);
 }
 
 StreamReadiness BlockingStream::readiness() {

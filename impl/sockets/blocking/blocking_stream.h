@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "esdp/stream.h"
+#include "impl/sockets/blocking/blocking_options.h"
 #include "impl/sockets/blocking/reader.h"
 #include "impl/sockets/blocking/readiness_pair.h"
 #include "impl/sockets/blocking/usage.h"

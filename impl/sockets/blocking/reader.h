@@ -13,6 +13,7 @@
 #include "esdp/event.h"
 #include "esdp/region.h"
 #include "esdp/stream.h"
+#include "impl/sockets/blocking/blocking_options.h"
 #include "impl/sockets/blocking/lane.h"
 #include "impl/sockets/blocking/usage.h"
 

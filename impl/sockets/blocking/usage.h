@@ -5,19 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "esdp/stream.h"
-#include "impl/sockets/blocking/signal_rule.h"
-
 namespace esdp::sockets {
-
-inline constexpr size_t kChunksMax = 16;  // StreamOptions::chunks_max at most
-
-// The options of a blocking stream with what is absent filled in: as one call sees them.
-struct BlockingOptions : StreamOptions {
-  uint64_t zero_copy_from = kDefaultThreshold;
-  OnSignal on_signal = OnSignal::kEnds;
-  bool adapts = false;  // for Writes that is where it starts
-};
 
 // What the two directions of a blocking stream count.
 struct BlockingUsage {

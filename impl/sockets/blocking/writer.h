@@ -15,6 +15,7 @@
 #include "esdp/region.h"
 #include "esdp/stream.h"
 #include "impl/base/time.h"
+#include "impl/sockets/blocking/blocking_options.h"
 #include "impl/sockets/blocking/lane.h"
 #include "impl/sockets/blocking/send_ring.h"
 #include "impl/sockets/blocking/usage.h"

@@ -405,6 +405,7 @@ def test_a_stream_comes_from_the_address_that_is_told():
 
 
 def test_options_are_read_back_and_wrong_ones_refused(streams):
+    assert (streams.left.options["chunk_bytes"], streams.left.options["chunks_max"]) == (None, None), "by the fabric"
     streams.left.set_options(chunk_bytes=4096, patience=0.5, zcopy_min=None)
     streams.left.set_options(chunks_max=2)
     assert streams.left.options == {
@@ -416,6 +417,8 @@ def test_options_are_read_back_and_wrong_ones_refused(streams):
         with pytest.raises(error):
             streams.left.set_options(**wrong)
     assert streams.left.options["chunk_bytes"] == 4096
+    streams.left.set_options(chunk_bytes=None, chunks_max=None)
+    assert (streams.left.options["chunk_bytes"], streams.left.options["chunks_max"]) == (None, None)
 
 
 def test_the_readiness_tells_what_a_call_would_find(streams):
