@@ -94,7 +94,7 @@ class Socket {
   //
   // ListenOver makes this a listener for that one connection, of which the peer is the connecting
   // side: an Accept takes it, or ends with what has become of its set-up (kPeerProtocol where the
-  // peer does not speak iWARP or SDP), as later ones do.
+  // peer does not speak iWARP or SDP), or of itself before an Accept was there, as later ones do.
   absl::Status ListenOver(int descriptor);
   absl::StatusOr<OpId> ConnectOver(int descriptor, const OpArgs& args);
 
@@ -135,8 +135,9 @@ class Socket {
   // Event kPoll once any of the bits of `mask` (PollMask) holds, at once where one does; its `bytes`
   // are those that hold, of all that were asked for, and kPollFailed. Level-triggered: it takes
   // nothing away. Bytes that a receive waits for are none that are readable. A listener is readable
-  // while a connection waits that no Accept is there for, and nothing else. Where the connection
-  // has ended, or ends, it succeeds too and says so in its bits; after Close it ends with kShutDown.
+  // while a connection waits that no Accept is there for, and nothing else; readable and failed
+  // where none can come (ListenOver). Where the connection has ended, or ends, it succeeds too and
+  // says so in its bits; after Close it ends with kShutDown.
   // Cancelled and DeadlineExceeded when it is cancelled or late. InvalidArgument for a mask without a
   // bit, or with one that means nothing.
   absl::StatusOr<OpId> Poll(uint32_t mask, const OpArgs& args);

@@ -178,6 +178,35 @@ TEST_P(OverQpipTest, AcceptsFailOnceNothingCanCome) {
                       absl::StatusCode::kAborted));
 }
 
+// The Context's accepting side of a connection of which the set-up has ended well, unaccepted.
+TEST_P(OverQpipTest, AConnectionThatEndsBeforeItsAcceptIsToldToThatAndToPolls) {
+  TcpPair pair;
+  Socket listener = server_.context.CreateSocket(Family::kIpv4).value();
+  client_.socket = client_.context.CreateSocket(Family::kIpv4).value();
+  ASSERT_TRUE(listener.ListenOver(pair.accepted).ok());
+  const OpId connect = client_.Accepted(client_.socket.ConnectOver(pair.connected, client_.Args()));
+  EXPECT_TRUE(End(client_, connect).ok());
+  const OpId comes = server_.Accepted(listener.Poll(kPollReadable, server_.Args()));
+  EXPECT_EQ(End(server_, comes).bytes, uint64_t{kPollReadable});
+  (void)client_.Close(CloseMode::kAbort);
+  EXPECT_TRUE(Pump([&] { return listener.Stats().ended_before_accept == 1; }));
+  const OpId ended = server_.Accepted(listener.Poll(kPollUrgent, server_.Args()));
+  EXPECT_EQ(End(server_, ended).bytes, uint64_t{kPollFailed});
+  EXPECT_TRUE(Refuses(listener.Accept(1, server_.Args()), ErrorKind::kPeerReset,
+                      absl::StatusCode::kAborted));
+}
+
+TEST_P(OverQpipTest, APollIsToldThatNothingCanCome) {
+  TcpPair pair;
+  Socket listener = server_.context.CreateSocket(Family::kIpv4).value();
+  ASSERT_TRUE(listener.ListenOver(pair.accepted).ok());
+  const OpId poll = server_.Accepted(listener.Poll(kPollReadable, server_.Args()));
+  pair.CloseConnected();
+  EXPECT_EQ(End(server_, poll).bytes, uint64_t{kPollReadable | kPollFailed});
+  const OpId later = server_.Accepted(listener.Poll(kPollReadable, server_.Args()));
+  EXPECT_EQ(End(server_, later).bytes, uint64_t{kPollReadable | kPollFailed}) << "it is a level";
+}
+
 ESDP_ON_EVERY_WORLD(OverTest);
 INSTANTIATE_TEST_SUITE_P(On, OverQpipTest, ::testing::ValuesIn(OnQpip(Worlds())), ParamName);
 INSTANTIATE_TEST_SUITE_P(On, OverThreadTest, ::testing::ValuesIn(OnQpip(WorldsWithThread())),

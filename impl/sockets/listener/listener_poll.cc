@@ -5,7 +5,7 @@
 #include "impl/sockets/errors.h"
 #include "impl/sockets/listener/listener_state.h"
 
-// Operations that wait until a connection waits.
+// Operations that wait until a connection waits, or none can come.
 
 namespace esdp::sockets {
 
@@ -29,21 +29,27 @@ absl::StatusOr<OpId> ListenerState::Poll(uint32_t mask, const OpArgs& args) {
   return op;
 }
 
+// An Accept would not wait where one has failed.
+uint32_t ListenerState::PollBitsLocked() const {
+  if (!failed_.ok()) return kPollReadable | kPollFailed;
+  return !arrived_.empty() && accepts_.empty() ? uint32_t{kPollReadable} : 0;
+}
+
 // One after the other, since each may be the last holder of its queue.
 void ListenerState::TellPolls() {
   for (;;) {
     Operation* operation = nullptr;
+    Event event;
     {
       const std::lock_guard lock(mutex_);
-      if (arrived_.empty() || !accepts_.empty()) return;
+      const uint32_t bits = PollBitsLocked();
       const auto found = std::ranges::find_if(
-          polls_, [](const Operation* it) { return (it->poll_mask & kPollReadable) != 0; });
+          polls_, [&](const Operation* it) { return (bits & (it->poll_mask | kPollFailed)) != 0; });
       if (found == polls_.end()) return;
       operation = *found;
       polls_.erase(found);
+      event.bytes = bits & (operation->poll_mask | kPollFailed);
     }
-    Event event;
-    event.bytes = kPollReadable;
     context_.Finish(*operation, event);
   }
 }

@@ -31,7 +31,10 @@ absl::Status ListenerState::ListenOver(int descriptor,
   const auto tell = [&](const Named& named) {
     return context_.shard().ListenOver(descriptor, accepted, named);
   };
-  return Begin(Address(), std::cref(tell));
+  of_one_ = true;
+  absl::Status begun = Begin(Address(), std::cref(tell));
+  if (!begun.ok()) of_one_ = false;
+  return begun;
 }
 
 absl::Status ListenerState::Begin(const Address& address, const Tell& tell) {
@@ -131,13 +134,15 @@ void ListenerState::FinishAccepts(const absl::Status& status) {
   }
 }
 
-void ListenerState::OnFailed(const provider::Failure& failure) {
-  const absl::Status status = StatusOf(failure);
+void ListenerState::OnFailed(const provider::Failure& failure) { Fail(StatusOf(failure)); }
+
+void ListenerState::Fail(const absl::Status& why) {
   {
     const std::lock_guard lock(mutex_);
-    failed_ = status;
+    failed_ = why;
   }
-  FinishAccepts(status);
+  FinishAccepts(why);
+  TellPolls();
 }
 
 Address ListenerState::local() const {
@@ -169,7 +174,7 @@ void ListenerState::OnIncoming(provider::ConnectionId connection, const Address&
   Match();
 }
 
-void ListenerState::OnIncomingEnded(SocketId accepted) {
+void ListenerState::OnIncomingEnded(SocketId accepted, const provider::Failure& cause) {
   std::shared_ptr<SocketState> ended;  // dropped after the lock
   {
     const std::lock_guard lock(mutex_);
@@ -181,6 +186,10 @@ void ListenerState::OnIncomingEnded(SocketId accepted) {
   }
   (void)context_.untaken().Take(accepted);  // it may have waited for a slot in the queue
   context_.CountEndedBeforeAccept();
+  if (!of_one_) return;
+  Fail(cause.ending != provider::EndReason::kOk
+           ? StatusOf(cause)
+           : MakeError(ErrorKind::kShutDown, "the connection had ended before it was accepted"));
 }
 
 // What cannot be announced for want of memory is ended, so that its peer hears of it.
@@ -198,6 +207,7 @@ void ListenerState::Match() {
     }
     (void)context_.untaken().Take(lost->id());
     lost->Drop();
+    if (of_one_) Fail(NoMemory());
   }
 }
 

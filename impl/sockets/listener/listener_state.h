@@ -43,7 +43,8 @@ class ListenerState {
   absl::StatusOr<OpId> Accept(int count, const OpArgs& args);
   // Ends one Accept, unless it has ended.
   void FinishAccept(OpId op, const absl::Status& status);
-  // Readable: a connection waits that no Accept is there for. No other bit ever holds.
+  // Readable: a connection waits that no Accept is there for. Readable and failed: none will come.
+  // No other bit ever holds.
   absl::StatusOr<OpId> Poll(uint32_t mask, const OpArgs& args);
   void FinishPoll(OpId op, const absl::Status& status);
   // Ends every Accept and Poll, and drops the connections that nobody has taken. Allocates nothing: the
@@ -59,8 +60,9 @@ class ListenerState {
                   uint8_t fabric);
   // None will come: what waits ends so, and what comes.
   void OnFailed(const provider::Failure& failure);
-  // The connection of that socket has ended: where no Accept has seen it, none will.
-  void OnIncomingEnded(SocketId accepted);
+  // The connection of that socket has ended: where no Accept has seen it, none will. May throw
+  // std::bad_alloc where it was the only one.
+  void OnIncomingEnded(SocketId accepted, const provider::Failure& cause);
   // Pairs waiting Accepts with waiting connections, as far as event slots are free.
   void Match();
 
@@ -70,6 +72,8 @@ class ListenerState {
   // `tell` tells the shard; of a reference, which takes no memory.
   absl::Status Begin(const Address& address, const Tell& tell);
   void FinishAccepts(const absl::Status& status);
+  void Fail(const absl::Status& why);
+  uint32_t PollBitsLocked() const;
   void MatchAll();  // may throw std::bad_alloc
   // Takes the slot for the event of the first connection; `*last` is the Accept that ends with it.
   // False: the queue of that Accept is full, and will match again.
@@ -81,6 +85,7 @@ class ListenerState {
   ContextState& context_;
   std::atomic<uint8_t> fabric_{0};  // its place among the shard's
   std::atomic<bool> closed_{false};
+  std::atomic<bool> of_one_{false};  // a connection that was there: no other will come
 
   mutable std::mutex mutex_;
   provider::ListenerId name_ = provider::ListenerId::kNone;

@@ -144,7 +144,7 @@ void StreamState::OnClosed(const provider::Failure& cause, uint64_t bytes_receiv
   if (listener_id_ == SocketId::kNone) return;
   const std::shared_ptr<SocketState> socket = context_.Find(listener_id_);
   if (socket == nullptr) return;
-  if (ListenerState* const listener = socket->listener()) listener->OnIncomingEnded(id_);
+  if (ListenerState* const listener = socket->listener()) listener->OnIncomingEnded(id_, cause);
 }
 
 void StreamState::OnTransferGone() {
