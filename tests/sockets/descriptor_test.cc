@@ -169,6 +169,14 @@ TEST_P(StreamDescriptorTest, OneThatIsAskedForLateShowsWhatHolds) {
   EXPECT_NE(Now(far_.fd().value()) & POLLERR, 0);
 }
 
+TEST_P(StreamDescriptorTest, ItGoesOnOnceTheStreamHasGoneThatHadItsSocketBefore) {
+  Stream second = Stream::Of(client_.context, std::move(near_.socket())).value();
+  const int fd = second.fd().value();
+  near_ = Stream();
+  Write(far_, 10);
+  EXPECT_TRUE(Pump([&] { return (Now(fd) & POLLIN) != 0; }));
+}
+
 TEST_P(StreamDescriptorTest, AnUrgentByteShows) {
   Fill(far_);
   Pump([&] { return near_.readiness().bytes > 0; });

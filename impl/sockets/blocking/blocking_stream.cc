@@ -65,7 +65,8 @@ BlockingStream::BlockingStream(std::shared_ptr<ContextState> context, Socket soc
       writer_(context_, stream_, usage_),
       socket_(std::move(socket)) {}
 
-BlockingStream::~BlockingStream() { kept_->SetListener(nullptr); }
+// The socket may be another Stream's by now, which has a listener of its own.
+BlockingStream::~BlockingStream() { kept_->ForgetListener(pair_.get()); }
 
 absl::StatusOr<size_t> BlockingStream::Read(BlockingReader::Pieces pieces, const ReadArgs& args) {
   absl::StatusOr<size_t> read = reader_.Read(pieces, args, OptionsOfCall(args.deadline));

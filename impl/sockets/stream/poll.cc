@@ -25,8 +25,16 @@ void StreamState::OnReadiness(const provider::Readiness& readiness) {
 
 void StreamState::SetListener(std::shared_ptr<ReadinessListener> listener) {
   const std::lock_guard lock(mutex_);
-  has_listener_ = listener != nullptr;
+  has_listener_ = true;
   listener_.swap(listener);  // what was there goes after the lock
+}
+
+void StreamState::ForgetListener(const ReadinessListener* listener) {
+  std::shared_ptr<ReadinessListener> forgotten;  // goes after the lock
+  const std::lock_guard lock(mutex_);
+  if (listener_.get() != listener) return;
+  has_listener_ = false;
+  forgotten.swap(listener_);
 }
 
 std::shared_ptr<ReadinessListener> StreamState::Listener() const {

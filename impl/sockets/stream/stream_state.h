@@ -38,8 +38,7 @@ class StreamState {
  public:
   // Part of `socket`, which outlives it.
   StreamState(SocketState& socket, ContextState& context, SocketId id, Family family);
-  // Keeps the socket.
-  std::shared_ptr<StreamState> Self();
+  std::shared_ptr<StreamState> Self();  // keeps the socket
 
   // Takes over what transfers to come have to obey; by one thread at a time.
   void SetOptions(const SocketOptions& options);
@@ -48,7 +47,8 @@ class StreamState {
   // Behind Connect or an Accept: from now on readiness() follows the connection. Without, it knows of
   // an end alone. It may be called again.
   void WatchReadiness();
-  void SetListener(std::shared_ptr<ReadinessListener> listener);  // null: nobody is told
+  void SetListener(std::shared_ptr<ReadinessListener> listener);
+  void ForgetListener(const ReadinessListener* listener);  // unless another one is there now
   provider::Readiness readiness() const;
   uint32_t PollBits() const;  // of PollMask, from the same
   uint64_t UnreadBytes() const;
