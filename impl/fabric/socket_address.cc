@@ -75,9 +75,9 @@ Address Unmapped(const Address& address) {
 }
 
 absl::StatusOr<TcpEnds> EndsOf(int descriptor) {
-  if (OptionOf(descriptor, SO_PROTOCOL) != IPPROTO_TCP) {
-    return NoConnection(errno == EBADF ? strerror(EBADF) : "its protocol is another one");
-  }
+  const int protocol = OptionOf(descriptor, SO_PROTOCOL);
+  if (protocol < 0) return NoConnection(strerror(errno));
+  if (protocol != IPPROTO_TCP) return NoConnection("its protocol is another one");
   SocketAddress local;
   SocketAddress peer;
   if (getsockname(descriptor, local.pointer(), &local.bytes) != 0 ||

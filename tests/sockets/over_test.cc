@@ -1,5 +1,8 @@
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -176,6 +179,25 @@ TEST_P(OverQpipTest, AcceptsFailOnceNothingCanCome) {
   EXPECT_EQ(End(server_, many).kind, ErrorKind::kPeerReset);
   EXPECT_TRUE(Refuses(listener.Accept(1, server_.Args()), ErrorKind::kPeerReset,
                       absl::StatusCode::kAborted));
+}
+
+TEST_P(OverQpipTest, ARefusalSaysWhatIsWrongWithTheDescriptor) {
+  Socket listener = server_.context.CreateSocket(Family::kIpv4).value();
+  const int datagrams = socket(AF_INET, SOCK_DGRAM, 0);
+  const int idle = socket(AF_INET, SOCK_STREAM, 0);
+  const auto why = [&](int descriptor) {
+    errno = EBADF;  // of what the program has done before
+    const absl::Status refused = listener.ListenOver(descriptor);
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+    const std::string text(refused.message());
+    return text.substr(text.rfind(": ") + 2);
+  };
+  EXPECT_EQ(why(datagrams), "its protocol is another one");
+  EXPECT_EQ(why(idle), strerror(ENOTCONN));
+  EXPECT_EQ(why(-1), strerror(EBADF));
+  const int file = memfd_create("no socket", MFD_CLOEXEC);
+  EXPECT_EQ(why(file), strerror(ENOTSOCK));
+  for (const int descriptor : {datagrams, idle, file}) close(descriptor);
 }
 
 // The Context's accepting side of a connection of which the set-up has ended well, unaccepted.
