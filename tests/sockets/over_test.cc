@@ -230,6 +230,9 @@ TEST_P(OverQpipTest, APollIsToldThatNothingCanCome) {
 }
 
 ESDP_ON_EVERY_WORLD(OverTest);
+// Not on devices.
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OverQpipTest);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OverThreadTest);
 INSTANTIATE_TEST_SUITE_P(On, OverQpipTest, ::testing::ValuesIn(OnQpip(Worlds())), ParamName);
 INSTANTIATE_TEST_SUITE_P(On, OverThreadTest, ::testing::ValuesIn(OnQpip(WorldsWithThread())),
                          ParamName);
