@@ -177,15 +177,29 @@ bool PlainListener::Wanted() {
 
 void PlainListener::Step() {
   TellReady();
-  if (!HoldsNumber()) return End(ECANCELED);  // it was closed by close(2)
+  if (!IsOpen()) return End(ECANCELED);
   if (Wanted() && AcceptSome()) WatchListener();
   CheckNumberLater();
+}
+
+// False once it was closed, also by close(2).
+bool PlainListener::IsOpen() {
+  const std::lock_guard lock(mutex_);
+  return !ended_ && HoldsNumber();
+}
+
+// With the lock the number cannot become another's by exs_close.
+int PlainListener::AcceptOne() {
+  const std::lock_guard lock(mutex_);
+  if (!ended_) return accept4(number_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  errno = EBADF;
+  return -1;
 }
 
 // False when there is nothing to watch for now.
 bool PlainListener::AcceptSome() {
   while (candidates_.size() + ready_.size() < kConnectionsMax) {
-    OwnedFd taken(accept4(number_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    OwnedFd taken(AcceptOne());
     if (taken.valid()) {
       const auto candidate = std::make_shared<Candidate>();
       candidate->fd = std::move(taken);
@@ -218,12 +232,17 @@ bool PlainListener::AcceptSome() {
 
 void PlainListener::WatchListener() {
   if (watching_) return;
-  library_.helper().Unwatch(number_, watch_name_);
-  const int error =
-      library_.helper().Watch(number_, EPOLLIN, watch_name_, [self = shared_from_this()] {
+  int error = EBADF;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!ended_) {
+      library_.helper().Unwatch(number_, watch_name_);
+      error = library_.helper().Watch(number_, EPOLLIN, watch_name_, [self = shared_from_this()] {
         self->watching_ = false;
         self->Step();
       });
+    }
+  }
   watching_ = error == 0;
   if (error != 0) End(error == EBADF ? ECANCELED : error);
 }

@@ -55,6 +55,8 @@ class PlainListener : public std::enable_shared_from_this<PlainListener> {
   void End(int error);
   void DropConnections();
   void Step();
+  bool IsOpen();
+  int AcceptOne();
   bool AcceptSome();
   void WatchListener();
   void CheckNumberLater();
