@@ -31,11 +31,11 @@ bool Carried::Allocate(uint64_t bytes, Region* region) {
 bool Carried::Keep(absl::StatusOr<Region> made, Region* region) {
   if (made.ok()) {
     *region = *std::move(made);
-  } else {
-    transfer_.copies = true;
-    register_failures_.fetch_add(1, std::memory_order_relaxed);
+    return true;
   }
-  return made.ok();
+  transfer_.copies = true;
+  register_failures_.fetch_add(1, std::memory_order_relaxed);
+  return false;
 }
 
 void Carried::Note(const Event& event) {

@@ -98,8 +98,9 @@ class QueueState {
   // Nothing instead of a sleep on the word: somebody else has to move the shard then.
   std::optional<absl::StatusOr<size_t>> WaitMoving(std::span<Event> out, const WaitArgs& wait,
                                                    Time deadline, Sleep sleep);
+  std::optional<absl::StatusOr<size_t>> WhyOver(std::span<Event> out);
   std::optional<absl::StatusOr<size_t>> SleepAsOne(std::span<Event> out, const WaitArgs& wait,
-                                                   Handlers handlers);
+                                                   bool* hands_over);
   absl::StatusOr<size_t> WaitLooking(std::span<Event> out, const WaitArgs& wait, Time deadline,
                                      Sleep sleep, Duration spin);
   class SpinBudget;

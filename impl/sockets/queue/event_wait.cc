@@ -167,8 +167,7 @@ std::optional<absl::StatusOr<size_t>> QueueState::WaitMoving(std::span<Event> ou
   SpinBudget patience(options_);
   Aside aside = StepAsideFirst();
   for (;;) {
-    if (closed()) return ClosedQueue();
-    if (context_->stopped()) return TakeLast(out, context_->Usable());
+    if (auto over = WhyOver(out)) return over;
     const bool moved = shard.Poll();
     if (const size_t taken = TakeAfter(aside, out, wait.min_events); taken > 0) return taken;
     if (TakeWake()) return Woken();
@@ -184,14 +183,18 @@ std::optional<absl::StatusOr<size_t>> QueueState::WaitMoving(std::span<Event> ou
     if (now >= deadline) return TooLate();
     aside = LookAgain(now, patience);
     if (aside != Aside::kNot) continue;
-    if (sleep == Sleep::kOnWord) {
-      const Handlers handlers = HandlersNow();
-      if (handlers == Handlers::kBoth) return std::nullopt;
-      if (auto ended = SleepAsOne(out, wait, handlers)) return ended;
-      continue;
-    }
-    if (auto ended = SleepOrEnd(out, wait, deadline, sleep)) return ended;
+    bool hands_over = false;
+    auto ended = sleep == Sleep::kOnWord ? SleepAsOne(out, wait, &hands_over)
+                                         : SleepOrEnd(out, wait, deadline, sleep);
+    if (ended.has_value() || hands_over) return ended;
   }
+}
+
+// An answer where no event will come any more.
+std::optional<absl::StatusOr<size_t>> QueueState::WhyOver(std::span<Event> out) {
+  if (closed()) return absl::StatusOr<size_t>(ClosedQueue());
+  if (context_->stopped()) return TakeLast(out, context_->Usable());
+  return std::nullopt;
 }
 
 // Sleeps; an answer if a signal has ended the wait.
@@ -207,11 +210,14 @@ std::optional<absl::StatusOr<size_t>> QueueState::SleepOrEnd(std::span<Event> ou
   return taken > 0 ? absl::StatusOr<size_t>(taken) : absl::StatusOr<size_t>(Interrupted());
 }
 
-// A ppoll does not tell which handler has ended it. That only matters where handlers differ: here
-// all are alike.
+// A ppoll does not tell which handler has ended it. That only matters where handlers differ: then
+// somebody else has to move the shard, since a sleep on the word moves nothing.
 std::optional<absl::StatusOr<size_t>> QueueState::SleepAsOne(std::span<Event> out,
                                                              const WaitArgs& wait,
-                                                             Handlers handlers) {
+                                                             bool* hands_over) {
+  const Handlers handlers = HandlersNow();
+  *hands_over = handlers == Handlers::kBoth;
+  if (*hands_over) return std::nullopt;
   auto ended = SleepOrEnd(out, wait, kTimeInfinite, Sleep::kOnWork);
   if (!ended.has_value() || ended->ok()) return ended;
   const bool goes_on = handlers == Handlers::kRestart && HandlersNow() == handlers &&
