@@ -105,8 +105,11 @@ TEST_P(RestartTest, AWaitAsOfRecvSleepsUntilEnoughHaveCome) {
       (void)client_.Send(from_->At(0, 1));
     }
   });
-  EXPECT_EQ(*Dequeue(2, absl::InfiniteDuration()), 2u);
-  EXPECT_EQ(*Dequeue(1, absl::InfiniteDuration()), 1u);
+  // All three may have come before this thread looked again.
+  size_t taken = *Dequeue(2, absl::InfiniteDuration());
+  EXPECT_GE(taken, 2u);
+  if (taken < 3) taken += *Dequeue(1, absl::InfiniteDuration());
+  EXPECT_EQ(taken, 3u);
   feeder.join();
 }
 
