@@ -33,8 +33,8 @@ class BlockingStream;
 //   Threads:  any. One reader and one writer go on in parallel, further ones wait for their turn.
 //             Close and Abort may be called while others wait inside, who then come back with an
 //             error. Not while another thread moves or destroys it.
-//   Blocks:   Read and Write, where they are to wait; Connect, Close. A thread that waits moves the
-//             protocol meanwhile, spins for a short time, and sleeps.
+//   Blocks:   Read and Write, where they are to wait; Connect, Over, Close. A thread that waits
+//             moves the protocol meanwhile, spins for a short time, and sleeps.
 //   Units:    bytes; times are on the clock of Context::Now().
 //   Errors:   NotFound (empty handle, closed Context), InvalidArgument, the root cause where the
 //             connection has failed, FailedPrecondition (kShutDown: after Close, or a Write behind

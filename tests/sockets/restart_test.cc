@@ -9,6 +9,7 @@
 
 #include "esdp/event_queue.h"
 #include "gtest/gtest.h"
+#include "tests/sockets/alarms.h"
 #include "tests/sockets/harness.h"
 
 // A queue whose waits are to signals what recv(2) is.
@@ -17,6 +18,7 @@ namespace esdp::contract {
 namespace {
 
 std::atomic<int> g_signals{0};
+void CountSignal(int) { ++g_signals; }
 
 class RestartTest : public PairTest {
  protected:
@@ -45,43 +47,21 @@ class RestartTest : public PairTest {
 };
 INSTANTIATE_TEST_SUITE_P(On, RestartTest, ::testing::ValuesIn(WorldsWithThread()), ParamName);
 
-class Alarms {
- public:
-  explicit Alarms(int microseconds, int flags = 0) {
-    struct sigaction action {};
-    action.sa_flags = flags;
-    action.sa_handler = [](int) { ++g_signals; };
-    sigaction(SIGALRM, &action, &before_);
-    const itimerval every{{0, microseconds}, {0, microseconds}};
-    setitimer(ITIMER_REAL, &every, nullptr);
-  }
-  ~Alarms() {
-    const itimerval never{};
-    setitimer(ITIMER_REAL, &never, nullptr);
-    sigaction(SIGALRM, &before_, nullptr);
-  }
-  Alarms(const Alarms&) = delete;
-  Alarms& operator=(const Alarms&) = delete;
-
- private:
-  struct sigaction before_ {};
-};
-
 TEST_P(RestartTest, AHandlerSaysWhetherAWaitWithoutADeadlineGoesOn) {
   ASSERT_NO_FATAL_FAILURE(Open({.restart_as_handler_says = true}));
   ASSERT_NO_FATAL_FAILURE(PostReceives(1));
   for (const int flags : {0, SA_RESTART}) {
-    const Alarms alarms(2'000, flags);
+    const Alarms alarms(2'000, CountSignal, flags);
     EXPECT_TRUE(
         Refuses(Dequeue(1, absl::Seconds(20)), ErrorKind::kSignal, absl::StatusCode::kCancelled))
         << "with a deadline any handler ends it";
   }
   {
-    const Alarms alarms(2'000, 0);
+    const Alarms alarms(2'000, CountSignal, 0);
     EXPECT_TRUE(Refuses(Dequeue(1, absl::InfiniteDuration()), ErrorKind::kSignal,
                         absl::StatusCode::kCancelled));
   }
-  const Alarms alarms(2'000, SA_RESTART);
+  const Alarms alarms(2'000, CountSignal, SA_RESTART);
   g_signals = 0;
   std::thread waker([&] {
     sigset_t all;

@@ -7,6 +7,7 @@
 
 #include "esdp/event_queue.h"
 #include "gtest/gtest.h"
+#include "tests/sockets/alarms.h"
 #include "tests/sockets/harness.h"
 
 // Dequeue: how it waits, and what it leaves alone when it gives up.
@@ -167,35 +168,13 @@ TEST_P(VirtualWaitingTest, VirtualTimePassesInDequeueAlone) {
 volatile std::sig_atomic_t g_signals = 0;
 void CountSignal(int) { g_signals = g_signals + 1; }
 
-// SIGALRM again and again, to this thread alone: the library's own threads block every signal.
-class Alarms {
- public:
-  explicit Alarms(int microseconds) {
-    struct sigaction action {};
-    action.sa_handler = CountSignal;
-    sigaction(SIGALRM, &action, &before_);
-    const itimerval every{{0, microseconds}, {0, microseconds}};
-    setitimer(ITIMER_REAL, &every, nullptr);
-  }
-  ~Alarms() {
-    const itimerval never{};
-    setitimer(ITIMER_REAL, &never, nullptr);
-    sigaction(SIGALRM, &before_, nullptr);
-  }
-  Alarms(const Alarms&) = delete;
-  Alarms& operator=(const Alarms&) = delete;
-
- private:
-  struct sigaction before_ {};
-};
-
 TEST_P(RealWaitingTest, ASignalEndsAWaitAndConsumesNothing) {
   ASSERT_NO_FATAL_FAILURE(Open());
   ASSERT_NO_FATAL_FAILURE(PostReceives(2));
   Feed(1);
   absl::StatusOr<size_t> taken;
   {
-    const Alarms alarms(5'000);
+    const Alarms alarms(5'000, CountSignal);
     taken = Dequeue(2, absl::Seconds(20));
   }
   EXPECT_TRUE(Refuses(taken, ErrorKind::kSignal, absl::StatusCode::kCancelled));
@@ -206,7 +185,7 @@ TEST_P(RealWaitingTest, ASignalEndsAWaitAndConsumesNothing) {
 TEST_P(RealWaitingTest, AQueueThatRestartsWaitsOnAfterSignals) {
   ASSERT_NO_FATAL_FAILURE(Open({.restart_on_signal = true}));
   ASSERT_NO_FATAL_FAILURE(PostReceives(1));
-  const Alarms alarms(2'000);
+  const Alarms alarms(2'000, CountSignal);
   g_signals = 0;
   // Signals that come while the machine is busy elsewhere count as one.
   for (int waits = 0; waits < 100 && g_signals < 2; ++waits) {
@@ -228,7 +207,7 @@ TEST_P(WaitingTest, WithManualProgressNoQueueWaitsAsRecv) {
 
 TEST_P(RealWaitingTest, NoEventIsLostInAStormOfSignals) {
   ASSERT_NO_FATAL_FAILURE(Open());
-  const Alarms alarms(150);
+  const Alarms alarms(150, CountSignal);
   uint64_t bytes = 0;
   for (int round = 0; round < 300; ++round) {
     ASSERT_NO_FATAL_FAILURE(PostReceives(2));

@@ -1,9 +1,9 @@
-#include <algorithm>
 #include <utility>
 
 #include "impl/sockets/context/context_state.h"
 #include "impl/sockets/errors.h"
 #include "impl/sockets/listener/listener_state.h"
+#include "impl/sockets/stream/polled.h"
 
 // Operations that wait until a connection waits, or none can come.
 
@@ -42,14 +42,9 @@ void ListenerState::TellPolls() {
     Event event;
     {
       const std::lock_guard lock(mutex_);
-      const uint32_t bits = PollBitsLocked();
-      const auto found = std::ranges::find_if(
-          polls_, [&](const Operation* it) { return (bits & (it->poll_mask | kPollFailed)) != 0; });
-      if (found == polls_.end()) return;
-      operation = *found;
-      polls_.erase(found);
-      event.bytes = bits & (operation->poll_mask | kPollFailed);
+      operation = TakePolled(polls_, PollBitsLocked(), event);
     }
+    if (operation == nullptr) return;
     context_.Finish(*operation, event);
   }
 }

@@ -1,10 +1,9 @@
-#include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "impl/sockets/context/context_state.h"
 #include "impl/sockets/errors.h"
 #include "impl/sockets/socket/socket_state.h"
+#include "impl/sockets/stream/polled.h"
 #include "impl/sockets/stream/stream_state.h"
 
 // What could be done with a connection now, and operations that wait for it.
@@ -103,14 +102,9 @@ void StreamState::TellPolls() {
     Event event;
     {
       const std::lock_guard lock(mutex_);
-      const uint32_t bits = PollBitsLocked();
-      const auto found = std::ranges::find_if(
-          polls_, [&](const Operation* it) { return (bits & (it->poll_mask | kPollFailed)) != 0; });
-      if (found == polls_.end()) return;
-      operation = *found;
-      polls_.erase(found);
-      event.bytes = bits & (operation->poll_mask | kPollFailed);
+      operation = TakePolled(polls_, PollBitsLocked(), event);
     }
+    if (operation == nullptr) return;
     context_.Finish(*operation, event);
   }
 }
