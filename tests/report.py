@@ -3,9 +3,12 @@
 
     tests/report.py FOLDER
 
+    tests/report.py --unbuilt FOLDER/PHASE.events.json
+
 FOLDER holds for each phase PHASE.code, the exit code of what ran, and either PHASE.events.json, what Bazel tells about
 its build, or PHASE.log, with lines that begin with PASS, FAIL or SKIP. What failed to build, crashed or ran out of time
-counts as failed; so does a phase in which nothing ran and which does not say why.
+counts as failed; so does a phase in which nothing ran and which does not say why. Where PHASE.again.events.json is there,
+it tells of a second attempt at what did not build, and stands for the first. --unbuilt prints what did not build.
 """
 
 import glob
@@ -59,8 +62,8 @@ def count_results(label, results, count):
         count.failed.append(f"{label} ({', '.join(sorted(statuses))})")
 
 
-def count_events(path, count):
-    """Adds what Bazel reported: test results, and targets that did not build."""
+def read_events(path):
+    """What Bazel reported: {label: test results}, and the targets that did not build."""
     results = {}
     unbuilt = set()
     with open(path, encoding="utf-8") as file:
@@ -75,9 +78,22 @@ def count_events(path, count):
                 skipped = event.get("aborted", {}).get("reason") == "SKIPPED"
                 if not done and not skipped:
                     unbuilt.add(identity[kind]["label"])
+    return results, unbuilt - set(results)
+
+
+def count_events(folder, phase, count):
+    """Adds the test results, and what did not build at the last attempt."""
+    results, unbuilt = read_events(os.path.join(folder, phase + ".events.json"))
+    again = os.path.join(folder, phase + ".again.events.json")
+    if os.path.exists(again):
+        later, still = read_events(again)
+        results.update(later)
+        for label in sorted(unbuilt - still):
+            print(f"{phase}: {label} was built at the second attempt")
+        unbuilt = still
     for label in sorted(results):
         count_results(label, results[label], count)
-    count.failed += [f"{label} (does not build)" for label in sorted(unbuilt - set(results))]
+    count.failed += [f"{label} (does not build)" for label in sorted(unbuilt)]
 
 
 def count_log(path, count):
@@ -96,7 +112,7 @@ def count_phase(folder, phase):
     events = os.path.join(folder, phase + ".events.json")
     log = os.path.join(folder, phase + ".log")
     if os.path.exists(events):
-        count_events(events, count)
+        count_events(folder, phase, count)
     elif os.path.exists(log):
         count_log(log, count)
     with open(os.path.join(folder, phase + ".code"), encoding="utf-8") as file:
@@ -109,6 +125,9 @@ def count_phase(folder, phase):
 
 
 def main():
+    if sys.argv[1] == "--unbuilt":
+        print("\n".join(sorted(read_events(sys.argv[2])[1])))
+        return 0
     folder = sys.argv[1]
     codes = sorted(glob.glob(os.path.join(folder, "*.code")), key=os.path.getmtime)
     total = Count()

@@ -67,6 +67,24 @@ class ReportTest(unittest.TestCase):
         events = [self.built("//t:a", False), self.built("//t:lib", False), self.result("//t:b", "PASSED", PASSING)]
         self.assertEqual(self.last_line(events, 1), ("1 passed, 2 failed", 1))
 
+    def test_a_second_attempt_at_what_did_not_build_stands_for_the_first(self):
+        again = [self.built("//t:a", True), self.result("//t:a", "PASSED", PASSING)]
+        self.write("unit.again.events.json", "\n".join(json.dumps(event) for event in again))
+        events = [self.built("//t:a", False), self.result("//t:b", "PASSED", PASSING)]
+        self.assertEqual(self.last_line(events, 0), ("2 passed, 0 failed", 0))
+
+    def test_a_second_attempt_hides_neither_failed_tests_nor_what_still_does_not_build(self):
+        again = [self.built("//t:a", False), self.built("//t:c", True), self.result("//t:c", "FAILED", FAILING)]
+        self.write("unit.again.events.json", "\n".join(json.dumps(event) for event in again))
+        unbuilt = [self.built("//t:a", False), self.built("//t:c", False)]
+        self.assertEqual(self.last_line([*unbuilt, self.result("//t:b", "FAILED", FAILING)], 1), ("0 passed, 3 failed", 1))
+
+    def test_what_did_not_build_is_listed_for_a_second_attempt(self):
+        events = [self.built("//t:a", False), self.built("//t:b", True), self.built("//t:lib", False)]
+        path = self.write("unit.events.json", "\n".join(json.dumps(event) for event in events))
+        done = subprocess.run([sys.executable, REPORT, "--unbuilt", path], capture_output=True, text=True, check=False)
+        self.assertEqual(done.stdout.split(), ["//t:a", "//t:lib"])
+
     def test_a_bad_end_without_a_failed_test_is_a_failure(self):
         events = [self.result("//t:a", "PASSED", PASSING)]
         self.assertEqual(self.last_line(events, 37), ("1 passed, 1 failed", 1))
