@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "esdp/event.h"
+#include "esdp/operation.h"
 #include "impl/sockets/stream/operation.h"
 
 namespace esdp::sockets {
