@@ -74,15 +74,14 @@ bool ExsSocket::Abandon(CloseMode mode) {
 }
 
 // With the lock: ends what is held and meant.
-std::vector<Operation*> ExsSocket::CancelHeld(const Meant& meant) {
-  std::vector<Operation*> cancelled;
+std::vector<Told> ExsSocket::CancelHeld(const Meant& meant) {
+  std::vector<Told> cancelled;
   for (Line& line : lines_) {
     const auto drop = [&](const Held& held) {
       Operation& each = *held.operation;
       if (!meant(each) || each.type == EXS_EVT_CLOSE) return false;
       Unlink(each);
-      each.queue->Deliver(Finished(each, ECANCELED, 0, 0));
-      cancelled.push_back(&each);
+      cancelled.emplace_back(each, Finished(each, ECANCELED, 0, 0));
       return true;
     };
     std::erase_if(line.held, drop);
@@ -92,7 +91,7 @@ std::vector<Operation*> ExsSocket::CancelHeld(const Meant& meant) {
 
 int ExsSocket::Cancel(bool by_handle, exs_ahandle_t handle) {
   const Meant meant = [&](const Operation& each) { return !by_handle || each.handle == handle; };
-  std::vector<Operation*> cancelled;
+  std::vector<Told> cancelled;
   int asked = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -111,11 +110,7 @@ int ExsSocket::Cancel(bool by_handle, exs_ahandle_t handle) {
       }
     }
   }
-  for (Operation* each : cancelled) {
-    const std::shared_ptr<Queue> queue = each->queue->shared_from_this();
-    queue->Recycle(*each);
-    queue->Announce();
-  }
+  for (const Told& each : cancelled) each.Announce();
   return asked;
 }
 

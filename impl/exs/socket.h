@@ -20,6 +20,7 @@
 #include "impl/exs/notice_option.h"
 #include "impl/exs/operation.h"
 #include "impl/exs/queue.h"
+#include "impl/exs/told.h"
 #include "impl/exs/transfer.h"
 
 namespace esdp::exs {
@@ -112,7 +113,7 @@ class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
   void Add(Operation& operation);
   void Unlink(Operation& operation);
   using Meant = std::function<bool(const Operation&)>;
-  std::vector<Operation*> CancelHeld(const Meant& meant);
+  std::vector<Told> CancelHeld(const Meant& meant);
   void ReturnPins(Operation& operation);
   Line& LineOf(Way way) { return lines_[static_cast<size_t>(way)]; }
   // Null: nothing has to end before what is posted in that lane.
@@ -132,7 +133,7 @@ class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
   const Operation* Oldest(const Notice& notice);
   void Schedule(Notice& notice);
   void CheckNotice(Way way);
-  bool TellNotice(Way way, Notice& notice, Queue** told);
+  bool TellNotice(Way way, Notice& notice, std::shared_ptr<Queue>* told);
 
   const int family_;
   const int number_;

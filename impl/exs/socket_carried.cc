@@ -114,11 +114,10 @@ int ExsSocket::Start(Held held) {
 }
 
 void ExsSocket::OnCarriedEnded(Operation& operation, Way way, const CarriedEnd& ended) {
-  std::vector<Operation*> over;
+  std::vector<Told> over;
   const auto end = [&](Operation& each, const exs_event_t& event) {
     Unlink(each);
-    each.queue->Deliver(event);
-    over.push_back(&each);
+    over.emplace_back(each, event);
   };
   std::shared_ptr<Carried> last;
   {
@@ -141,11 +140,7 @@ void ExsSocket::OnCarriedEnded(Operation& operation, Way way, const CarriedEnd& 
       Library::Current()->CloseInBackground(socket_, *std::exchange(abandoned_, std::nullopt));
     }
   }
-  for (Operation* each : over) {
-    const std::shared_ptr<Queue> queue = each->queue->shared_from_this();
-    queue->Recycle(*each);
-    queue->Announce();
-  }
+  for (const Told& each : over) each.Announce();
 }
 
 void ExsSocket::StopSending() {

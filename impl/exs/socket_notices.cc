@@ -71,7 +71,7 @@ void ExsSocket::CheckNotice(Way way) {
     queue = oldest->queue->shared_from_this();
   }
   queue->Look();  // what has ended, and nobody has come for, is not late
-  Queue* told = nullptr;
+  std::shared_ptr<Queue> told;
   {
     const std::lock_guard lock(mutex_);
     if (TellNotice(way, notice, &told)) Schedule(notice);
@@ -80,7 +80,7 @@ void ExsSocket::CheckNotice(Way way) {
 }
 
 // With the lock; whether the timer runs on.
-bool ExsSocket::TellNotice(Way way, Notice& notice, Queue** told) {
+bool ExsSocket::TellNotice(Way way, Notice& notice, std::shared_ptr<Queue>* told) {
   const Operation* oldest = Oldest(notice);
   const absl::Duration period = notice.option.period;
   if (oldest == nullptr || notice.spent || period == absl::ZeroDuration()) return false;
@@ -92,7 +92,7 @@ bool ExsSocket::TellNotice(Way way, Notice& notice, Queue** told) {
   exs_event_t event = EventOf(*oldest);
   event.exs_evt_type = way == Way::kSending ? EXS_EVT_SENDTIMEOUT : EXS_EVT_RECVTIMEOUT;
   oldest->queue->Deliver(event);
-  *told = oldest->queue;
+  *told = oldest->queue->shared_from_this();
   notice.spent = notice.option.once;
   return !notice.spent;
 }

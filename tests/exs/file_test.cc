@@ -207,6 +207,28 @@ TEST_F(FileTest, WhereNothingCanBeRegisteredFilesAndMemoryAreCopied) {
   close(fd);
 }
 
+// The one that tells it may still be in the queue.
+TEST_F(FileTest, AQueueMayGoAsSoonAsItsLastEventIsTaken) {
+  const std::vector<uint8_t> content = Pattern(1000, 3);
+  const int fd = FileOf(content);
+  std::vector<uint8_t> to(content.size());
+  for (int round = 0; round < 300; ++round) {
+    const exs_qhandle_t queue = exs_qcreate(4);
+    std::vector<exsx_xferpart_t> parts = {Range(fd, 0, content.size())};
+    exs_xferfile_t file = {parts.data(), parts.size(), {}};
+    ReceiveAt(to);
+    ASSERT_EQ(0, exs_sendfile(client_, &file, 0, queue, nullptr));
+    exs_event_t event;
+    timeval now{0, 0};
+    int taken = 0;
+    while ((taken = exs_qdequeue(queue, &event, 1, &now)) == 0) continue;
+    ASSERT_EQ(1, taken);
+    while (exs_qdelete(queue) != 0) ASSERT_EQ(EBUSY, errno);
+    EXPECT_EQ(0, Next(other_).exs_evt_errno);
+  }
+  close(fd);
+}
+
 TEST_F(FileTest, LongMemoryIsRegisteredAMebibyteAtATime) {
   Pins& pins = Library::Current()->pins();
   pins.TakeMost();
