@@ -48,8 +48,7 @@ void Connection::On(const HelloRefused& refused, Actions& actions) {
   }
   Move(PhaseCue::kHelloRejected);
   actions.emplace_back(RejectConnection{refused.reason});
-  cause_ = Outcome::kHandshakeRefused;
-  reason_ = refused.reason;
+  teardown_.SetCause(Outcome::kHandshakeRefused, refused.reason);
   End(actions);
 }
 
@@ -109,10 +108,8 @@ void Connection::StartCarrying(const Established& established) {
 void Connection::On(const ConnectFailed&, Actions& actions) {
   const bool resuming = phase_ == Phase::kResuming;
   if (!Move(PhaseCue::kConnectFailed)) return;
-  if (cause_ == Outcome::kDone) {
-    cause_ = resuming ? Outcome::kResumeFailed : Outcome::kConnectFailed;
-    reason_ = resuming ? "no new connection was made" : "no connection was made";
-  }
+  teardown_.SetCause(resuming ? Outcome::kResumeFailed : Outcome::kConnectFailed,
+                     resuming ? "no new connection was made" : "no connection was made");
   End(actions);
 }
 
@@ -144,23 +141,8 @@ void Connection::On(const ExposeFailed& failed, Actions& actions) {
 // --- the number of receive buffers ---
 
 void Connection::On(const ReceivesPrepared& prepared, Actions& actions) {
-  if (!inbound_.buffers().OnPrepared(prepared.done, MayPostReceives(), outgoing_.credits(),
-                                     actions)) {
-    return;
-  }
-  window_seen_ = outgoing_.credits().last_received();
-  const bool grown = inbound_.buffers().window().grown();
-  ArmTimer(Timer::kWindow, grown ? AddSaturating(outgoing_.now(), kWindowIdle) : kTimeInfinite,
-           window_armed_, actions);
-}
-
-// Unread bytes are in buffers that a smaller window may not have.
-void Connection::OnWindowTimer(Actions& actions) {
-  ArmTimer(Timer::kWindow, AddSaturating(outgoing_.now(), kWindowIdle), window_armed_, actions);
-  const uint32_t last = outgoing_.credits().last_received();
-  const bool idle = window_seen_ == last && inbound_.idle();
-  window_seen_ = last;
-  if (idle && IsOpen(phase_)) inbound_.buffers().window().Shrink();
+  inbound_.buffers().OnPrepared(prepared.done, MayPostReceives(), outgoing_.now(),
+                                outgoing_.credits(), actions);
 }
 
 // --- what the application asks ---
@@ -197,8 +179,8 @@ void Connection::EndOrAbort(Actions& actions) {
 }
 
 void Connection::On(const AskUrgent& ask, Actions& actions) {
-  if (phase_ == Phase::kClosed && cause_ != Outcome::kDone) {
-    UrgentIn::Refuse(ask.operation, cause_, actions);
+  if (phase_ == Phase::kClosed && !teardown_.in_order()) {
+    UrgentIn::Refuse(ask.operation, teardown_.cause(), actions);
   } else if (teardown_.closing()) {
     UrgentIn::Refuse(ask.operation, Outcome::kShutDown, actions);
   } else {
@@ -217,15 +199,15 @@ void Connection::On(const WatchReadiness&, Actions&) { readiness_watch_.Start();
 
 void Connection::On(const AskShutdown& ask, Actions& actions) {
   if (phase_ == Phase::kClosed) {
-    FinishNow(ask.operation, cause_, actions);
+    FinishNow(ask.operation, teardown_.cause(), actions);
   } else {
     teardown_.OnAskShutdown(ask);
   }
 }
 
 void Connection::On(const AskClose& ask, Actions& actions) {
-  if (reported_closed_) {
-    FinishNow(ask.operation, ask.abort ? Outcome::kDone : cause_, actions);
+  if (teardown_.reported()) {
+    FinishNow(ask.operation, ask.abort ? Outcome::kDone : teardown_.cause(), actions);
     return;
   }
   const bool escalates = ask.abort && teardown_.close_pending();
@@ -250,10 +232,17 @@ void Connection::On(const AskClose& ask, Actions& actions) {
 
 void Connection::On(const TimerFired& fired, Actions& actions) {
   if (fired.timer == Timer::kAcknowledge) return outgoing_.OnAcknowledgeTimer();
-  if (fired.timer == Timer::kSuspend) return OnSuspendTimer(actions);
   if (fired.timer == Timer::kCancel) return OnCancelTimer(actions);
-  if (fired.timer == Timer::kWindow) return OnWindowTimer(actions);
-  close_armed_ = kTimeInfinite;
+  if (fired.timer == Timer::kWindow) {
+    return inbound_.buffers().OnWindowTimer(IsOpen(phase_) && inbound_.idle(), outgoing_.now(),
+                                            outgoing_.credits(), actions);
+  }
+  if (fired.timer == Timer::kSuspend) {
+    const char* reason = suspend_.OnTimer(phase_, outgoing_.now(), actions);
+    if (reason != nullptr) Fail(Outcome::kResumeFailed, reason, actions);
+    return;
+  }
+  teardown_.OnTimer();
   if (teardown_.LingerEnded(outgoing_.now())) {  // [R13.2.10]
     Fail(Outcome::kLocalAbort,
          WaitsForPeerAlone()
@@ -282,10 +271,7 @@ void Connection::OnCancelTimer(Actions& actions) {
 
 void Connection::Fail(Outcome cause, const char* reason, Actions& actions) {
   if (!Next(phase_, PhaseCue::kFailed)) return;
-  if (cause_ == Outcome::kDone) {
-    cause_ = cause;
-    reason_ = reason;
-  }
+  teardown_.SetCause(cause, reason);
   // [R13.1.3] AbortConn is legal only behind a DisConn of ours. It may be lost with the queue pair.
   if (IsOpen(phase_) && teardown_.disconn_sent() && !outbound_.offering() && !inbound_.offering() &&
       outgoing_.MaySendControl()) {
@@ -295,14 +281,8 @@ void Connection::Fail(Outcome cause, const char* reason, Actions& actions) {
   if (phase_ == Phase::kClosed) {
     End(actions);
   } else {
-    actions.emplace_back(sdp::Disconnect{false, cause_, reason_});
+    teardown_.Abort(actions);
   }
-}
-
-void Connection::Disconnect(Actions& actions) {
-  if (disconnect_asked_) return;
-  disconnect_asked_ = true;
-  actions.emplace_back(sdp::Disconnect{true, Outcome::kDone, ""});
 }
 
 // [R13.1.4, R14.2]
@@ -313,13 +293,14 @@ void Connection::On(const ConnectionLost& lost, Actions& actions) {
   if (before == Phase::kSuspended) Move(PhaseCue::kLost);  // nobody will come back
   const bool in_order =
       before == Phase::kTimeWait || (before == Phase::kLastAck && lost.clean && !lost.fabric_error);
-  if (cause_ == Outcome::kDone && !in_order) {
+  if (!in_order) {
     const bool set_up = before != Phase::kHelloSent && before != Phase::kHelloAckSent;
-    cause_ = lost.fabric_error            ? Outcome::kFabricError
-             : before == Phase::kResuming ? Outcome::kResumeFailed
-             : set_up                     ? Outcome::kPeerReset
-                                          : Outcome::kConnectFailed;
-    reason_ = lost.fabric_error ? "the queue pair failed" : "the connection ended without DisConn";
+    const Outcome cause = lost.fabric_error            ? Outcome::kFabricError
+                          : before == Phase::kResuming ? Outcome::kResumeFailed
+                          : set_up                     ? Outcome::kPeerReset
+                                                       : Outcome::kConnectFailed;
+    teardown_.SetCause(cause, lost.fabric_error ? "the queue pair failed"
+                                                : "the connection ended without DisConn");
   }
   End(actions);
 }
@@ -327,46 +308,43 @@ void Connection::On(const ConnectionLost& lost, Actions& actions) {
 // Nothing moves any more: operations end, in posting order.
 void Connection::End(Actions& actions) {
   teardown_.StopWaiting();
-  if (suspend_.awaited() && cause_ == Outcome::kLocalAbort) SendFarewell(actions);
+  if (suspend_.awaited() && teardown_.cause() == Outcome::kLocalAbort) SendFarewell(actions);
   early_.clear();
   outgoing_.OnEnd();
   outbound_.DropSinkAdverts();
   inbound_.OnLost();
-  if (cause_ == Outcome::kDone) {
+  if (teardown_.in_order()) {
     outbound_.OnAllDelivered(counters_, actions);
   } else {
     inbound_.DropUnread();
   }
-  outbound_.FinishAll(OutcomeAfterEnd(), actions);
-  if (cause_ == Outcome::kDone) {
+  outbound_.FinishAll(teardown_.outcome(), actions);
+  if (teardown_.in_order()) {
     Deliver(actions);
   } else {
-    inbound_.FinishAll(cause_, actions);
+    inbound_.FinishAll(teardown_.cause(), actions);
   }
-  inbound_.urgent().FinishAll(OutcomeAfterEnd(), actions);
-  teardown_.FinishShutdowns(cause_, actions);
-  suspend_.Finish(OutcomeAfterEnd(), actions);
+  inbound_.urgent().FinishAll(teardown_.outcome(), actions);
+  teardown_.FinishShutdowns(teardown_.cause(), actions);
+  suspend_.Finish(teardown_.outcome(), actions);
   MaybeReportClosed(actions);
 }
 
 // [R13.2.6] What the peer sent before it ended in order stays readable, so nothing is reported
 // while it lasts.
 void Connection::MaybeReportClosed(Actions& actions) {
-  if (phase_ != Phase::kClosed || reported_closed_) return;
-  if (cause_ == Outcome::kDone && inbound_.in_use() && !teardown_.closing()) return;
+  if (phase_ != Phase::kClosed || teardown_.reported()) return;
+  if (teardown_.in_order() && inbound_.in_use() && !teardown_.closing()) return;
   inbound_.DropUnread();
-  inbound_.FinishAll(OutcomeAfterEnd(), actions);
-  teardown_.FinishCloses(cause_, actions);
-  actions.emplace_back(ReportClosed{cause_, reason_});
-  reported_closed_ = true;
+  inbound_.FinishAll(teardown_.outcome(), actions);
+  teardown_.Report(actions);
 }
 
 // --- the connection as a value ---
 
 uint64_t Connection::digest() const {
   Digest digest;
-  digest.Add(static_cast<uint8_t>(phase_)).Add(static_cast<uint8_t>(cause_));
-  digest.Add(config_.connecting).Add(window_seen_);
+  digest.Add(static_cast<uint8_t>(phase_)).Add(config_.connecting);
   peer_.AddTo(digest);
   outgoing_.AddTo(digest);
   outbound_.AddTo(digest);
@@ -376,10 +354,7 @@ uint64_t Connection::digest() const {
   suspend_.AddTo(digest);
   digest.Add(early_.size());
   for (const MessageArrived& arrived : early_) digest.Add(arrived.message.base.sequence);
-  digest.Add(disconnect_asked_).Add(reported_closed_);
   readiness_watch_.AddTo(digest);
-  digest.Add(static_cast<uint64_t>(suspend_armed_.time_since_epoch().count()));
-  digest.Add(static_cast<uint64_t>(close_armed_.time_since_epoch().count()));
   return digest.value();
 }
 

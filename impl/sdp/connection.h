@@ -46,7 +46,7 @@ class Connection {
   bool MaySendImmediate(const AskSend& ask) const;
 
   // No operation is pending and ReportClosed has been given.
-  bool closed() const { return reported_closed_; }
+  bool closed() const { return teardown_.reported(); }
   Phase phase() const { return phase_; }
   const Counters& counters() const { return counters_; }
   Readiness readiness() const;
@@ -131,17 +131,14 @@ class Connection {
   void On(const AskClose& ask, Actions& actions);
   void On(const TimerFired& fired, Actions& actions);
   void OnCancelTimer(Actions& actions);
-  void OnWindowTimer(Actions& actions);
   void EndOrAbort(Actions& actions);
   bool Move(PhaseCue cue);
   void StartCarrying(const Established& established);
   void ReceiveEarly(Actions& actions);
   // The root cause is given once; later ones change nothing.
   void Fail(Outcome cause, const char* reason, Actions& actions);
-  void Disconnect(Actions& actions);
   void End(Actions& actions);
   void MaybeReportClosed(Actions& actions);
-  Outcome OutcomeAfterEnd() const { return cause_ == Outcome::kDone ? Outcome::kShutDown : cause_; }
   bool is_over() const { return phase_ == Phase::kAborting || phase_ == Phase::kClosed; }
   // What is left of a close in order is not ours.
   bool WaitsForPeerAlone() const { return teardown_.disconn_left() && outbound_.empty(); }
@@ -152,8 +149,7 @@ class Connection {
   // --- to a new queue pair [12] ---
   void On(const AskSuspend& ask, Actions& actions);
   void OnSuspComm(const wire::SuspComm& message, Actions& actions);
-  const char* CheckSilence(const MessageArrived& arrived) const;
-  bool Freezes() const;
+  bool MoveGoesFirst() const { return suspend_.GoesFirst(inbound_.buffers().has_spare()); }
   void SuspendOut(bool may_advertise, Actions& actions);
   void AdvanceSuspended(Actions& actions);
   void LeaveQueuePair(Actions& actions);
@@ -161,13 +157,10 @@ class Connection {
   void SendFarewell(Actions& actions);
   void OnResumptionHello(const wire::Message& hello, Actions& actions);
   void Resume(const Established& established, Actions& actions);
-  void OnSuspendTimer(Actions& actions);
 
   Config config_;
   PeerParameters peer_;
   Phase phase_ = Phase::kIdle;
-  Outcome cause_ = Outcome::kDone;  // the root cause
-  const char* reason_ = "";
 
   Outgoing outgoing_;
   OutboundHalf outbound_;
@@ -180,18 +173,12 @@ class Connection {
   // more than them; empty is the steady state.
   Owed owed_{Duty::kPhase};
   std::optional<AskCancel> must_end_;  // with this step: it was cancelled to abort otherwise
-  bool disconnect_asked_ = false;
-  bool reported_closed_ = false;
   ReadinessWatch readiness_watch_{config_.watch_readiness};
   GrowingRing<MessageArrived> early_;  // arrived before the queue pair was reported ready
 
-  Time close_armed_ = kTimeInfinite;
-  Time suspend_armed_ = kTimeInfinite;
   // Not after the first time at which something taken back is overdue.
   Time cancel_due_ = kTimeInfinite;
   Time cancel_armed_ = kTimeInfinite;
-  Time window_armed_ = kTimeInfinite;  // the next look whether anything has arrived
-  uint32_t window_seen_ = 0;           // MSeq of the last message at the last look
   Counters counters_;
 };
 

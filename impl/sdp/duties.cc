@@ -25,8 +25,7 @@ Owed Connection::AskWhatIsOwed() const {
   owed.Add(Duty::kDisConn, teardown_.shut() || teardown_.peer_shut());
   owed.Add(Duty::kCredits, outgoing_.acknowledgement_due());
   owed.Add(Duty::kWindow, inbound_.buffers().window().due());
-  owed.Add(Duty::kDeadlines,
-           !TimersStand() || close_armed_ != kTimeInfinite || suspend_armed_ != kTimeInfinite);
+  owed.Add(Duty::kDeadlines, !TimersStand() || teardown_.timer_set() || suspend_.timer_set());
   return owed;
 }
 
@@ -65,7 +64,7 @@ bool Connection::SendDuty(Duty duty, bool may_advertise, Actions& actions) {
     case Duty::kSilence:
       return !outgoing_.waits_for_first() && phase_ != Phase::kLastAck;
     case Duty::kSuspend:
-      if (!Freezes()) return true;
+      if (!MoveGoesFirst()) return true;
       SuspendOut(may_advertise, actions);
       return false;
     case Duty::kResize:
@@ -131,7 +130,7 @@ void Connection::SendDisConn(Actions& actions) {
 }
 
 void Connection::ChangeWindow(Actions& actions) {
-  if (Freezes() || outbound_.offering() || inbound_.offering()) return;
+  if (MoveGoesFirst() || outbound_.offering() || inbound_.offering()) return;
   inbound_.buffers().AskForWindow(actions);
 }
 
@@ -144,7 +143,7 @@ void Connection::AdvanceNotOpen(Actions& actions) {
   } else if (phase_ == Phase::kSuspended || phase_ == Phase::kResuming) {
     AdvanceSuspended(actions);
   } else if (phase_ == Phase::kClosed) {
-    if (!reported_closed_ || cause_ == Outcome::kDone) Deliver(actions);
+    if (!teardown_.reported() || teardown_.in_order()) Deliver(actions);
     MaybeReportClosed(actions);
   }
 }
@@ -155,7 +154,7 @@ void Connection::FinishRare(Actions& actions) {
     teardown_.FinishShutdowns(Outcome::kDone, actions);
   }
   // [R13.2.5] Not before our own DisConn has left, or what is behind it on the queue is lost.
-  if (phase_ == Phase::kTimeWait && teardown_.disconn_left()) Disconnect(actions);
+  if (phase_ == Phase::kTimeWait && teardown_.disconn_left()) teardown_.Disconnect(actions);
   if (must_end_) EndOrAbort(actions);
 }
 
@@ -171,20 +170,17 @@ Readiness Connection::readiness() const {
 }
 
 bool Connection::TimersStand() const {
-  return IsOpen(phase_) && teardown_.NextDeadline() == close_armed_ &&
-         suspend_.NextDeadline() == suspend_armed_ && cancel_due_ == cancel_armed_ &&
-         outgoing_.TimerStands();
+  return IsOpen(phase_) && teardown_.TimerStands() && suspend_.TimerStands() &&
+         cancel_due_ == cancel_armed_ && outgoing_.TimerStands();
 }
 
 void Connection::ArmTimers(Actions& actions) {
-  const Time suspend = IsAlive(phase_) ? suspend_.NextDeadline() : kTimeInfinite;
-  ArmTimer(Timer::kSuspend, suspend, suspend_armed_, actions);
+  suspend_.ArmTimer(IsAlive(phase_), actions);
   if (is_over()) cancel_due_ = kTimeInfinite;
   ArmTimer(Timer::kCancel, cancel_due_, cancel_armed_, actions);
-  if (is_over()) ArmTimer(Timer::kWindow, kTimeInfinite, window_armed_, actions);
+  if (is_over()) inbound_.buffers().StopWindowTimer(actions);
   outgoing_.ArmTimer(is_over(), actions);
-  const Time close = is_over() ? kTimeInfinite : teardown_.NextDeadline();
-  ArmTimer(Timer::kClose, close, close_armed_, actions);
+  teardown_.ArmTimer(is_over(), actions);
 }
 
 }  // namespace esdp::sdp

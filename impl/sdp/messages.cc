@@ -12,7 +12,7 @@ void Connection::ReceiveWhileNotOpen(const MessageArrived& arrived, Actions& act
     early_.PushBack(arrived);  // [R2.7.4]
   } else if (phase_ == Phase::kSuspended) {
     // The queue pair is being ended: news of credits may still have been on their way.
-    const char* violation = CheckSilence(arrived);
+    const char* violation = suspend_.CheckSilence(arrived);
     if (violation != nullptr) Fail(Outcome::kPeerProtocol, violation, actions);
   }
 }

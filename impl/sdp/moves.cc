@@ -33,7 +33,7 @@ const char* RefusalOfMove(const Config& config, const PeerParameters& peer) {
 void Connection::On(const AskSuspend& ask, Actions& actions) {
   Outcome refusal = Outcome::kDone;
   if (phase_ == Phase::kClosed) {
-    refusal = OutcomeAfterEnd();
+    refusal = teardown_.outcome();
   } else if (phase_ == Phase::kAborting || phase_ == Phase::kTimeWait ||
              phase_ == Phase::kLastAck || teardown_.closing()) {
     refusal = Outcome::kShutDown;
@@ -57,36 +57,12 @@ void Connection::OnSuspComm(const wire::SuspComm& message, Actions& actions) {
     return;
   }
   const Time until = AddSaturating(outgoing_.now(), config_.suspend_wait);
-  switch (suspend_.OnSuspComm(message, config_.connecting, until)) {
-    case Suspend::Answer::kRespond:
-      Move(PhaseCue::kSuspCommArrived);
-      return;
-    case Suspend::Answer::kDisregard:
-      return;
-    case Suspend::Answer::kViolation:
-      Fail(Outcome::kPeerProtocol, "SuspComm: a second one, or for port 0", actions);
-      return;
-  }
-}
-
-// [R12.2] Behind SuspComm the peer says no more than this.
-const char* Connection::CheckSilence(const MessageArrived& arrived) const {
-  if (!suspend_.peer_is_silent()) return nullptr;
-  const wire::Body& body = arrived.message.body;
-  const bool bare = std::holds_alternative<wire::Data>(body) && arrived.payload_length == 0;
-  const bool allowed = bare || std::holds_alternative<wire::SuspComm>(body) ||
-                       std::holds_alternative<wire::SuspCommAck>(body) ||
-                       std::holds_alternative<wire::AbortConn>(body);
-  return allowed ? nullptr : "a message behind SuspComm";
+  const Suspend::Answer answer = suspend_.OnSuspComm(message, config_.connecting, until);
+  if (answer.violation != nullptr) return Fail(Outcome::kPeerProtocol, answer.violation, actions);
+  if (answer.responds) Move(PhaseCue::kSuspCommArrived);
 }
 
 // --- before the old queue pair is left ---
-
-// What is on its way may leave us two receive buffers, but the next Hello has to announce three: a
-// wish waits for a spare one. Unread bytes may hold it for long, so nothing waits for the wish.
-bool Connection::Freezes() const {
-  return suspend_.freezes() && !(suspend_.owes_susp_comm() && !inbound_.buffers().has_spare());
-}
 
 void Connection::SuspendOut(bool may_advertise, Actions& actions) {
   inbound_.UseInlineBytes();
@@ -125,7 +101,7 @@ void Connection::AdvanceSuspended(Actions& actions) {
   Deliver(actions);
   // [R12.3] The responder ends the queue pair, when SuspCommAck has left.
   if (phase_ != Phase::kSuspended || !suspend_.responder()) return;
-  if (!outgoing_.AnythingPosted()) Disconnect(actions);
+  if (!outgoing_.AnythingPosted()) teardown_.Disconnect(actions);
 }
 
 // --- without a queue pair ---
@@ -162,7 +138,7 @@ void Connection::ForgetQueuePair(Actions& actions) {
   modes_.OnQueuePairLeft();
   outgoing_.OnQueuePairLeft();
   config_.receive_buffer_bytes = inbound_.buffers().bytes();  // what the next Hello says
-  disconnect_asked_ = false;
+  teardown_.OnQueuePairLeft();
 }
 
 // --- on the new one ---
@@ -226,19 +202,6 @@ void Connection::Resume(const Established& established, Actions& actions) {
   inbound_.buffers().PostFree(outgoing_.credits(), actions);
   ++counters_.resumptions;
   ReceiveEarly(actions);
-}
-
-// --- waiting ---
-
-void Connection::OnSuspendTimer(Actions& actions) {
-  suspend_armed_ = kTimeInfinite;
-  if (suspend_.DropLateWish(outgoing_.now(), actions) || !suspend_.Ended(outgoing_.now())) return;
-  Fail(Outcome::kResumeFailed,
-       phase_ == Phase::kResuming    ? "the peer did not come back in time"
-       : phase_ == Phase::kSuspended ? "the old queue pair did not end in time"
-       : suspend_.initiator()        ? "SuspComm was not answered in time"
-                                     : "SuspCommAck could not be sent in time",
-       actions);
 }
 
 }  // namespace esdp::sdp

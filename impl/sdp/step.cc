@@ -26,7 +26,7 @@ inline const char* Connection::CheckArrival(const MessageArrived& arrived) const
                                       !std::holds_alternative<wire::RdmaWrCompl>(body)))) {
     return "RKey: invalidated by a message that may not";
   }
-  return suspend_.peer_is_silent() ? CheckSilence(arrived) : nullptr;
+  return suspend_.peer_is_silent() ? suspend_.CheckSilence(arrived) : nullptr;
 }
 
 // [R17.1] What the peer says: the rows of section 17, each handed to the half that knows.
@@ -125,7 +125,7 @@ inline bool Connection::On(const AskSend& ask, Actions& actions) {
     return true;
   }
   if (phase_ == Phase::kClosed) {
-    if (!ask.more) FinishNow(ask.piece.operation, OutcomeAfterEnd(), actions);
+    if (!ask.more) FinishNow(ask.piece.operation, teardown_.outcome(), actions);
   } else if (teardown_.shut()) {
     outbound_.AskRefused(ask, Outcome::kShutDown);
   } else {
@@ -135,8 +135,8 @@ inline bool Connection::On(const AskSend& ask, Actions& actions) {
 }
 
 inline void Connection::On(const AskReceive& ask, Actions& actions) {
-  if (phase_ == Phase::kClosed && (cause_ != Outcome::kDone || teardown_.closing())) {
-    if (!ask.more) FinishNow(ask.piece.operation, OutcomeAfterEnd(), actions);
+  if (phase_ == Phase::kClosed && (!teardown_.in_order() || teardown_.closing())) {
+    if (!ask.more) FinishNow(ask.piece.operation, teardown_.outcome(), actions);
   } else if (teardown_.closing()) {
     inbound_.AskRefused(ask, Outcome::kShutDown);
   } else {

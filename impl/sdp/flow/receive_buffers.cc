@@ -71,20 +71,27 @@ const char* ReceiveBuffers::OnChRcvBuf(const wire::ChRcvBuf& request, Actions& a
   return nullptr;
 }
 
-bool ReceiveBuffers::OnPrepared(bool done, bool may_post, Credits& credits, Actions& actions) {
-  if (resize_.preparing()) {
-    resize_.OnPrepared(done, credits.posted());
-    return false;
-  }
-  if (window_.asked() == 0) return false;
+void ReceiveBuffers::OnPrepared(bool done, bool may_post, Time now, Credits& credits,
+                                Actions& actions) {
+  if (resize_.preparing()) return resize_.OnPrepared(done, credits.posted());
+  if (window_.asked() == 0) return;
   OnWindowAnswered(done, actions);
   if (may_post) PostFree(credits, actions);
-  return true;
+  last_seen_ = credits.last_received();
+  const Time look = window_.grown() ? AddSaturating(now, kWindowIdle) : kTimeInfinite;
+  ArmTimer(Timer::kWindow, look, window_armed_, actions);
+}
+
+void ReceiveBuffers::OnWindowTimer(bool idle, Time now, const Credits& credits, Actions& actions) {
+  ArmTimer(Timer::kWindow, AddSaturating(now, kWindowIdle), window_armed_, actions);
+  const bool none_arrived = last_seen_ == credits.last_received();
+  last_seen_ = credits.last_received();
+  if (idle && none_arrived) window_.Shrink();
 }
 
 void ReceiveBuffers::AddTo(Digest& digest) const {
   window_.AddTo(digest);
-  digest.Add(surplus_).Add(spare_.size()).Add(waiting_);
+  digest.Add(surplus_).Add(spare_.size()).Add(waiting_).Add(last_seen_);
   for (const ReceiveBuffer buffer : spare_) digest.Add(static_cast<uint16_t>(buffer));
   resize_.AddTo(digest);
 }

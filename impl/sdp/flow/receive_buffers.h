@@ -99,8 +99,16 @@ class ReceiveBuffers {
   bool resized() const { return resize_.size() != resize_.told(); }
   wire::ChRcvBufAck TakeAnswer() { return resize_.Take(); }
 
-  // The answer to PrepareReceives. True: it was for the window, which may have grown or shrunk.
-  bool OnPrepared(bool done, bool may_post, Credits& credits, Actions& actions);
+  // The answer to PrepareReceives.
+  void OnPrepared(bool done, bool may_post, Time now, Credits& credits, Actions& actions);
+
+  // --- the timer of a window that has grown: it shrinks where nothing has arrived for long ---
+  // Not `idle`: bytes are unread, in buffers that a smaller window may not have, or are being read.
+  void OnWindowTimer(bool idle, Time now, const Credits& credits, Actions& actions);
+  void StopWindowTimer(Actions& actions) {
+    ArmTimer(Timer::kWindow, kTimeInfinite, window_armed_, actions);
+  }
+
   // The queue pair is gone with all that was posted; of the buffers `is_held` tells which hold
   // unread bytes, of which so many are surplus.
   template <typename IsHeld>
@@ -154,6 +162,8 @@ class ReceiveBuffers {
   GrowingRing<ReceiveBuffer, 32> spare_;  // free and not posted
   uint16_t waiting_ = 0;                  // of these: to be posted with others
   uint16_t surplus_ = 0;                  // posted or unread
+  uint32_t last_seen_ = 0;                // MSeq of the last message when the timer was set
+  Time window_armed_ = kTimeInfinite;
 };
 
 }  // namespace esdp::sdp

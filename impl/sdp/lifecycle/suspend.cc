@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <variant>
 
 namespace esdp::sdp {
 namespace {
@@ -42,15 +43,28 @@ bool Suspend::TakeMove(Time now, uint32_t most) {
 // [R12.8]
 Suspend::Answer Suspend::OnSuspComm(const wire::SuspComm& message, bool connecting, Time until) {
   const auto port = static_cast<uint16_t>(message.service_id & 0xffff);  // [3.9]
-  if (peer_is_silent() || peer_asked_ || port == 0) return Answer::kViolation;
+  if (peer_is_silent() || peer_asked_ || port == 0) {
+    return {"SuspComm: a second one, or for port 0", false};
+  }
   if (initiator() && !connecting) {
     peer_asked_ = true;
-    return Answer::kDisregard;
+    return {nullptr, false};
   }
   role_ = Role::kResponder;
   peer_port_ = port;
   until_ = until;
-  return Answer::kRespond;
+  return {nullptr, true};
+}
+
+// [R12.2] Behind SuspComm the peer says no more than this.
+const char* Suspend::CheckSilence(const MessageArrived& arrived) const {
+  if (!peer_is_silent()) return nullptr;
+  const wire::Body& body = arrived.message.body;
+  const bool bare = std::holds_alternative<wire::Data>(body) && arrived.payload_length == 0;
+  const bool allowed = bare || std::holds_alternative<wire::SuspComm>(body) ||
+                       std::holds_alternative<wire::SuspCommAck>(body) ||
+                       std::holds_alternative<wire::AbortConn>(body);
+  return allowed ? nullptr : "a message behind SuspComm";
 }
 
 // [R12.9]
@@ -74,10 +88,7 @@ void Suspend::Finish(Outcome outcome, Actions& actions) {
 }
 
 void Suspend::FinishWish(Outcome outcome, Actions& actions) {
-  FinishOperation finish;
-  finish.operation = wish_->operation;
-  finish.outcome = outcome;
-  actions.emplace_back(finish);
+  FinishNow(wish_->operation, outcome, actions);
   wish_.reset();
 }
 
@@ -86,15 +97,31 @@ Time Suspend::NextDeadline() const {
   return wish_ ? wish_->until : kTimeInfinite;
 }
 
-bool Suspend::DropLateWish(Time now, Actions& actions) {
-  if (!owes_susp_comm() || now < wish_->until) return false;
-  FinishWish(Outcome::kDeadlineExceeded, actions);
-  return true;
+void Suspend::ArmTimer(bool alive, Actions& actions) {
+  sdp::ArmTimer(Timer::kSuspend, alive ? NextDeadline() : kTimeInfinite, armed_, actions);
+}
+
+const char* Suspend::OnTimer(Phase phase, Time now, Actions& actions) {
+  armed_ = kTimeInfinite;
+  if (now < NextDeadline()) return nullptr;
+  if (owes_susp_comm()) {
+    FinishWish(Outcome::kDeadlineExceeded, actions);
+    return nullptr;
+  }
+  if (role_ == Role::kNone) return nullptr;
+  return phase == Phase::kResuming    ? "the peer did not come back in time"
+         : phase == Phase::kSuspended ? "the old queue pair did not end in time"
+         : initiator()                ? "SuspComm was not answered in time"
+                                      : "SuspCommAck could not be sent in time";
 }
 
 void Suspend::AddTo(Digest& digest) const {
   digest.Add(static_cast<uint8_t>(role_)).Add(peer_asked_).Add(answered_).Add(acknowledged_);
-  digest.Add(peer_port_).Add(Ticks(until_)).Add(Ticks(moves_paid_at_)).Add(wish_.has_value());
+  digest.Add(peer_port_)
+      .Add(Ticks(until_))
+      .Add(Ticks(armed_))
+      .Add(Ticks(moves_paid_at_))
+      .Add(wish_.has_value());
   if (!wish_) return;
   digest.Add(static_cast<uint32_t>(wish_->operation)).Add(wish_->port).Add(Ticks(wish_->until));
 }

@@ -9,6 +9,8 @@
 #include "impl/sdp/interface/action.h"
 #include "impl/sdp/interface/ids.h"
 #include "impl/sdp/interface/input.h"
+#include "impl/sdp/lifecycle/machines.h"
+#include "impl/sdp/wire/messages.h"
 
 namespace esdp::sdp {
 
@@ -30,6 +32,10 @@ class Suspend {
 
   // Nothing new is to be begun: no payload, no advert, no read.
   bool freezes() const { return wish_.has_value() || role_ != Role::kNone; }
+  // What leaves now is what the move needs, and nothing else. What is on its way may leave us two
+  // receive buffers, but the next Hello has to announce three: a wish waits for a spare one. Unread
+  // bytes may hold it for long, so nothing waits for the wish.
+  bool GoesFirst(bool has_spare) const { return freezes() && (has_spare || !owes_susp_comm()); }
   bool initiator() const { return role_ == Role::kInitiator; }
   bool responder() const { return role_ == Role::kResponder; }
 
@@ -43,13 +49,18 @@ class Suspend {
   // --- what the peer says ---
   // Counts a move by the peer. False: `most` of them have not been followed by a second each.
   bool TakeMove(Time now, uint32_t most);
-  enum class Answer : uint8_t { kRespond, kDisregard, kViolation };
+  struct Answer {
+    const char* violation = nullptr;  // the peer broke the protocol: nothing else is valid
+    bool responds = false;            // or ours goes first, and its own is disregarded
+  };
   Answer OnSuspComm(const wire::SuspComm& message, bool connecting, Time until);
   // False: nobody asked for it [17].
   bool OnSuspCommAck();
   // The peer has said its last on this queue pair. Not so when its SuspComm is disregarded: it
   // answers ours, and finishes what is in process before that.
   bool peer_is_silent() const { return responder() || answered_; }
+  // Why a silent peer may not say this, or nullptr.
+  const char* CheckSilence(const MessageArrived& arrived) const;
   uint16_t peer_port() const { return peer_port_; }
 
   // The connection is on its new queue pair. A wish that had to stand back is still there.
@@ -58,10 +69,13 @@ class Suspend {
   void Finish(Outcome outcome, Actions& actions);
 
   // --- waiting ---
-  Time NextDeadline() const;
-  // Drops a wish that has not been told to the peer. False: there is none, or it is not late.
-  bool DropLateWish(Time now, Actions& actions);
-  bool Ended(Time now) const { return role_ != Role::kNone && now >= NextDeadline(); }
+  bool timer_set() const { return armed_ != kTimeInfinite; }
+  bool TimerStands() const { return NextDeadline() == armed_; }
+  // Not `alive`: it is not needed any more.
+  void ArmTimer(bool alive, Actions& actions);
+  // Ends a wish that is late and has not been told to the peer. What the connection waited for in
+  // vain if it has to end, or nullptr.
+  const char* OnTimer(Phase phase, Time now, Actions& actions);
 
   void AddTo(Digest& digest) const;
 
@@ -74,6 +88,7 @@ class Suspend {
   };
 
   void FinishWish(Outcome outcome, Actions& actions);
+  Time NextDeadline() const;
 
   std::optional<Wish> wish_;
   Role role_ = Role::kNone;
@@ -82,7 +97,8 @@ class Suspend {
   bool acknowledged_ = false;  // SuspCommAck is out
   uint16_t peer_port_ = 0;
   Time until_ = kTimeInfinite;  // responder
-  Time moves_paid_at_{};        // when as many seconds have passed as the peer has moved us
+  Time armed_ = kTimeInfinite;
+  Time moves_paid_at_{};  // when as many seconds have passed as the peer has moved us
 };
 
 }  // namespace esdp::sdp

@@ -3,13 +3,6 @@
 namespace esdp::sdp {
 namespace {
 
-void Finish(OperationId operation, Outcome outcome, Actions& actions) {
-  FinishOperation finish;
-  finish.operation = operation;
-  finish.outcome = outcome;
-  actions.emplace_back(finish);
-}
-
 uint64_t Ticks(Time time) { return static_cast<uint64_t>(time.time_since_epoch().count()); }
 
 }  // namespace
@@ -26,20 +19,44 @@ void Teardown::OnAskClose(const AskClose& ask, Time linger_until) {
   if (linger_until_ == kTimeInfinite) linger_until_ = linger_until;
 }
 
-void Teardown::FinishShutdowns(Outcome outcome, Actions& actions) {
-  while (!shutdowns_.empty()) Finish(shutdowns_.TakeFront(), outcome, actions);
+void Teardown::SetCause(Outcome cause, const char* reason) {
+  if (cause_ != Outcome::kDone) return;
+  cause_ = cause;
+  reason_ = reason;
 }
 
-void Teardown::FinishCloses(Outcome outcome, Actions& actions) {
+void Teardown::ArmTimer(bool over, Actions& actions) {
+  sdp::ArmTimer(Timer::kClose, over ? kTimeInfinite : NextDeadline(), armed_, actions);
+}
+
+void Teardown::Disconnect(Actions& actions) {
+  if (disconnect_asked_) return;
+  disconnect_asked_ = true;
+  actions.emplace_back(sdp::Disconnect{true, Outcome::kDone, ""});
+}
+
+void Teardown::Abort(Actions& actions) const {
+  actions.emplace_back(sdp::Disconnect{false, cause_, reason_});
+}
+
+void Teardown::FinishShutdowns(Outcome outcome, Actions& actions) {
+  while (!shutdowns_.empty()) FinishNow(shutdowns_.TakeFront(), outcome, actions);
+}
+
+// An abort that was asked for is done whatever else went wrong.
+void Teardown::Report(Actions& actions) {
   while (!closes_.empty()) {
     const Close close = closes_.TakeFront();
-    Finish(close.operation, close.abort ? Outcome::kDone : outcome, actions);
+    FinishNow(close.operation, close.abort ? Outcome::kDone : cause_, actions);
   }
+  actions.emplace_back(ReportClosed{cause_, reason_});
+  reported_ = true;
 }
 
 void Teardown::AddTo(Digest& digest) const {
   digest.Add(shut_).Add(closing_).Add(sent_).Add(left_).Add(peer_sent_);
-  digest.Add(Ticks(linger_until_)).Add(Ticks(wait_until_));
+  digest.Add(static_cast<uint8_t>(cause_)).Add(disconnect_asked_).Add(reported_);
+  digest.Add(Ticks(linger_until_)).Add(Ticks(wait_until_)).Add(Ticks(armed_));
   digest.Add(shutdowns_.size());
   for (const OperationId operation : shutdowns_) digest.Add(static_cast<uint32_t>(operation));
   for (const Close& close : closes_) {

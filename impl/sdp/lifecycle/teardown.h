@@ -10,8 +10,8 @@
 
 namespace esdp::sdp {
 
-// The end of a connection [13]: what was asked, which DisConn is where, how long to wait, and the
-// operations that wait for it. The order of states is the table of phases.
+// The end of a connection [13]: what was asked, which DisConn is where, how long to wait, the root
+// cause, and the operations that wait for it. The order of states is the table of phases.
 class Teardown {
  public:
   // --- what was asked ---
@@ -29,17 +29,34 @@ class Teardown {
   bool disconn_left() const { return left_; }
   bool peer_shut() const { return peer_sent_; }
 
+  // --- the root cause: the first that is given ---
+  void SetCause(Outcome cause, const char* reason);
+  Outcome cause() const { return cause_; }  // kDone: in order
+  bool in_order() const { return cause_ == Outcome::kDone; }
+  // Of operations that the end finds, or that are asked for behind it.
+  Outcome outcome() const { return in_order() ? Outcome::kShutDown : cause_; }
+
   // --- the two waits, on one timer ---
   void WaitForPeer(Time until) { wait_until_ = until; }
   bool WaitEnded(Time now) const { return now >= wait_until_; }
   bool LingerEnded(Time now) const { return now >= linger_until_; }
-  Time NextDeadline() const { return linger_until_ < wait_until_ ? linger_until_ : wait_until_; }
   void StopWaiting() { linger_until_ = wait_until_ = kTimeInfinite; }
+  bool timer_set() const { return armed_ != kTimeInfinite; }
+  bool TimerStands() const { return NextDeadline() == armed_; }
+  void OnTimer() { armed_ = kTimeInfinite; }
+  // `over`: it is not needed any more.
+  void ArmTimer(bool over, Actions& actions);
 
-  // --- their operations ---
+  // --- who is told ---
+  // The queue pair is to end in order; asked once of each.
+  void Disconnect(Actions& actions);
+  // Or at once, for the root cause.
+  void Abort(Actions& actions) const;
+  void OnQueuePairLeft() { disconnect_asked_ = false; }
   void FinishShutdowns(Outcome outcome, Actions& actions);
-  // An abort that was asked for is done whatever else went wrong.
-  void FinishCloses(Outcome outcome, Actions& actions);
+  // It is all over.
+  void Report(Actions& actions);
+  bool reported() const { return reported_; }
 
   void AddTo(Digest& digest) const;
 
@@ -49,13 +66,20 @@ class Teardown {
     bool abort = false;
   };
 
+  Time NextDeadline() const { return linger_until_ < wait_until_ ? linger_until_ : wait_until_; }
+
+  Outcome cause_ = Outcome::kDone;
+  const char* reason_ = "";
   bool shut_ = false;
   bool closing_ = false;
   bool sent_ = false;
   bool left_ = false;
   bool peer_sent_ = false;
+  bool disconnect_asked_ = false;
+  bool reported_ = false;
   Time linger_until_ = kTimeInfinite;
   Time wait_until_ = kTimeInfinite;
+  Time armed_ = kTimeInfinite;
   GrowingRing<OperationId> shutdowns_;
   GrowingRing<Close> closes_;
 };
