@@ -24,20 +24,19 @@ void Connection::On(const AskConnect&, Actions& actions) {
   if (!Move(PhaseCue::kAskConnect)) return;
   inbound_.buffers().PostAll(outgoing_.credits(),
                              actions);  // before the Hello announces them [R2.7.1, R2.7.2]
-  actions.emplace_back(StartConnect{MakeHello(config_, outgoing_.credits().posted())});
+  actions.emplace_back(StartConnect{handshake_.Hello(outgoing_.credits().posted())});
 }
 
 void Connection::On(const HelloArrived& arrived, Actions& actions) {
   if (phase_ == Phase::kResuming) return OnResumptionHello(arrived.hello, actions);
   if (phase_ != Phase::kIdle) return;
-  if (const char* refusal = CheckHello(arrived.hello, peer_); refusal != nullptr) {
+  if (const char* refusal = handshake_.OnHello(arrived.hello); refusal != nullptr) {
     On(HelloRefused{refusal}, actions);
     return;
   }
   Move(PhaseCue::kHelloAccepted);
   inbound_.buffers().PostAll(outgoing_.credits(), actions);
-  const uint16_t posted = outgoing_.credits().posted();
-  actions.emplace_back(AcceptConnection{MakeHelloAck(config_, posted, peer_)});
+  actions.emplace_back(AcceptConnection{handshake_.HelloAck(outgoing_.credits().posted())});
 }
 
 // [R2.8.7]
@@ -56,53 +55,44 @@ void Connection::On(const Established& established, Actions& actions) {
   if (phase_ == Phase::kResuming) return Resume(established, actions);
   if (!Next(phase_, PhaseCue::kEstablished)) return;
   if (phase_ == Phase::kHelloSent) {
-    const char* refusal =
-        established.hello_ack ? CheckHelloAck(*established.hello_ack, peer_) : "HelloAck: missing";
-    if (refusal != nullptr) {
-      Fail(Outcome::kHandshakeRefused, refusal, actions);
-      return;
-    }
-    if (!config_.as_deployed) config_.return_token = peer_.return_token;
+    const char* refusal = handshake_.OnHelloAck(established.hello_ack, 0);
+    if (refusal != nullptr) return Fail(Outcome::kHandshakeRefused, refusal, actions);
   }
   Move(PhaseCue::kEstablished);
-  if (const auto& addresses = established.addresses) {
-    config_.local_port = addresses->local_port;
-    config_.peer_port = addresses->peer_port;
-    config_.local_address = addresses->local;
-    config_.peer_address = addresses->peer;
-  }
+  handshake_.OnPath(established.addresses);
   StartCarrying(established);
   actions.emplace_back(ReportConnected{});
   ReceiveEarly(actions);
 }
 
 void Connection::ReceiveEarly(Actions& actions) {
-  while (!early_.empty()) {
-    const MessageArrived arrived = early_.TakeFront();
+  while (handshake_.has_early()) {
+    const MessageArrived arrived = handshake_.TakeEarly();
     On(arrived, actions);
   }
 }
 
 // A queue pair, the first or a later one, is ready.
 void Connection::StartCarrying(const Established& established) {
-  const bool deployed = peer_.deployed() || config_.as_deployed;
+  const Config& config = handshake_.config();
+  const PeerParameters& peer = handshake_.peer();
+  const bool deployed = handshake_.either_deployed();
   // [R19.1] No key of a peer's is invalidated towards a deployed one, nor as one.
-  const bool invalidates = peer_.accepts_invalidate && !deployed;
-  outgoing_.Start(config_, peer_.buffers);
+  const bool invalidates = peer.accepts_invalidate && !deployed;
+  outgoing_.Start(config, peer.buffers);
   inbound_.Start(established.reads_out_max, invalidates);
   OutboundHalf::Limits limits;
-  limits.queue.gather_max = std::min(config_.gather_max, uint32_t{kGatherMax});
-  limits.queue.send_buffers = config_.send_buffers;
-  limits.queue.immediate_max = config_.immediate_max;
-  limits.queue.policy.coalesce_max = config_.coalesce_max;
-  limits.peer_may_read = config_.can_expose && established.reads_in_max > 0;
+  limits.queue.gather_max = std::min(config.gather_max, uint32_t{kGatherMax});
+  limits.queue.send_buffers = config.send_buffers;
+  limits.queue.immediate_max = config.immediate_max;
+  limits.queue.policy.coalesce_max = config.coalesce_max;
+  limits.peer_may_read = config.can_expose && established.reads_in_max > 0;
   limits.invalidates = invalidates;
-  limits.write_bytes_max = config_.read_bytes_max;
-  limits.peer_buffer_bytes = peer_.receive_buffer_bytes;
-  limits.peer_buffer_wish = deployed ? 0 : config_.peer_receive_buffer_bytes;
+  limits.write_bytes_max = config.read_bytes_max;
+  limits.peer_buffer_bytes = peer.receive_buffer_bytes;
+  limits.peer_buffer_wish = deployed ? 0 : config.peer_receive_buffer_bytes;
   outbound_.Start(limits);
-  modes_.Start(!config_.as_deployed && config_.max_adverts > 1 && !peer_.deployed(),
-               config_.mode_send, config_.mode_receive);
+  modes_.Start(!deployed && config.max_adverts > 1, config.mode_send, config.mode_receive);
 }
 
 void Connection::On(const ConnectFailed&, Actions& actions) {
@@ -149,7 +139,7 @@ void Connection::On(const ReceivesPrepared& prepared, Actions& actions) {
 
 void Connection::On(const AskCancel& ask, Actions& actions) {
   if (ask.mode == CancelMode::kAbortConnection) must_end_ = ask;
-  const Time end_by = AddSaturating(outgoing_.now(), config_.cancel_grace);
+  const Time end_by = AddSaturating(outgoing_.now(), handshake_.config().cancel_grace);
   if (inbound_.urgent().Cancel(ask.operation, ask.outcome, actions)) return;
   if (outbound_.Cancel(ask, end_by, outgoing_, actions)) {
     cancel_due_ = std::min(cancel_due_, outbound_.NextEndBy());
@@ -188,10 +178,8 @@ void Connection::On(const AskUrgent& ask, Actions& actions) {
   }
 }
 
-// A queue pair, the first or a later one, starts with what was wanted last.
 void Connection::On(const AskMode& ask, Actions&) {
-  config_.mode_send = ask.send;
-  config_.mode_receive = ask.receive;
+  handshake_.Want(ask);
   modes_.Want(ask.send, ask.receive);
 }
 
@@ -211,7 +199,7 @@ void Connection::On(const AskClose& ask, Actions& actions) {
     return;
   }
   const bool escalates = ask.abort && teardown_.close_pending();
-  teardown_.OnAskClose(ask, AddSaturating(outgoing_.now(), config_.linger));
+  teardown_.OnAskClose(ask, AddSaturating(outgoing_.now(), handshake_.config().linger));
   if (phase_ == Phase::kClosed) {
     MaybeReportClosed(actions);
   } else if (escalates) {
@@ -309,7 +297,7 @@ void Connection::On(const ConnectionLost& lost, Actions& actions) {
 void Connection::End(Actions& actions) {
   teardown_.StopWaiting();
   if (suspend_.awaited() && teardown_.cause() == Outcome::kLocalAbort) SendFarewell(actions);
-  early_.clear();
+  handshake_.DropEarly();
   outgoing_.OnEnd();
   outbound_.DropSinkAdverts();
   inbound_.OnLost();
@@ -344,16 +332,14 @@ void Connection::MaybeReportClosed(Actions& actions) {
 
 uint64_t Connection::digest() const {
   Digest digest;
-  digest.Add(static_cast<uint8_t>(phase_)).Add(config_.connecting);
-  peer_.AddTo(digest);
+  digest.Add(static_cast<uint8_t>(phase_));
+  handshake_.AddTo(digest);
   outgoing_.AddTo(digest);
   outbound_.AddTo(digest);
   inbound_.AddTo(digest);
   modes_.AddTo(digest);
   teardown_.AddTo(digest);
   suspend_.AddTo(digest);
-  digest.Add(early_.size());
-  for (const MessageArrived& arrived : early_) digest.Add(arrived.message.base.sequence);
   readiness_watch_.AddTo(digest);
   return digest.value();
 }

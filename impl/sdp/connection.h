@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "impl/base/ring.h"
 #include "impl/base/time.h"
 #include "impl/sdp/flow/outgoing.h"
 #include "impl/sdp/inbound/inbound_half.h"
@@ -39,7 +38,10 @@ namespace esdp::sdp {
 class Connection {
  public:
   explicit Connection(const Config& config)
-      : config_(config), outgoing_(config), inbound_(config) {}
+      : handshake_(config),
+        outgoing_(config),
+        inbound_(config),
+        readiness_watch_(config.watch_readiness) {}
 
   void Step(const Input& input, Time now, Actions& actions);
   // A Step with this would copy it, send it and finish it, whatever the operation's name.
@@ -158,8 +160,7 @@ class Connection {
   void OnResumptionHello(const wire::Message& hello, Actions& actions);
   void Resume(const Established& established, Actions& actions);
 
-  Config config_;
-  PeerParameters peer_;
+  Handshake handshake_;
   Phase phase_ = Phase::kIdle;
 
   Outgoing outgoing_;
@@ -173,8 +174,7 @@ class Connection {
   // more than them; empty is the steady state.
   Owed owed_{Duty::kPhase};
   std::optional<AskCancel> must_end_;  // with this step: it was cancelled to abort otherwise
-  ReadinessWatch readiness_watch_{config_.watch_readiness};
-  GrowingRing<MessageArrived> early_;  // arrived before the queue pair was reported ready
+  ReadinessWatch readiness_watch_;
 
   // Not after the first time at which something taken back is overdue.
   Time cancel_due_ = kTimeInfinite;

@@ -85,7 +85,7 @@ bool Connection::SendDuty(Duty duty, bool may_advertise, Actions& actions) {
       if (modes_.usable() && modes_.permits().sink_adverts == AdvertAllowance::kMany &&
           !teardown_.disconn_sent() && !teardown_.peer_shut() && !teardown_.closing()) {
         // Half of what the peer can hold is left to our own SrcAvails.
-        const size_t share = std::max<size_t>(1, peer_.max_adverts / 2);
+        const size_t share = std::max<size_t>(1, handshake_.peer().max_adverts / 2);
         inbound_.OfferSink(AdvertRoom(), share, outgoing_, actions);
       }
       return !inbound_.offering();  // its advert has the next MSeq
@@ -125,7 +125,7 @@ void Connection::SendDisConn(Actions& actions) {
   teardown_.OnDisConnPosted();
   outbound_.DropSinkAdverts();  // [8.5]
   if (phase_ == Phase::kLastAck) {
-    teardown_.WaitForPeer(AddSaturating(outgoing_.now(), config_.close_wait));
+    teardown_.WaitForPeer(AddSaturating(outgoing_.now(), handshake_.config().close_wait));
   }
 }
 

@@ -9,7 +9,7 @@ namespace esdp::sdp {
 
 void Connection::ReceiveWhileNotOpen(const MessageArrived& arrived, Actions& actions) {
   if (phase_ == Phase::kHelloSent || phase_ == Phase::kHelloAckSent || phase_ == Phase::kResuming) {
-    early_.PushBack(arrived);  // [R2.7.4]
+    handshake_.Keep(arrived);  // [R2.7.4]
   } else if (phase_ == Phase::kSuspended) {
     // The queue pair is being ended: news of credits may still have been on their way.
     const char* violation = suspend_.CheckSilence(arrived);
@@ -72,10 +72,11 @@ AdvertWriter::Legality Connection::LegalityOfSinkAvail() const {
 
 bool Connection::OnSinkAvail(const wire::SinkAvail& advert, const MessageArrived& arrived,
                              Actions& actions) {
-  const size_t held = std::min<size_t>(inbound_.source_adverts_held(), config_.max_adverts);
+  const size_t held =
+      std::min<size_t>(inbound_.source_adverts_held(), handshake_.config().max_adverts);
   const char* violation =
       outbound_.OnSinkAvail(advert, LegalityOfSinkAvail(), modes_.send() == Mode::kPipelined,
-                            config_.max_adverts - held, actions, counters_);
+                            handshake_.config().max_adverts - held, actions, counters_);
   InboundHalf::Arrival arrival{violation, false};
   if (violation == nullptr && arrived.payload_length > 0) {  // [R8.2.5]
     ++counters_.transactions_received;
@@ -97,7 +98,8 @@ void Connection::OnModeChange(const wire::ModeChange& change, Actions& actions) 
 
 void Connection::OnChRcvBuf(const wire::ChRcvBuf& request, Actions& actions) {
   if (outbound_.resize_outstanding()) {
-    if (!config_.connecting) return;  // [R11.8] both at once: the accepting side disregards
+    if (!handshake_.config().connecting)
+      return;  // [R11.8] both at once: the accepting side disregards
     outbound_.OnResizeDisregarded();
   }
   const char* violation = inbound_.buffers().OnChRcvBuf(request, actions);

@@ -7,26 +7,6 @@
 // on the new one as a new connection does, with the streams where they were.
 
 namespace esdp::sdp {
-namespace {
-
-// [R12.11]
-bool MayMovePeer(const Config& config, const PeerParameters& peer) {
-  if (config.as_deployed) return false;
-  if (ReturnsAreGuarded(config, peer)) return peer.may_be_moved;
-  return config.peer_moves == PeerMoves::kUnguarded;
-}
-
-// [R12.11] SuspComm has no answer that says no: a peer that asks for what it was told not to breaks
-// the protocol.
-const char* RefusalOfMove(const Config& config, const PeerParameters& peer) {
-  if (config.peer_moves == PeerMoves::kRefused) return "SuspComm: this side is not to be moved";
-  if (config.peer_moves == PeerMoves::kGuarded && !ReturnsAreGuarded(config, peer)) {
-    return "SuspComm: from a peer that knows no return token";
-  }
-  return nullptr;
-}
-
-}  // namespace
 
 // --- what is asked and said ---
 
@@ -37,9 +17,8 @@ void Connection::On(const AskSuspend& ask, Actions& actions) {
   } else if (phase_ == Phase::kAborting || phase_ == Phase::kTimeWait ||
              phase_ == Phase::kLastAck || teardown_.closing()) {
     refusal = Outcome::kShutDown;
-  } else if (phase_ < Phase::kEstablished || peer_.max_adverts <= 1 ||
-             !MayMovePeer(config_, peer_) || suspend_.pending()) {
-    refusal = Outcome::kUnsupported;  // [19] a deployed peer ignores SuspComm, and never sends one
+  } else if (phase_ < Phase::kEstablished || !handshake_.MayMovePeer() || suspend_.pending()) {
+    refusal = Outcome::kUnsupported;
   }
   if (refusal != Outcome::kDone) return FinishNow(ask.operation, refusal, actions);
   suspend_.OnAsk(ask);
@@ -48,16 +27,17 @@ void Connection::On(const AskSuspend& ask, Actions& actions) {
 void Connection::OnSuspComm(const wire::SuspComm& message, Actions& actions) {
   // Both DisConns have crossed it: the peer ends the connection.
   if (phase_ == Phase::kLastAck) return;
-  const char* refusal = RefusalOfMove(config_, peer_);
-  if (refusal == nullptr && !suspend_.TakeMove(outgoing_.now(), config_.moves_max)) {
+  const char* refusal = handshake_.RefusalOfMove();
+  if (refusal == nullptr && !suspend_.TakeMove(outgoing_.now(), handshake_.config().moves_max)) {
     refusal = "SuspComm: too many moves";
   }
   if (refusal != nullptr) {
     Fail(Outcome::kPeerProtocol, refusal, actions);
     return;
   }
-  const Time until = AddSaturating(outgoing_.now(), config_.suspend_wait);
-  const Suspend::Answer answer = suspend_.OnSuspComm(message, config_.connecting, until);
+  const Time until = AddSaturating(outgoing_.now(), handshake_.config().suspend_wait);
+  const Suspend::Answer answer =
+      suspend_.OnSuspComm(message, handshake_.config().connecting, until);
   if (answer.violation != nullptr) return Fail(Outcome::kPeerProtocol, answer.violation, actions);
   if (answer.responds) Move(PhaseCue::kSuspCommArrived);
 }
@@ -110,7 +90,7 @@ void Connection::AdvanceSuspended(Actions& actions) {
 void Connection::LeaveQueuePair(Actions& actions) {
   ForgetQueuePair(actions);
   if (phase_ != Phase::kResuming) return;
-  config_.connecting = suspend_.responder();
+  handshake_.OnConnectingAnew(suspend_.responder());
   if (suspend_.initiator()) {
     actions.emplace_back(AwaitHello{});
     return;
@@ -118,16 +98,14 @@ void Connection::LeaveQueuePair(Actions& actions) {
   actions.emplace_back(ReplaceQueuePair{});
   inbound_.buffers().PostFree(outgoing_.credits(), actions);
   const uint16_t posted = outgoing_.credits().posted();
-  actions.emplace_back(
-      StartConnect{MakeHello(config_, posted, config_.return_token), suspend_.peer_port()});
+  actions.emplace_back(StartConnect{handshake_.HelloOfReturn(posted), suspend_.peer_port()});
 }
 
 // What has ended without a queue pair the peer would learn at its deadline only.
 void Connection::SendFarewell(Actions& actions) {
-  Config config = config_;
-  config.receive_buffer_bytes = inbound_.buffers().bytes();
-  actions.emplace_back(Farewell{MakeHello(config, config.receive_buffers, config.return_token),
-                                suspend_.peer_port()});
+  handshake_.OnQueuePairLeft(inbound_.buffers().bytes());
+  const uint16_t posted = handshake_.config().receive_buffers;
+  actions.emplace_back(Farewell{handshake_.HelloOfReturn(posted), suspend_.peer_port()});
 }
 
 // [R12.6], [R12.7] Everything sent has arrived, everything received is here, every advert is void.
@@ -137,33 +115,20 @@ void Connection::ForgetQueuePair(Actions& actions) {
   inbound_.OnQueuePairLeft(actions);
   modes_.OnQueuePairLeft();
   outgoing_.OnQueuePairLeft();
-  config_.receive_buffer_bytes = inbound_.buffers().bytes();  // what the next Hello says
+  handshake_.OnQueuePairLeft(inbound_.buffers().bytes());
   teardown_.OnQueuePairLeft();
 }
 
 // --- on the new one ---
 
-// [R12.5], [R12.10]
-const char* Connection::CheckResumption(const wire::Message& message) const {
-  const auto* hello = std::get_if<wire::Hello>(&message.body);
-  if (!suspend_.initiator() || hello == nullptr) return "Hello: none is expected";
-  if (hello->ip_version != config_.ip_version) return "IPV: not that of the suspended connection";
-  if (hello->source_address != config_.peer_address) return "source address: not the peer's";
-  if (hello->destination_address != config_.local_address) return "destination address: not ours";
-  if (hello->local_port != config_.peer_port) return "local port: not the peer's";
-  if (ReturnsAreGuarded(config_, peer_) && hello->return_token != config_.return_token) {
-    return "return token: not that of the connection";
-  }
-  return nullptr;
+const char* Connection::CheckResumption(const wire::Message& hello) const {
+  return suspend_.initiator() ? handshake_.CheckReturn(hello) : "Hello: none is expected";
 }
 
 void Connection::OnResumptionHello(const wire::Message& hello, Actions& actions) {
-  PeerParameters peer;
   const char* refusal = CheckResumption(hello);
-  if (refusal == nullptr) refusal = CheckHello(hello, peer);
-  // Copied payload that waits was cut for buffers of that size.
-  if (refusal == nullptr && peer.receive_buffer_bytes < outbound_.message_bytes()) {
-    refusal = "LocalRcvSz: smaller than before";
+  if (refusal == nullptr) {
+    refusal = Handshake::CheckHelloOfReturn(hello, outbound_.message_bytes());
   }
   if (refusal == nullptr && inbound_.FreeReceives() < kBuffersMin) {
     refusal = "Bufs: the peer has overdrawn its credits";
@@ -174,25 +139,16 @@ void Connection::OnResumptionHello(const wire::Message& hello, Actions& actions)
     actions.emplace_back(RejectConnection{refusal});
     return;
   }
-  peer_ = peer;
+  handshake_.OnHello(hello);
   actions.emplace_back(ReplaceQueuePair{});
   inbound_.buffers().PostFree(outgoing_.credits(), actions);
-  const uint16_t posted = outgoing_.credits().posted();
-  actions.emplace_back(AcceptConnection{MakeHelloAck(config_, posted, peer_)});
+  actions.emplace_back(AcceptConnection{handshake_.HelloAck(outgoing_.credits().posted())});
 }
 
 void Connection::Resume(const Established& established, Actions& actions) {
-  if (config_.connecting) {
-    const char* refusal =
-        established.hello_ack ? CheckHelloAck(*established.hello_ack, peer_) : "HelloAck: missing";
-    if (refusal == nullptr && peer_.receive_buffer_bytes < outbound_.message_bytes()) {
-      refusal = "ActRcvSz: smaller than before";
-    }
-    if (refusal != nullptr) {
-      Fail(Outcome::kHandshakeRefused, refusal, actions);
-      return;
-    }
-    config_.return_token = peer_.return_token;
+  if (handshake_.config().connecting) {
+    const char* refusal = handshake_.OnHelloAck(established.hello_ack, outbound_.message_bytes());
+    if (refusal != nullptr) return Fail(Outcome::kHandshakeRefused, refusal, actions);
   }
   Move(teardown_.disconn_sent() ? PhaseCue::kResumedShut
        : teardown_.peer_shut()  ? PhaseCue::kResumedPeerShut

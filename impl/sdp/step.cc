@@ -21,9 +21,9 @@ inline const char* Connection::CheckArrival(const MessageArrived& arrived) const
     return "Len: this message carries no user bytes";
   }
   // [R16.3] Only the message that completes an advert may invalidate, and only if we said so.
-  if (arrived.invalidated_key &&
-      (!config_.remote_invalidate || (!std::holds_alternative<wire::RdmaRdCompl>(body) &&
-                                      !std::holds_alternative<wire::RdmaWrCompl>(body)))) {
+  if (arrived.invalidated_key && (!handshake_.config().remote_invalidate ||
+                                  (!std::holds_alternative<wire::RdmaRdCompl>(body) &&
+                                   !std::holds_alternative<wire::RdmaWrCompl>(body)))) {
     return "RKey: invalidated by a message that may not";
   }
   return suspend_.peer_is_silent() ? suspend_.CheckSilence(arrived) : nullptr;
@@ -92,7 +92,8 @@ inline bool Connection::OnSrcAvail(const wire::SrcAvail& advert, const MessageAr
   } else if (allowance == AdvertAllowance::kMany && arrived.payload_length > 0) {
     arrival.violation = "SrcAvail: user bytes in Pipelined";
   } else {
-    arrival = inbound_.OnSrcAvail(advert, arrived, modes_.SourceAdvertsHeldMax(config_.max_adverts),
+    arrival = inbound_.OnSrcAvail(advert, arrived,
+                                  modes_.SourceAdvertsHeldMax(handshake_.config().max_adverts),
                                   outgoing_, actions, counters_);
   }
   if (arrival.violation != nullptr) Fail(Outcome::kPeerProtocol, arrival.violation, actions);
@@ -224,7 +225,7 @@ void Connection::Deliver(Actions& actions) {
 
 size_t Connection::AdvertRoom() const {
   const size_t out = outbound_.source_adverts() + inbound_.sink_adverts();
-  return peer_.max_adverts - std::min<size_t>(peer_.max_adverts, out);
+  return handshake_.peer().max_adverts - std::min<size_t>(handshake_.peer().max_adverts, out);
 }
 
 inline OutboundHalf::SourceTerms Connection::TermsOfSourceAdverts() const {
@@ -272,7 +273,7 @@ inline bool Connection::SendRare(Duty first, Duty last, bool may_advertise, Acti
 inline bool Connection::InvariantsHold() const {
   return outgoing_.InvariantsHold() && outbound_.InvariantsHold() &&
          inbound_.InvariantsHold(outgoing_.credits()) &&
-         outbound_.source_adverts() + inbound_.sink_adverts() <= peer_.max_adverts;
+         outbound_.source_adverts() + inbound_.sink_adverts() <= handshake_.peer().max_adverts;
 }
 
 // What leaves and what ends, behind an input and what it has delivered. Compiled for each case, of

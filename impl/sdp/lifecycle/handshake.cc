@@ -1,6 +1,7 @@
 #include "impl/sdp/lifecycle/handshake.h"
 
 #include <algorithm>
+#include <optional>
 #include <variant>
 
 #include "impl/sdp/common/limits.h"
@@ -117,6 +118,65 @@ const char* CheckHelloAck(const wire::Message& message, PeerParameters& peer) {
   peer.return_token = peer.knows_token ? hello_ack->return_token : wire::ReturnToken{};
   return CheckParameters(message.base, hello_ack->major_version, hello_ack->actual_receive_size,
                          peer);
+}
+
+const char* Handshake::OnHelloAck(const std::optional<wire::Message>& hello_ack,
+                                  uint32_t message_bytes) {
+  const char* refusal = hello_ack ? CheckHelloAck(*hello_ack, peer_) : "HelloAck: missing";
+  if (refusal != nullptr) return refusal;
+  if (peer_.receive_buffer_bytes < message_bytes) return "ActRcvSz: smaller than before";
+  const bool first = message_bytes == 0;
+  if (!first || !config_.as_deployed) config_.return_token = peer_.return_token;
+  return nullptr;
+}
+
+// [R12.5], [R12.10]
+const char* Handshake::CheckReturn(const wire::Message& message) const {
+  const auto* hello = std::get_if<wire::Hello>(&message.body);
+  if (hello == nullptr) return "Hello: none is expected";
+  if (hello->ip_version != config_.ip_version) return "IPV: not that of the suspended connection";
+  if (hello->source_address != config_.peer_address) return "source address: not the peer's";
+  if (hello->destination_address != config_.local_address) return "destination address: not ours";
+  if (hello->local_port != config_.peer_port) return "local port: not the peer's";
+  if (ReturnsAreGuarded(config_, peer_) && hello->return_token != config_.return_token) {
+    return "return token: not that of the connection";
+  }
+  return nullptr;
+}
+
+const char* Handshake::CheckHelloOfReturn(const wire::Message& hello, uint32_t message_bytes) {
+  PeerParameters peer;
+  if (const char* refusal = CheckHello(hello, peer)) return refusal;
+  // Copied payload that waits was cut for buffers of that size.
+  return peer.receive_buffer_bytes < message_bytes ? "LocalRcvSz: smaller than before" : nullptr;
+}
+
+void Handshake::OnPath(const std::optional<PathAddresses>& addresses) {
+  if (!addresses) return;
+  config_.local_port = addresses->local_port;
+  config_.peer_port = addresses->peer_port;
+  config_.local_address = addresses->local;
+  config_.peer_address = addresses->peer;
+}
+
+bool Handshake::MayMovePeer() const {
+  if (config_.as_deployed || peer_.deployed()) return false;  // [19] it ignores SuspComm
+  if (ReturnsAreGuarded(config_, peer_)) return peer_.may_be_moved;
+  return config_.peer_moves == PeerMoves::kUnguarded;
+}
+
+const char* Handshake::RefusalOfMove() const {
+  if (config_.peer_moves == PeerMoves::kRefused) return "SuspComm: this side is not to be moved";
+  if (config_.peer_moves == PeerMoves::kGuarded && !ReturnsAreGuarded(config_, peer_)) {
+    return "SuspComm: from a peer that knows no return token";
+  }
+  return nullptr;
+}
+
+void Handshake::AddTo(Digest& digest) const {
+  digest.Add(config_.connecting).Add(early_.size());
+  peer_.AddTo(digest);
+  for (const MessageArrived& arrived : early_) digest.Add(arrived.message.base.sequence);
 }
 
 }  // namespace esdp::sdp
