@@ -1,12 +1,12 @@
 #include "impl/sdp/connection.h"
 
-#include <algorithm>
-#include <variant>
+#include <optional>
 
-#include "impl/base/check.h"
+#include "impl/base/digest.h"
 #include "impl/sdp/common/limits.h"
 
-// Set-up, what the application asks, what the clock says, and the end.
+// Set-up, what the application asks, what the clock says, moves, and the end: what happens between
+// the steps of the streams.
 
 namespace esdp::sdp {
 
@@ -14,7 +14,7 @@ bool Connection::Move(PhaseCue cue) {
   const std::optional<Phase> next = Next(phase_, cue);
   if (!next) return false;
   phase_ = *next;
-  owed_.Add(Duty::kPhase, phase_ != Phase::kEstablished);
+  if (phase_ != Phase::kEstablished) owed_.Set(Duty::kPhase, true);
   return true;
 }
 
@@ -22,21 +22,21 @@ bool Connection::Move(PhaseCue cue) {
 
 void Connection::On(const AskConnect&, Actions& actions) {
   if (!Move(PhaseCue::kAskConnect)) return;
-  inbound_.buffers().PostAll(outgoing_.credits(),
-                             actions);  // before the Hello announces them [R2.7.1, R2.7.2]
-  actions.emplace_back(StartConnect{handshake_.Hello(outgoing_.credits().posted())});
+  // Before the Hello announces them [R2.7.1, R2.7.2].
+  const uint16_t posted = halves_.PostAllReceives(actions);
+  actions.emplace_back(StartConnect{handshake_.Hello(posted)});
 }
 
 void Connection::On(const HelloArrived& arrived, Actions& actions) {
-  if (phase_ == Phase::kResuming) return OnResumptionHello(arrived.hello, actions);
+  if (phase_ == Phase::kResuming) return OnHelloOfReturn(arrived.hello, actions);
   if (phase_ != Phase::kIdle) return;
   if (const char* refusal = handshake_.OnHello(arrived.hello); refusal != nullptr) {
     On(HelloRefused{refusal}, actions);
     return;
   }
   Move(PhaseCue::kHelloAccepted);
-  inbound_.buffers().PostAll(outgoing_.credits(), actions);
-  actions.emplace_back(AcceptConnection{handshake_.HelloAck(outgoing_.credits().posted())});
+  const uint16_t posted = halves_.PostAllReceives(actions);
+  actions.emplace_back(AcceptConnection{handshake_.HelloAck(posted)});
 }
 
 // [R2.8.7]
@@ -51,48 +51,29 @@ void Connection::On(const HelloRefused& refused, Actions& actions) {
   End(actions);
 }
 
+// A queue pair, the first or a later one [12], is ready.
 void Connection::On(const Established& established, Actions& actions) {
-  if (phase_ == Phase::kResuming) return Resume(established, actions);
-  if (!Next(phase_, PhaseCue::kEstablished)) return;
-  if (phase_ == Phase::kHelloSent) {
-    const char* refusal = handshake_.OnHelloAck(established.hello_ack, 0);
+  const bool resumes = phase_ == Phase::kResuming;
+  if (!resumes && !Next(phase_, PhaseCue::kEstablished)) return;
+  if (phase_ == Phase::kHelloSent || (resumes && handshake_.config().connecting)) {
+    const char* refusal =
+        handshake_.OnHelloAck(established.hello_ack, halves_.outbound().message_bytes());
     if (refusal != nullptr) return Fail(Outcome::kHandshakeRefused, refusal, actions);
   }
-  Move(PhaseCue::kEstablished);
-  handshake_.OnPath(established.addresses);
-  StartCarrying(established);
-  actions.emplace_back(ReportConnected{});
-  ReceiveEarly(actions);
-}
-
-void Connection::ReceiveEarly(Actions& actions) {
-  while (handshake_.has_early()) {
-    const MessageArrived arrived = handshake_.TakeEarly();
-    On(arrived, actions);
+  Move(!resumes                   ? PhaseCue::kEstablished
+       : teardown_.disconn_sent() ? PhaseCue::kResumedShut
+       : teardown_.peer_shut()    ? PhaseCue::kResumedPeerShut
+                                  : PhaseCue::kResumed);
+  if (!resumes) handshake_.OnPath(established.addresses);
+  halves_.Start(handshake_.config(), handshake_.peer(), established);
+  if (resumes) {
+    suspend_.OnResumed(actions);
+    halves_.PostFreeReceives(actions);
+    ++halves_.counters().resumptions;
+  } else {
+    actions.emplace_back(ReportConnected{});
   }
-}
-
-// A queue pair, the first or a later one, is ready.
-void Connection::StartCarrying(const Established& established) {
-  const Config& config = handshake_.config();
-  const PeerParameters& peer = handshake_.peer();
-  const bool deployed = handshake_.either_deployed();
-  // [R19.1] No key of a peer's is invalidated towards a deployed one, nor as one.
-  const bool invalidates = peer.accepts_invalidate && !deployed;
-  outgoing_.Start(config, peer.buffers);
-  inbound_.Start(established.reads_out_max, invalidates);
-  OutboundHalf::Limits limits;
-  limits.queue.gather_max = std::min(config.gather_max, uint32_t{kGatherMax});
-  limits.queue.send_buffers = config.send_buffers;
-  limits.queue.immediate_max = config.immediate_max;
-  limits.queue.policy.coalesce_max = config.coalesce_max;
-  limits.peer_may_read = config.can_expose && established.reads_in_max > 0;
-  limits.invalidates = invalidates;
-  limits.write_bytes_max = config.read_bytes_max;
-  limits.peer_buffer_bytes = peer.receive_buffer_bytes;
-  limits.peer_buffer_wish = deployed ? 0 : config.peer_receive_buffer_bytes;
-  outbound_.Start(limits);
-  modes_.Start(!deployed && config.max_adverts > 1, config.mode_send, config.mode_receive);
+  while (handshake_.has_early()) On(handshake_.TakeEarly(), actions);
 }
 
 void Connection::On(const ConnectFailed&, Actions& actions) {
@@ -103,87 +84,22 @@ void Connection::On(const ConnectFailed&, Actions& actions) {
   End(actions);
 }
 
-// --- what the fabric says ---
-
-// [R3.10.4]
-void Connection::On(const MessageRefused& refused, Actions& actions) {
-  Fail(Outcome::kPeerProtocol, refused.reason, actions);
-}
-
-void Connection::On(const WriteFinished&, Actions& actions) {
-  if (is_over()) return;
-  if (!ESDP_CHECK(outbound_.write_in_flight())) {
-    return Fail(Outcome::kInternal, "WriteFinished: no Write is posted", actions);
-  }
-  outbound_.OnWriteFinished(outgoing_);
-}
-
-void Connection::On(const ExposeFailed& failed, Actions& actions) {
-  const bool of_sink = SinkAdverts::Owns(failed.advert);
-  const bool asked =
-      of_sink ? inbound_.OnExposeFailed(failed.advert) : outbound_.OnExposeFailed(failed.advert);
-  if (is_over()) return;
-  if (!ESDP_CHECK(asked)) return Fail(Outcome::kInternal, "ExposeFailed: not asked", actions);
-  of_sink ? inbound_.GoWithoutExposure() : outbound_.GoWithoutExposure();
-  ++counters_.expose_failures;
-}
-
-// --- the number of receive buffers ---
-
-void Connection::On(const ReceivesPrepared& prepared, Actions& actions) {
-  inbound_.buffers().OnPrepared(prepared.done, MayPostReceives(), outgoing_.now(),
-                                outgoing_.credits(), actions);
-}
-
 // --- what the application asks ---
 
 void Connection::On(const AskCancel& ask, Actions& actions) {
   if (ask.mode == CancelMode::kAbortConnection) must_end_ = ask;
-  const Time end_by = AddSaturating(outgoing_.now(), handshake_.config().cancel_grace);
-  if (inbound_.urgent().Cancel(ask.operation, ask.outcome, actions)) return;
-  if (outbound_.Cancel(ask, end_by, outgoing_, actions)) {
-    cancel_due_ = std::min(cancel_due_, outbound_.NextEndBy());
-  } else if (!suspend_.Cancel(ask.operation, ask.outcome, actions)) {
-    inbound_.Cancel(ask, end_by, actions);
-    cancel_due_ = std::min(cancel_due_, inbound_.NextEndBy());
-  }
-}
-
-// What was cancelled to end with this step, and has not, takes the connection with it.
-void Connection::EndOrAbort(Actions& actions) {
-  const AskCancel ask = *must_end_;
-  must_end_.reset();
-  const bool late = ask.outcome == Outcome::kDeadlineExceeded;
-  if (outbound_.Has(ask.operation)) {
-    Fail(Outcome::kLocalAbort,
-         late ? "a send had begun when its deadline passed" : "a send that had begun was cancelled",
-         actions);
-  } else if (inbound_.Has(ask.operation)) {
-    Fail(Outcome::kLocalAbort,
-         late ? "a receive had begun when its deadline passed"
-              : "a receive that had begun was cancelled",
-         actions);
-  } else if (suspend_.Has(ask.operation)) {
-    Fail(Outcome::kLocalAbort, "a move that had begun was cancelled", actions);
-  }
+  if (!suspend_.Cancel(ask.operation, ask.outcome, actions)) halves_.Cancel(ask, actions);
 }
 
 void Connection::On(const AskUrgent& ask, Actions& actions) {
   if (phase_ == Phase::kClosed && !teardown_.in_order()) {
-    UrgentIn::Refuse(ask.operation, teardown_.cause(), actions);
+    FinishNow(ask.operation, teardown_.cause(), actions);
   } else if (teardown_.closing()) {
-    UrgentIn::Refuse(ask.operation, Outcome::kShutDown, actions);
+    FinishNow(ask.operation, Outcome::kShutDown, actions);
   } else {
-    inbound_.urgent().Await(ask.operation, actions);
+    halves_.Ask(ask, actions);
   }
 }
-
-void Connection::On(const AskMode& ask, Actions&) {
-  handshake_.Want(ask);
-  modes_.Want(ask.send, ask.receive);
-}
-
-void Connection::On(const WatchReadiness&, Actions&) { readiness_watch_.Start(); }
 
 void Connection::On(const AskShutdown& ask, Actions& actions) {
   if (phase_ == Phase::kClosed) {
@@ -199,7 +115,7 @@ void Connection::On(const AskClose& ask, Actions& actions) {
     return;
   }
   const bool escalates = ask.abort && teardown_.close_pending();
-  teardown_.OnAskClose(ask, AddSaturating(outgoing_.now(), handshake_.config().linger));
+  teardown_.OnAskClose(ask, AddSaturating(halves_.now(), handshake_.config().linger));
   if (phase_ == Phase::kClosed) {
     MaybeReportClosed(actions);
   } else if (escalates) {
@@ -212,26 +128,30 @@ void Connection::On(const AskClose& ask, Actions& actions) {
   } else if (phase_ < Phase::kEstablished) {
     Fail(Outcome::kLocalAbort, "closed before it was connected", actions);
   } else if (phase_ != Phase::kAborting) {
-    inbound_.CancelAll(Outcome::kShutDown, actions);
+    halves_.CancelReceives(actions);
   }
 }
 
 // --- timers ---
 
 void Connection::On(const TimerFired& fired, Actions& actions) {
-  if (fired.timer == Timer::kAcknowledge) return outgoing_.OnAcknowledgeTimer();
-  if (fired.timer == Timer::kCancel) return OnCancelTimer(actions);
-  if (fired.timer == Timer::kWindow) {
-    return inbound_.buffers().OnWindowTimer(IsOpen(phase_) && inbound_.idle(), outgoing_.now(),
-                                            outgoing_.credits(), actions);
-  }
-  if (fired.timer == Timer::kSuspend) {
-    const char* reason = suspend_.OnTimer(phase_, outgoing_.now(), actions);
-    if (reason != nullptr) Fail(Outcome::kResumeFailed, reason, actions);
-    return;
+  switch (fired.timer) {
+    case Timer::kAcknowledge:
+      return halves_.outgoing().OnAcknowledgeTimer();
+    case Timer::kWindow:
+      return halves_.OnWindowTimer(IsOpen(phase_), actions);
+    case Timer::kCancel:
+      if (!halves_.OnCancelTimer()) return;
+      return Fail(Outcome::kLocalAbort,
+                  "the peer did not give back within cancel_grace what was cancelled", actions);
+    case Timer::kSuspend:
+      return FailIf(Outcome::kResumeFailed, suspend_.OnTimer(phase_, halves_.now(), actions),
+                    actions);
+    case Timer::kClose:
+      break;
   }
   teardown_.OnTimer();
-  if (teardown_.LingerEnded(outgoing_.now())) {  // [R13.2.10]
+  if (teardown_.LingerEnded(halves_.now())) {  // [R13.2.10]
     Fail(Outcome::kLocalAbort,
          WaitsForPeerAlone()
              ? "the linger time ran out: everything had been sent, and the peer had not closed its "
@@ -239,31 +159,125 @@ void Connection::On(const TimerFired& fired, Actions& actions) {
              : "the linger time ran out before everything had been sent",
          actions);
     teardown_.StopWaiting();
-  } else if (phase_ == Phase::kLastAck && teardown_.WaitEnded(outgoing_.now())) {
+  } else if (phase_ == Phase::kLastAck && teardown_.WaitEnded(halves_.now())) {
     Move(PhaseCue::kWaitEnded);
     teardown_.WaitForPeer(kTimeInfinite);
   }
 }
 
-// Set lazily: most of what is cancelled has ended long since.
-void Connection::OnCancelTimer(Actions& actions) {
-  cancel_armed_ = kTimeInfinite;
-  cancel_due_ = std::min(outbound_.NextEndBy(), inbound_.NextEndBy());
-  if (cancel_due_ > outgoing_.now()) return;
-  cancel_due_ = kTimeInfinite;
-  Fail(Outcome::kLocalAbort, "the peer did not give back within cancel_grace what was cancelled",
-       actions);
+// --- to a new queue pair [12]: finish what is in process, say so, and leave the old one ---
+
+void Connection::On(const AskSuspend& ask, Actions& actions) {
+  Outcome refusal = Outcome::kDone;
+  if (phase_ == Phase::kClosed) {
+    refusal = teardown_.outcome();
+  } else if (phase_ == Phase::kAborting || phase_ == Phase::kTimeWait ||
+             phase_ == Phase::kLastAck || teardown_.closing()) {
+    refusal = Outcome::kShutDown;
+  } else if (phase_ < Phase::kEstablished || !handshake_.MayMovePeer() || suspend_.pending()) {
+    refusal = Outcome::kUnsupported;
+  }
+  if (refusal != Outcome::kDone) return FinishNow(ask.operation, refusal, actions);
+  suspend_.OnAsk(ask);
+}
+
+const char* Connection::OnSuspComm(const wire::SuspComm& message) {
+  // Both DisConns have crossed it: the peer ends the connection.
+  if (phase_ == Phase::kLastAck) return nullptr;
+  const Config& config = handshake_.config();
+  if (const char* refusal = handshake_.RefusalOfMove()) return refusal;
+  if (!suspend_.TakeMove(halves_.now(), config.moves_max)) return "SuspComm: too many moves";
+  const Time until = AddSaturating(halves_.now(), config.suspend_wait);
+  const Suspend::Answer answer = suspend_.OnSuspComm(message, config.connecting, until);
+  if (answer.violation == nullptr && answer.responds) Move(PhaseCue::kSuspCommArrived);
+  return answer.violation;
+}
+
+// What leaves, and nothing else may.
+void Connection::SuspendOut(bool may_advertise, Actions& actions) {
+  if (suspend_.initiator()) return halves_.StayAtRest(actions);
+  Outgoing& outgoing = halves_.outgoing();
+  const bool ready = halves_.ComeToRest(may_advertise, actions);
+  if (suspend_.owes_susp_comm_ack() && ready && halves_.inbound().FreeReceives() >= kBuffersMin) {
+    suspend_.TakeSuspCommAck();
+    outgoing.Post(wire::SuspCommAck{}, Outgoing::Kind::kControl, actions, halves_.counters());
+    Move(PhaseCue::kSuspCommAckSent);
+  } else if (suspend_.owes_susp_comm() && ready && Move(PhaseCue::kSuspCommSent)) {
+    const wire::SuspComm message = suspend_.TakeSuspComm();
+    NoteDuties();
+    outgoing.Post(message, Outgoing::Kind::kControl, actions, halves_.counters());
+  } else {
+    outgoing.SendCredits(actions, halves_.counters());
+  }
+}
+
+// [R12.4], [R12.6], [R12.7]
+void Connection::LeaveQueuePair(Actions& actions) {
+  if (halves_.outgoing().DisConnPosted()) teardown_.OnDisConnLeft();
+  halves_.OnQueuePairLeft(actions);
+  handshake_.OnQueuePairLeft(halves_.inbound().buffers().bytes());
+  teardown_.OnQueuePairLeft();
+  if (phase_ != Phase::kResuming) return;
+  handshake_.OnConnectingAnew(suspend_.responder());
+  if (suspend_.initiator()) {
+    actions.emplace_back(AwaitHello{});
+    return;
+  }
+  actions.emplace_back(ReplaceQueuePair{});
+  const uint16_t posted = halves_.PostFreeReceives(actions);
+  actions.emplace_back(StartConnect{handshake_.HelloOfReturn(posted), suspend_.peer_port()});
+}
+
+const char* Connection::CheckResumption(const wire::Message& hello) const {
+  return suspend_.initiator() ? handshake_.CheckReturn(hello) : "Hello: none is expected";
+}
+
+void Connection::OnHelloOfReturn(const wire::Message& hello, Actions& actions) {
+  const char* refusal = CheckResumption(hello);
+  if (refusal == nullptr) {
+    refusal = Handshake::CheckHelloOfReturn(hello, halves_.outbound().message_bytes());
+  }
+  if (refusal == nullptr && halves_.inbound().FreeReceives() < kBuffersMin) {
+    refusal = "Bufs: the peer has overdrawn its credits";
+  }
+  // Once answered, another request is none of this connection's.
+  const bool answered = halves_.outgoing().credits().posted() > 0;
+  if (refusal == nullptr && answered) refusal = "Hello: a second one";
+  if (refusal != nullptr) {
+    actions.emplace_back(RejectConnection{refusal});
+    return;
+  }
+  (void)handshake_.OnHello(hello);
+  actions.emplace_back(ReplaceQueuePair{});
+  const uint16_t posted = halves_.PostFreeReceives(actions);
+  actions.emplace_back(AcceptConnection{handshake_.HelloAck(posted)});
 }
 
 // --- the end ---
+
+// The end of the peer's stream.
+const char* Connection::OnDisConn(Actions& actions) {
+  // [R17.8] An advert, or a remainder that it still owes.
+  if (halves_.inbound().reads()) return "DisConn: an advert is not processed";
+  const bool suspending = phase_ == Phase::kSuspending && !teardown_.peer_shut();
+  if (suspending && teardown_.disconn_sent()) {
+    Move(PhaseCue::kBothShut);  // there is nothing left to move
+  } else if (!suspending && !Move(PhaseCue::kDisConnArrived)) {
+    return "DisConn: a second one";
+  }
+  teardown_.OnPeerDisConn();  // [R13.2.2]
+  halves_.OnDisConn(actions);
+  return nullptr;
+}
 
 void Connection::Fail(Outcome cause, const char* reason, Actions& actions) {
   if (!Next(phase_, PhaseCue::kFailed)) return;
   teardown_.SetCause(cause, reason);
   // [R13.1.3] AbortConn is legal only behind a DisConn of ours. It may be lost with the queue pair.
-  if (IsOpen(phase_) && teardown_.disconn_sent() && !outbound_.offering() && !inbound_.offering() &&
-      outgoing_.MaySendControl()) {
-    outgoing_.Post(wire::AbortConn{}, Outgoing::Kind::kControl, actions, counters_);
+  if (IsOpen(phase_) && teardown_.disconn_sent() && !halves_.offering() &&
+      halves_.outgoing().MaySendControl()) {
+    halves_.outgoing().Post(wire::AbortConn{}, Outgoing::Kind::kControl, actions,
+                            halves_.counters());
   }
   Move(PhaseCue::kFailed);
   if (phase_ == Phase::kClosed) {
@@ -296,23 +310,14 @@ void Connection::On(const ConnectionLost& lost, Actions& actions) {
 // Nothing moves any more: operations end, in posting order.
 void Connection::End(Actions& actions) {
   teardown_.StopWaiting();
-  if (suspend_.awaited() && teardown_.cause() == Outcome::kLocalAbort) SendFarewell(actions);
+  // What has ended without a queue pair the peer would learn at its deadline only.
+  if (suspend_.awaited() && teardown_.cause() == Outcome::kLocalAbort) {
+    handshake_.OnQueuePairLeft(halves_.inbound().buffers().bytes());
+    const uint16_t posted = handshake_.config().receive_buffers;
+    actions.emplace_back(Farewell{handshake_.HelloOfReturn(posted), suspend_.peer_port()});
+  }
   handshake_.DropEarly();
-  outgoing_.OnEnd();
-  outbound_.DropSinkAdverts();
-  inbound_.OnLost();
-  if (teardown_.in_order()) {
-    outbound_.OnAllDelivered(counters_, actions);
-  } else {
-    inbound_.DropUnread();
-  }
-  outbound_.FinishAll(teardown_.outcome(), actions);
-  if (teardown_.in_order()) {
-    Deliver(actions);
-  } else {
-    inbound_.FinishAll(teardown_.cause(), actions);
-  }
-  inbound_.urgent().FinishAll(teardown_.outcome(), actions);
+  halves_.End(teardown_.cause(), TermsNow(), owed_, actions);
   teardown_.FinishShutdowns(teardown_.cause(), actions);
   suspend_.Finish(teardown_.outcome(), actions);
   MaybeReportClosed(actions);
@@ -322,22 +327,29 @@ void Connection::End(Actions& actions) {
 // while it lasts.
 void Connection::MaybeReportClosed(Actions& actions) {
   if (phase_ != Phase::kClosed || teardown_.reported()) return;
-  if (teardown_.in_order() && inbound_.in_use() && !teardown_.closing()) return;
-  inbound_.DropUnread();
-  inbound_.FinishAll(teardown_.outcome(), actions);
+  if (teardown_.in_order() && halves_.inbound().in_use() && !teardown_.closing()) return;
+  halves_.FinishReceives(teardown_.outcome(), actions);
   teardown_.Report(actions);
 }
 
 // --- the connection as a value ---
 
+Readiness Connection::readiness() const {
+  const OutboundHalf& out = halves_.outbound();
+  const InboundHalf& in = halves_.inbound();
+  Readiness now;
+  now.readable = in.readable() && !teardown_.closing();
+  now.writable = IsOpen(phase_) && !teardown_.shut() && out.writable();
+  now.urgent = in.urgent().unheard() && !IsOver(phase_);
+  now.ended = teardown_.peer_shut() || IsOver(phase_);
+  return now;
+}
+
 uint64_t Connection::digest() const {
   Digest digest;
   digest.Add(static_cast<uint8_t>(phase_));
   handshake_.AddTo(digest);
-  outgoing_.AddTo(digest);
-  outbound_.AddTo(digest);
-  inbound_.AddTo(digest);
-  modes_.AddTo(digest);
+  halves_.AddTo(digest);
   teardown_.AddTo(digest);
   suspend_.AddTo(digest);
   readiness_watch_.AddTo(digest);

@@ -10,7 +10,7 @@ namespace esdp::sdp {
 enum class Duty : uint8_t {
   kFirstMessage,  // a bare Data before anything else [R2.7.5]
   kCopies,        // small sends go into send buffers: no message
-  kSilence,       // nothing else may leave now [R2.7.6, R13.2.9]
+  kSilence,       // nothing else may leave now [R2.7.6]
   kSuspend,       // SuspComm and SuspCommAck, and what has to leave before them [12]
   kReadAnswers,   // RdmaRdCompl and SendSm [7]
   kResize,        // ChRcvBuf and ChRcvBufAck [11]
@@ -24,16 +24,18 @@ enum class Duty : uint8_t {
   kCredits,       // a bare Data with news of credits or an acknowledgement [4.4]
   kWindow,        // another number of receive buffers: no message
   kPhase,         // what another phase than Established asks for: no message
-  kDeadlines,     // timers, other than that of the acknowledgement, are to be watched: no message
+  kTimers,        // timers of the halves are to be set anew: no message
+  kDeadlines,     // those of a close or a move are to be watched: no message
 };
 
 // A set of duties.
 class Owed {
  public:
   Owed() = default;
-  explicit Owed(Duty duty) { Add(duty, true); }
-  void Add(Duty duty, bool owed) {
-    bits_ |= static_cast<uint32_t>(owed) << static_cast<unsigned>(duty);
+  explicit Owed(Duty duty) { Set(duty, true); }
+  void Set(Duty duty, bool owed) {
+    const auto place = static_cast<unsigned>(duty);
+    bits_ = (bits_ & ~(uint32_t{1} << place)) | static_cast<uint32_t>(owed) << place;
   }
   bool empty() const { return bits_ == 0; }
   bool Has(Duty duty) const { return (bits_ >> static_cast<unsigned>(duty) & 1) != 0; }

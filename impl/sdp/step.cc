@@ -1,192 +1,105 @@
-#include <algorithm>
 #include <optional>
 #include <variant>
 
 #include "impl/base/check.h"
-#include "impl/sdp/common/limits.h"
 #include "impl/sdp/connection.h"
+#include "impl/sdp/halves_step.h"
 
 // One step: an input, what follows from it, and the invariants. This is what each message costs, so
-// it is one function to the compiler, and what is rare stands elsewhere.
+// it is one function to the compiler, and what is rare stands behind it.
 
 namespace esdp::sdp {
+namespace {
+
+template <typename... Each>
+struct Overloaded : Each... {
+  using Each::operator()...;
+};
+template <typename... Each>
+Overloaded(Each...) -> Overloaded<Each...>;
+
+}  // namespace
 
 // --- what comes in ---
 
-inline const char* Connection::CheckArrival(const MessageArrived& arrived) const {
-  const wire::Body& body = arrived.message.body;
-  if (!std::holds_alternative<wire::Data>(body) && arrived.payload_length > 0 &&
-      !std::holds_alternative<wire::SrcAvail>(body) &&
-      !std::holds_alternative<wire::SinkAvail>(body)) {
-    return "Len: this message carries no user bytes";
-  }
-  // [R16.3] Only the message that completes an advert may invalidate, and only if we said so.
-  if (arrived.invalidated_key && (!handshake_.config().remote_invalidate ||
-                                  (!std::holds_alternative<wire::RdmaRdCompl>(body) &&
-                                   !std::holds_alternative<wire::RdmaWrCompl>(body)))) {
-    return "RKey: invalidated by a message that may not";
-  }
-  return suspend_.peer_is_silent() ? suspend_.CheckSilence(arrived) : nullptr;
-}
-
-// [R17.1] What the peer says: the rows of section 17, each handed to the half that knows.
-inline bool Connection::Receive(const MessageArrived& arrived, Actions& actions) {
-  const wire::Message& message = arrived.message;
-  Credits& credits = outgoing_.credits();
-  if (credits.posted() == 0) {
+// [R17.1] What the peer says: the rows of section 17, each handed to who knows.
+bool Connection::On(const MessageArrived& arrived, Actions& actions) {
+  if (!IsOpen(phase_)) return ReceiveNotOpen(arrived, actions), false;
+  if (halves_.outgoing().credits().posted() == 0) {
     Fail(Outcome::kInternal, "a message arrived without a posted receive", actions);
     return false;
   }
-  credits.OnReceiveTaken();  // [R4.2.4]
-  inbound_.buffers().OnReceiveTaken();
-  ++counters_.messages_received;
-  const bool is_data = std::holds_alternative<wire::Data>(message.body);
-  const bool bare = is_data && arrived.payload_length == 0;
-  const char* violation = credits.OnHeader(message.base, bare);
-  if (violation == nullptr) violation = CheckArrival(arrived);
-  if (violation == nullptr && message.base.flags != 0) {
-    violation = inbound_.urgent().OnMessage(message.base.flags, is_data && !bare, actions);
-  }
+  const char* unexpected = suspend_.peer_is_silent() ? suspend_.CheckSilence(arrived) : nullptr;
+  const char* violation = halves_.OnHeader(arrived, unexpected, actions);
   if (violation != nullptr) {
     Fail(Outcome::kPeerProtocol, violation, actions);
     return false;
   }
-  outgoing_.OnMessageArrived();
-  outbound_.OnAcknowledged(credits.acknowledged_by_peer());
-  modes_.OnAcknowledged(credits.acknowledged_by_peer());
-
-  bool steady = message.base.flags == 0;
-  if (!bare && inbound_.buffers().window().in_turn() &&
-      inbound_.buffers().EndsTurn(arrived, outgoing_.now())) {
-    steady = false;
-  }
-  bool keeps_buffer = false;
+  const wire::Body& body = arrived.message.body;
+  const bool is_data = std::holds_alternative<wire::Data>(body);
+  const bool bare = is_data && arrived.payload_length == 0;
+  bool steady = arrived.message.base.flags == 0;
+  if (!bare && halves_.EndsTurn(arrived)) steady = false;
+  Halves::Arrival arrival;
   if (is_data) {
-    if (!bare && !RefusesPayload(actions)) {  // [R4.4.5, R6.4]
-      const auto arrival = inbound_.OnData(arrived, outgoing_, actions, counters_);
-      if (arrival.violation != nullptr) Fail(Outcome::kPeerProtocol, arrival.violation, actions);
-      keeps_buffer = arrival.keeps_buffer;
-    }
-  } else if (const auto* advert = std::get_if<wire::SrcAvail>(&message.body)) {
-    keeps_buffer = OnSrcAvail(*advert, arrived, actions);
-  } else if (std::holds_alternative<wire::RdmaRdCompl>(message.body)) {
-    OnRdmaRdCompl(arrived, actions);
+    if (!bare) arrival = halves_.OnData(arrived, teardown_.peer_shut(), actions);  // [R4.4.5, R6.4]
+  } else if (std::holds_alternative<wire::SrcAvail>(body)) {
+    arrival = halves_.OnSrcAvail(arrived, teardown_.peer_shut(), actions);
+  } else if (std::holds_alternative<wire::RdmaRdCompl>(body)) {
+    arrival.violation = halves_.OnRdmaRdCompl(arrived, actions);
   } else {
     steady = false;
-    keeps_buffer = ReceiveRare(arrived, actions);
+    arrival = ReceiveRare(arrived, actions);
   }
-  if (IsOpen(phase_)) {
-    inbound_.buffers().OnDone(arrived.buffer, keeps_buffer, outgoing_.credits(), actions);
+  if (arrival.violation != nullptr) [[unlikely]] {
+    Fail(Outcome::kPeerProtocol, arrival.violation, actions);
+    return false;
   }
+  // What is rare may have ended it.
+  if (steady || IsOpen(phase_)) halves_.OnDone(arrived.buffer, arrival.keeps_buffer, actions);
   return steady;
 }
 
-inline bool Connection::OnSrcAvail(const wire::SrcAvail& advert, const MessageArrived& arrived,
-                                   Actions& actions) {
-  if (RefusesPayload(actions)) return false;
-  // [R17.5, R5.10] What the mode of the half allows.
-  const AdvertAllowance allowance = modes_.permits().source_adverts_accepted;
-  InboundHalf::Arrival arrival;
-  if (allowance == AdvertAllowance::kNone) {
-    arrival.violation = "SrcAvail: the half is Buffered";
-  } else if (allowance == AdvertAllowance::kMany && arrived.payload_length > 0) {
-    arrival.violation = "SrcAvail: user bytes in Pipelined";
-  } else {
-    arrival = inbound_.OnSrcAvail(advert, arrived,
-                                  modes_.SourceAdvertsHeldMax(handshake_.config().max_adverts),
-                                  outgoing_, actions, counters_);
-  }
-  if (arrival.violation != nullptr) Fail(Outcome::kPeerProtocol, arrival.violation, actions);
-  return arrival.keeps_buffer;
-}
-
-void Connection::OnRdmaRdCompl(const MessageArrived& arrived, Actions& actions) {
-  const auto& completion = std::get<wire::RdmaRdCompl>(arrived.message.body);
-  const auto read =
-      outbound_.OnRdmaRdCompl(completion.length, arrived.invalidated_key, actions, counters_);
-  if (read.violation != nullptr) return Fail(Outcome::kPeerProtocol, read.violation, actions);
-  if ((arrived.message.base.flags & wire::kFlagReqPipe) != 0) modes_.OnHint();
-  if (read.complete) modes_.OnAdvertRead();
-}
-
-bool Connection::On(const MessageArrived& arrived, Actions& actions) {
-  if (IsOpen(phase_)) return Receive(arrived, actions);
-  ReceiveWhileNotOpen(arrived, actions);
-  return false;
-}
-
 bool Connection::MaySendImmediate(const AskSend& ask) const {
-  return outbound_.MayLeaveImmediate(ask) && owed_.empty() && phase_ == Phase::kEstablished &&
-         !inbound_.reads() && outgoing_.HasSlot(kWorkSlotsForControl) && outgoing_.MaySendPayload();
+  return owed_.empty() && halves_.MaySendImmediate(ask);
 }
 
 inline bool Connection::On(const AskSend& ask, Actions& actions) {
   if (MaySendImmediate(ask)) {
-    outbound_.SendImmediate(ask, outgoing_, actions, counters_);
+    halves_.SendImmediate(ask, actions);
     return true;
   }
-  if (phase_ == Phase::kClosed) {
-    if (!ask.more) FinishNow(ask.piece.operation, teardown_.outcome(), actions);
-  } else if (teardown_.shut()) {
-    outbound_.AskRefused(ask, Outcome::kShutDown);
-  } else {
-    outbound_.Ask(ask, outgoing_.now(), counters_);
+  if (phase_ != Phase::kClosed) {
+    halves_.Ask(ask, teardown_.shut());
+  } else if (!ask.more) {
+    FinishNow(ask.piece.operation, teardown_.outcome(), actions);
   }
   return !ask.urgent;
 }
 
 inline void Connection::On(const AskReceive& ask, Actions& actions) {
-  if (phase_ == Phase::kClosed && (!teardown_.in_order() || teardown_.closing())) {
-    if (!ask.more) FinishNow(ask.piece.operation, teardown_.outcome(), actions);
-  } else if (teardown_.closing()) {
-    inbound_.AskRefused(ask, Outcome::kShutDown);
-  } else {
-    inbound_.Ask(ask);
+  if (phase_ != Phase::kClosed || (teardown_.in_order() && !teardown_.closing())) {
+    halves_.Ask(ask, teardown_.closing());
+  } else if (!ask.more) {
+    FinishNow(ask.piece.operation, teardown_.outcome(), actions);
   }
 }
 
 inline void Connection::On(const SendFinished&, Actions& actions) {
-  if (is_over()) return;
-  if (!ESDP_CHECK(outgoing_.AnythingPosted())) {
+  if (IsOver(phase_)) return;
+  if (!ESDP_CHECK(halves_.outgoing().AnythingPosted())) {
     return Fail(Outcome::kInternal, "SendFinished: no Send is posted", actions);
   }
-  const Outgoing::Kind kind = outgoing_.OnSendFinished();
-  if (kind == Outgoing::Kind::kPayload) {
-    outbound_.OnPayloadFinished();
-  } else if (kind == Outgoing::Kind::kDisConn) {
-    teardown_.OnDisConnLeft();
-  }
+  if (halves_.OnSendFinished() == Outgoing::Kind::kDisConn) teardown_.OnDisConnLeft();
 }
 
 void Connection::On(const ReadFinished&, Actions& actions) {
   if (phase_ == Phase::kClosed) return;
-  if (!ESDP_CHECK(inbound_.read_in_flight())) {
-    return Fail(Outcome::kInternal, "ReadFinished: no Read is posted", actions);
-  }
-  inbound_.OnReadFinished(outgoing_, counters_);
+  FailIf(Outcome::kInternal, halves_.OnReadFinished(), actions);
 }
 
 void Connection::On(const Exposed& exposed, Actions& actions) {
-  const bool of_sink = SinkAdverts::Owns(exposed.advert);
-  if (is_over()) {  // too late: nobody will be told of it
-    of_sink ? inbound_.OnExposeFailed(exposed.advert) : outbound_.OnExposeFailed(exposed.advert);
-    return;
-  }
-  const bool asked = of_sink ? inbound_.OnExposed(exposed)
-                             : outbound_.OnExposed(exposed, outgoing_, actions, counters_);
-  if (!ESDP_CHECK(asked)) return Fail(Outcome::kInternal, "Exposed: not asked", actions);
-  if (!of_sink) return;
-  const bool transaction = outbound_.MayRideAlong(outgoing_);
-  const auto kind = transaction ? Outgoing::Kind::kPayload : Outgoing::Kind::kControl;
-  Send& send = inbound_.PostSinkAvail(kind, outgoing_, actions, counters_);
-  if (!transaction) return;
-  outbound_.RideAlong(send, counters_);
-  ++counters_.transactions_sent;
-}
-
-void Connection::On(const Withdrawn& withdrawn, Actions& actions) {
-  inbound_.OnWithdrawn(withdrawn.advert, actions);
-  outbound_.OnWithdrawn(withdrawn.advert);
+  FailIf(Outcome::kInternal, halves_.OnExposed(exposed, IsOver(phase_), actions), actions);
 }
 
 // Those that come with each message first.
@@ -202,101 +115,39 @@ inline bool Connection::Take(const Input& input, Actions& actions) {
   return false;
 }
 
-void Connection::TakeRare(const Input& input, Actions& actions) {
-  std::visit([&](const auto& it) { On(it, actions); }, input);
-}
-
-// --- what reaches receives ---
-
-void Connection::Deliver(Actions& actions) {
-  InboundHalf::DeliveryTerms terms;
-  terms.may_read = IsOpen(phase_) && !suspend_.freezes();
-  terms.may_read_last = IsOpen(phase_) && suspend_.owes_susp_comm();  // a move waits for a spare
-  terms.may_post = MayPostReceives();
-  terms.end_of_stream = teardown_.peer_shut();
-  terms.has_source_adverts = outbound_.advertised();
-  if (inbound_.Deliver(terms, outgoing_, actions, counters_)) {
-    outbound_.AskSourceAdvertsBack();
-    NoteDuties();
-  }
-}
-
 // --- what leaves ---
 
-size_t Connection::AdvertRoom() const {
-  const size_t out = outbound_.source_adverts() + inbound_.sink_adverts();
-  return handshake_.peer().max_adverts - std::min<size_t>(handshake_.peer().max_adverts, out);
-}
-
-inline OutboundHalf::SourceTerms Connection::TermsOfSourceAdverts() const {
-  if (!outbound_.wants_source_adverts() || !modes_.wants_source_adverts()) return {};
-  return {modes_.permits().source_adverts, AdvertRoom(), inbound_.MayBeCrossed()};
-}
-
-// Copies small sends that wait. Whether SrcAvails are possible.
-inline bool Connection::CopySmall(Actions& actions) {
-  const bool may_advertise =
-      outbound_.wants_source_adverts() && outbound_.MayAdvertise(TermsOfSourceAdverts());
-  outbound_.CopySmall(may_advertise, actions, counters_);
-  return may_advertise;
-}
-
-// Duties from `first` to `last`. False: nothing else may leave now.
-inline bool Connection::SendRare(Duty first, Duty last, bool may_advertise, Actions& actions) {
-  return !owed_.HasAny(first, last) || SendDuties(first, last, may_advertise, actions);
-}
-
-// What leaves, in its order. Not `steady`: the duties that are rare too.
+// What leaves, in its order. Not `steady`: what is rare too.
 [[gnu::always_inline]] inline void Connection::SendOwed(bool steady, Actions& actions) {
-  if (!steady && !SendRare(Duty::kFirstMessage, Duty::kFirstMessage, false, actions)) return;
-  const bool may_advertise = outbound_.has_pieces() && CopySmall(actions);
-  if (!steady && !SendRare(Duty::kSilence, Duty::kSuspend, may_advertise, actions)) return;
-  if (inbound_.reads()) SendReadAnswers(actions);
-  if (!steady && !SendRare(Duty::kResize, Duty::kSinkAnswers, may_advertise, actions)) return;
-  if (!steady || (outbound_.has_pieces() && outbound_.waiting() >= 2)) {
-    SendModeChanges(may_advertise, actions);
-  }
-  if (!steady && !SendRare(Duty::kSinkAdvert, Duty::kSinkAdvert, may_advertise, actions)) return;
-  if (!outbound_.drained() || (!steady && outbound_.in_process())) {
-    outbound_.SendPayload(TermsOfSourceAdverts(), !steady && teardown_.shut(), outgoing_, actions,
-                          counters_);
-    if (outbound_.offering()) return;  // its advert has the next MSeq
-  }
-  if (!steady && !SendRare(Duty::kUrgentNotice, Duty::kDisConn, may_advertise, actions)) return;
-  if (outgoing_.OwesCredits() || (!steady && owed_.Has(Duty::kCredits))) {
-    outgoing_.SendCredits(actions, counters_);
-  }
+  if (!steady) halves_.SendFirst(owed_, actions);
+  const bool may_advertise = halves_.CopySmall(actions);
+  if (!steady && !GiveWay(may_advertise, actions)) return;
+  const bool more = steady ? halves_.SendDue(true, may_advertise, kStreaming, owed_, actions)
+                           : halves_.SendDue(false, may_advertise, TermsNow(), owed_, actions);
+  if (!more) return;
+  if (!steady && owed_.Has(Duty::kDisConn) && !SendDisConn(actions)) return;
+  halves_.SendCredits(steady, owed_, actions);
 }
 
 // --- the whole ---
-
-inline bool Connection::InvariantsHold() const {
-  return outgoing_.InvariantsHold() && outbound_.InvariantsHold() &&
-         inbound_.InvariantsHold(outgoing_.credits()) &&
-         outbound_.source_adverts() + inbound_.sink_adverts() <= handshake_.peer().max_adverts;
-}
 
 // What leaves and what ends, behind an input and what it has delivered. Compiled for each case, of
 // which the steady one is what each message costs.
 [[gnu::always_inline]] inline void Connection::Advance(bool steady, Actions& actions) {
   if (steady || IsOpen(phase_)) {  // [R2.7.3]
     SendOwed(steady, actions);
-    if (!steady && owed_.Has(Duty::kWindow)) ChangeWindow(actions);
+    if (!steady && owed_.Has(Duty::kWindow) && !MoveGoesFirst()) halves_.AskForWindow(actions);
   } else {
     AdvanceNotOpen(actions);
   }
-  if (steady || (phase_ >= Phase::kEstablished && !is_over())) {
-    outbound_.FinishReady(counters_, actions);
-  }
+  if (steady || (phase_ >= Phase::kEstablished && !IsOver(phase_))) halves_.FinishReady(actions);
   if (!steady) FinishRare(actions);
-  if (inbound_.buffers().window().awaits_announcement()) {
-    inbound_.buffers().NoteAnnouncement(actions, outgoing_.now());
-  }
-  if (!ESDP_CHECK(InvariantsHold()))
+  halves_.NoteAnnouncement(actions);
+  if (!ESDP_CHECK(halves_.InvariantsHold()))
     Fail(Outcome::kInternal, "an invariant does not hold", actions);
-  if (!(steady ? outgoing_.TimerStands() : TimersStand())) ArmTimers(actions);
+  if (!(steady ? halves_.outgoing().TimerStands() : TimersStand())) ArmTimers(actions);
   // A half in Pipelined keeps a duty: the next step asks anew, whatever else has changed.
-  if (!steady && !modes_.pipelined()) NoteDuties();
+  if (!steady && !halves_.pipelined()) NoteDuties();
 }
 
 void Connection::AdvanceRare(Actions& actions) { Advance(false, actions); }
@@ -304,22 +155,21 @@ void Connection::AdvanceRare(Actions& actions) { Advance(false, actions); }
 void Connection::DeliverRare(Actions& actions) {
   NoteDuties();
   if (!IsOpen(phase_)) return;
-  if (teardown_.closing()) inbound_.Discard(outgoing_, actions);
-  if (inbound_.MayDeliver(teardown_.peer_shut())) Deliver(actions);
+  if (teardown_.closing()) halves_.Discard(actions);
+  if (halves_.MayDeliver(teardown_.peer_shut())) Deliver(actions);
 }
 
 void Connection::Step(const Input& input, Time now, Actions& actions) {
   actions.clear();
-  outgoing_.BeginStep(now);
-  const bool answered = !(outbound_.offering() || inbound_.offering()) ||
-                        std::holds_alternative<Exposed>(input) ||
+  halves_.outgoing().BeginStep(now);
+  const bool answered = !halves_.offering() || std::holds_alternative<Exposed>(input) ||
                         std::holds_alternative<ExposeFailed>(input);
   if (!ESDP_CHECK(answered)) Fail(Outcome::kInternal, "Expose: not answered first", actions);
   bool steady = Take(input, actions) && owed_.empty();
   if (!steady) {
     DeliverRare(actions);
-  } else if (inbound_.MayDeliver(/*end_of_stream=*/false)) {
-    Deliver(actions);
+  } else if (halves_.MayDeliver(/*end_of_stream=*/false)) {
+    halves_.Deliver(kStreaming, owed_, actions);
     steady = owed_.empty();
   }
   if (steady) {
@@ -332,8 +182,163 @@ void Connection::Step(const Input& input, Time now, Actions& actions) {
     AdvanceRare(actions);
   }
   if (readiness_watch_.on()) [[unlikely]]
-    readiness_watch_.Tell(readiness(), inbound_.waiting(), actions);
-  if (outbound_.learns()) outbound_.LearnFromEnds(actions, now, counters_);
+    readiness_watch_.Tell(readiness(), halves_.inbound().waiting(), actions);
+  halves_.LearnFromEnds(actions);
+}
+
+// --- what is rare: what comes in ---
+
+void Connection::TakeRare(const Input& input, Actions& actions) {
+  const auto take = Overloaded{
+      [&](const WriteFinished&) {
+        if (!IsOver(phase_)) FailIf(Outcome::kInternal, halves_.OnWriteFinished(), actions);
+      },
+      [&](const ExposeFailed& failed) {
+        FailIf(Outcome::kInternal, halves_.OnExposeFailed(failed, IsOver(phase_)), actions);
+      },
+      [&](const ReceivesPrepared& prepared) {
+        halves_.OnPrepared(prepared, TermsNow().may_post, actions);
+      },
+      [&](const MessageRefused& refused) {
+        Fail(Outcome::kPeerProtocol, refused.reason, actions);  // [R3.10.4]
+      },
+      [&](const AskMode& ask) {
+        handshake_.Want(ask);
+        halves_.Want(ask);
+      },
+      [&](const WatchReadiness&) { readiness_watch_.Start(); },
+      [&](const auto& other) { On(other, actions); }};
+  std::visit(take, input);
+}
+
+void Connection::ReceiveNotOpen(const MessageArrived& arrived, Actions& actions) {
+  if (phase_ == Phase::kHelloSent || phase_ == Phase::kHelloAckSent || phase_ == Phase::kResuming) {
+    handshake_.Keep(arrived);  // [R2.7.4]
+  } else if (phase_ == Phase::kSuspended) {
+    // The queue pair is being ended: news of credits may still have been on their way.
+    FailIf(Outcome::kPeerProtocol, suspend_.CheckSilence(arrived), actions);
+  }
+}
+
+// What the connection does not know is the halves'.
+Halves::Arrival Connection::ReceiveRare(const MessageArrived& arrived, Actions& actions) {
+  const wire::Body& body = arrived.message.body;
+  const char* violation = nullptr;
+  if (std::holds_alternative<wire::DisConn>(body)) {
+    violation = OnDisConn(actions);
+  } else if (std::holds_alternative<wire::AbortConn>(body)) {
+    Fail(Outcome::kPeerReset, "AbortConn: the peer aborted the connection", actions);
+  } else if (const auto* suspend = std::get_if<wire::SuspComm>(&body)) {
+    violation = OnSuspComm(*suspend);
+  } else if (std::holds_alternative<wire::SuspCommAck>(body)) {
+    if (suspend_.OnSuspCommAck()) Move(PhaseCue::kSuspCommAckArrived);
+  } else if (std::holds_alternative<wire::Hello>(body)) {
+    violation = "Hello: the connection is established";  // [R17.2]
+  } else if (std::holds_alternative<wire::HelloAck>(body)) {
+    violation = "HelloAck: the connection is established";
+  } else {
+    return halves_.OnRare(arrived, TermsNow(), actions);
+  }
+  return {violation, false};
+}
+
+// --- what is rare: what is owed, and what leaves ---
+
+Halves::Terms Connection::TermsNow() const {
+  Halves::Terms terms;
+  terms.may_read = IsOpen(phase_) && !suspend_.freezes();
+  terms.may_read_last = IsOpen(phase_) && suspend_.owes_susp_comm();  // a move waits for a spare
+  // A new queue pair's receives are those that its Hello announces, until it is ready.
+  terms.may_post = phase_ <= Phase::kSuspending;
+  terms.shut = teardown_.shut();
+  terms.disconn_sent = teardown_.disconn_sent();
+  terms.peer_shut = teardown_.peer_shut();
+  terms.closing = teardown_.closing();
+  return terms;
+}
+
+Owed Connection::AskWhatIsOwed() const {
+  Owed owed;
+  owed.Set(Duty::kPhase, phase_ != Phase::kEstablished);
+  owed.Set(Duty::kSuspend, suspend_.freezes());
+  owed.Set(Duty::kDisConn, teardown_.shut() || teardown_.peer_shut());
+  owed.Set(Duty::kDeadlines, !TimersStand() || teardown_.timer_set() || suspend_.timer_set());
+  halves_.AskWhatIsOwed(owed);
+  return owed;
+}
+
+// No urgent notice rides behind our SuspComm, whose queue pair may end before it leaves.
+void Connection::NoteDuties() {
+  owed_ = AskWhatIsOwed();
+  halves_.NoteDuties(owed_);
+  if (suspend_.initiator()) halves_.outgoing().SetUrgentAhead(std::nullopt);
+}
+
+// To the peer's first message, to the end [R13.2.9], and to a move.
+bool Connection::GiveWay(bool may_advertise, Actions& actions) {
+  if (halves_.outgoing().waits_for_first() || phase_ == Phase::kLastAck) return false;
+  if (!MoveGoesFirst()) return true;
+  const size_t before = actions.size();
+  SuspendOut(may_advertise, actions);
+  if (actions.size() != before) NoteDuties();
+  return false;
+}
+
+// [R13.1.1, R13.1.2] Only after all data, and adverts to their last byte. False: nothing else may
+// leave; behind both nobody needs to hear of us any more.
+bool Connection::SendDisConn(Actions& actions) {
+  const bool due = teardown_.shut() && !teardown_.disconn_sent() && halves_.outbound().done() &&
+                   halves_.outgoing().MaySendControl();
+  if (!due || !Move(PhaseCue::kDisConnSent)) return phase_ != Phase::kLastAck;
+  halves_.outgoing().Post(wire::DisConn{}, Outgoing::Kind::kDisConn, actions, halves_.counters());
+  teardown_.OnDisConnPosted();
+  halves_.OnDisConnPosted();
+  if (phase_ == Phase::kLastAck) {
+    teardown_.WaitForPeer(AddSaturating(halves_.now(), handshake_.config().close_wait));
+  }
+  NoteDuties();
+  return phase_ != Phase::kLastAck;
+}
+
+// --- what is rare: what ends ---
+
+// Without a queue pair that carries messages.
+void Connection::AdvanceNotOpen(Actions& actions) {
+  if (phase_ == Phase::kTimeWait || phase_ == Phase::kSuspended || phase_ == Phase::kResuming) {
+    Deliver(actions);
+    // [R12.3] The responder ends the queue pair, when SuspCommAck has left.
+    if (phase_ != Phase::kSuspended || !suspend_.responder()) return;
+    if (!halves_.outgoing().AnythingPosted()) teardown_.Disconnect(actions);
+  } else if (phase_ == Phase::kClosed) {
+    if (!teardown_.reported() || teardown_.in_order()) Deliver(actions);
+    MaybeReportClosed(actions);
+  }
+}
+
+// What may end with a step that was more than the streams.
+void Connection::FinishRare(Actions& actions) {
+  if (phase_ >= Phase::kEstablished && !IsOver(phase_) && WaitsForPeerAlone()) {
+    teardown_.FinishShutdowns(Outcome::kDone, actions);
+  }
+  // [R13.2.5] Not before our own DisConn has left, or what is behind it on the queue is lost.
+  if (phase_ == Phase::kTimeWait && teardown_.disconn_left()) teardown_.Disconnect(actions);
+  if (!must_end_) return;
+  // What was cancelled to end with this step, and has not, takes the connection with it.
+  const char* reason = halves_.WhyNotEnded(*must_end_);
+  if (suspend_.Has(must_end_->operation)) reason = "a move that had begun was cancelled";
+  must_end_.reset();
+  FailIf(Outcome::kLocalAbort, reason, actions);
+}
+
+bool Connection::TimersStand() const {
+  return IsOpen(phase_) && teardown_.TimerStands() && suspend_.TimerStands() &&
+         halves_.TimersStand();
+}
+
+void Connection::ArmTimers(Actions& actions) {
+  suspend_.ArmTimer(IsAlive(phase_), actions);
+  halves_.ArmTimers(IsOver(phase_), actions);
+  teardown_.ArmTimer(IsOver(phase_), actions);
 }
 
 }  // namespace esdp::sdp

@@ -42,10 +42,6 @@ void UrgentIn::Await(OperationId operation, Actions& actions) {
   }
 }
 
-void UrgentIn::Refuse(OperationId operation, Outcome outcome, Actions& actions) {
-  Finish(operation, outcome, /*end_of_stream=*/false, actions);
-}
-
 bool UrgentIn::Cancel(OperationId operation, Outcome outcome, Actions& actions) {
   for (size_t i = 0; i < waiting_.size(); ++i) {
     if (waiting_[i] != operation) continue;

@@ -23,8 +23,6 @@ class UrgentIn {
   const char* OnMessage(uint8_t flags, bool is_data_with_payload, Actions& actions);
 
   void Await(OperationId operation, Actions& actions);
-  // Takes one that is too late.
-  static void Refuse(OperationId operation, Outcome outcome, Actions& actions);
   // False: no such operation waits.
   bool Cancel(OperationId operation, Outcome outcome, Actions& actions);
   // No urgent byte will come any more: the peer has ended its stream.

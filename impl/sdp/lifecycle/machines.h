@@ -54,6 +54,9 @@ constexpr bool IsOpen(Phase phase) {
   return phase >= Phase::kEstablished && phase <= Phase::kSuspending;
 }
 
+// The root cause is known and the queue pair is ending, or no byte moves any more.
+constexpr bool IsOver(Phase phase) { return phase == Phase::kAborting || phase == Phase::kClosed; }
+
 // The connection is there, whether or not it has a queue pair at the moment.
 constexpr bool IsAlive(Phase phase) {
   return phase >= Phase::kEstablished && phase <= Phase::kResuming;
