@@ -492,6 +492,40 @@ TEST(SuspendPartTest, ThePeerMovesSoOftenAndOnceMoreEachSecond) {
   EXPECT_FALSE(part.TakeMove(now, 3));
 }
 
+TEST(SuspendPartTest, AMoveThatIsLateSaysWhatItWaitedFor) {
+  const Time until{std::chrono::seconds(5)};
+  const Time before = until - std::chrono::nanoseconds(1);
+  Actions actions;
+  esdp::sdp::Suspend asked;
+  ASSERT_TRUE(asked.OnSuspComm(wire::SuspComm{kPort}, true, until).responds);
+  EXPECT_EQ(asked.OnTimer(Phase::kSuspending, before, actions), nullptr);
+  EXPECT_STREQ(asked.OnTimer(Phase::kSuspending, until, actions),
+               "SuspCommAck could not be sent in time");
+  EXPECT_STREQ(asked.OnTimer(Phase::kSuspended, until, actions),
+               "the old queue pair did not end in time");
+  EXPECT_STREQ(asked.OnTimer(Phase::kResuming, until, actions),
+               "the peer did not come back in time");
+  esdp::sdp::Suspend asks;
+  ASSERT_TRUE(asks.OnAsk({kMove, kPort, until}));
+  (void)asks.TakeSuspComm();
+  EXPECT_STREQ(asks.OnTimer(Phase::kSuspending, until, actions),
+               "SuspComm was not answered in time");
+  EXPECT_TRUE(actions.empty());
+}
+
+TEST(SuspendPartTest, AWishThatIsLateEndsAloneAndOneThatWaitsForASpareBufferHoldsNothingBack) {
+  const Time until{std::chrono::seconds(5)};
+  esdp::sdp::Suspend part;
+  Actions actions;
+  ASSERT_TRUE(part.OnAsk({kMove, kPort, until}));
+  EXPECT_TRUE(part.GoesFirst(/*has_spare=*/true));
+  EXPECT_FALSE(part.GoesFirst(/*has_spare=*/false));
+  EXPECT_EQ(part.OnTimer(Phase::kEstablished, until, actions), nullptr);
+  ASSERT_EQ(actions.size(), 1u);
+  EXPECT_EQ(std::get<FinishOperation>(actions[0]).outcome, Outcome::kDeadlineExceeded);
+  EXPECT_FALSE(part.freezes());
+}
+
 // R12.1
 TEST(SuspendPartTest, AWishThatThePeerWasToldOfEndsOnceWithTheConnection) {
   esdp::sdp::Suspend part;
