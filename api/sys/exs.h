@@ -67,8 +67,8 @@ exs_mhandle_t exs_mregister(void* address, size_t len, int flags);
 int exs_mderegister(exs_mhandle_t memory);
 
 /*
- * A socket: AF_INET or AF_INET6, SOCK_STREAM. The number is a descriptor of the process, close-on-exec, with nothing to
- * read or write: use exs_close, not close. EAFNOSUPPORT, EPROTONOSUPPORT, EMFILE.
+ * A socket: AF_INET or AF_INET6, SOCK_STREAM. The number is a descriptor of the process, close-on-exec, on which read,
+ * write, poll and their kind work too (man 7 exs). EAFNOSUPPORT, EPROTONOSUPPORT, EMFILE.
  */
 int exs_socket(int family, int type, int protocol);
 int exs_bind(int fd, const struct sockaddr* address, socklen_t len);
@@ -79,7 +79,7 @@ int exs_getpeername(int fd, struct sockaddr* address, socklen_t* len);
  * four only to be read. IPPROTO_TCP: TCP_NODELAY (always on). SOL_EXSX. Others: ENOPROTOOPT. */
 int exs_setsockopt(int fd, int level, int name, const void* value, socklen_t len);
 int exs_getsockopt(int fd, int level, int name, void* value, socklen_t* len);
-/* F_GETFD, F_SETFD, F_GETFL, F_SETFL: O_NONBLOCK is kept, and makes no difference. EINVAL: others. */
+/* F_GETFD, F_SETFD, F_GETFL, F_SETFL: O_NONBLOCK is for calls of libc, and no post. EINVAL: others. */
 int exs_fcntl(int fd, int command, long argument);
 
 /* Posts; EXS_EVT_CONNECT. ECONNREFUSED, EHOSTUNREACH, ETIMEDOUT in the event. `flags` is 0. */

@@ -9,18 +9,6 @@
 
 namespace esdp::exs {
 
-namespace {
-
-absl::Span<std::byte> MemoryOf(const Part& part) {
-  std::byte* base = part.base;
-  if (base == nullptr) {
-    base = static_cast<std::byte*>(part.region.info().base) + part.slice.offset();
-  }
-  return absl::MakeSpan(base + part.offset, part.length);
-}
-
-}  // namespace
-
 int CarriedReceive::Begin() {
   std::erase_if(transfer_.parts, [](const Part& part) { return part.length == 0; });
   if (transfer_.peeks) {

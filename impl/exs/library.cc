@@ -1,6 +1,7 @@
 #include "impl/exs/library.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -11,6 +12,7 @@
 
 #include "impl/exs/convert.h"
 #include "impl/exs/environment.h"
+#include "impl/exs/libc_taker.h"
 
 namespace esdp::exs {
 namespace {
@@ -22,6 +24,10 @@ std::atomic<Numbers*> parents_numbers{nullptr};  // of a process that had one, a
 std::atomic<bool> opening{false};  // one thread at a time; a child of fork takes it back
 
 }  // namespace
+
+Library::Library() : process_(getpid()) {}
+
+bool Library::IsOfThisProcess() const { return process_ == getpid(); }
 
 Library* Library::Current() { return current.load(std::memory_order_acquire); }
 
@@ -43,6 +49,7 @@ int Library::Open(const std::string& fabric) {
     std::unique_ptr<Library> library(new Library);
     error = hooked != 0 ? ENOBUFS : library->OpenContext(fabric.empty() ? "auto" : fabric);
     if (error == 0) current.store(library.release(), std::memory_order_release);
+    if (error == 0) TakeCallsOfLibc();
   }
   opening.store(false);
   return error;

@@ -1,16 +1,21 @@
 #ifndef ESDP_IMPL_EXS_LIBRARY_H_
 #define ESDP_IMPL_EXS_LIBRARY_H_
 
+#include <sys/types.h>
+
 #include <mutex>
 #include <string>
 
 #include "esdp/context.h"
 #include "impl/exs/helper.h"
+#include "impl/exs/inner_queue.h"
 #include "impl/exs/memory_table.h"
 #include "impl/exs/numbers.h"
 #include "impl/exs/pins.h"
 #include "impl/exs/plain_listener.h"
 #include "impl/exs/polls.h"
+#include "impl/exs/prober.h"
+#include "impl/exs/waiters.h"
 
 namespace esdp::exs {
 
@@ -41,18 +46,24 @@ class Library {
   Polls& polls() { return polls_; }
   PlainListeners& listeners() { return listeners_; }
   Pins& pins() { return pins_; }
+  InnerQueue& inner() { return inner_; }
+  Waiters& waiters() { return waiters_; }
+  Prober& prober() { return prober_; }
+  // False in a child that shares its memory, or has its handlers of fork behind it.
+  bool IsOfThisProcess() const;
   // Once, when the process exits.
   static void Flush();
   // Nobody hears of its end.
   void CloseInBackground(Socket& socket, CloseMode mode);
 
  private:
-  Library() = default;
+  Library();
   static void BeforeFork();
   static void AfterForkInParent();
   static void AfterForkInChild();
   int OpenContext(const std::string& fabric);
 
+  const pid_t process_;
   std::string fabric_;
   Context context_;
   Helper helper_{context_};
@@ -63,6 +74,9 @@ class Library {
   Polls polls_;
   PlainListeners listeners_;
   Pins pins_;
+  InnerQueue inner_{*this};
+  Waiters waiters_;
+  Prober prober_{context_};
 };
 
 }  // namespace esdp::exs

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "impl/exs/library.h"
+#include "impl/switch/taker.h"
 
 namespace esdp::exs {
 
@@ -60,6 +61,7 @@ void Numbers::Add(std::shared_ptr<ExsSocket> socket) {
     const int number = socket->number();
     LoseQueue(number);
     std::swap(sockets_[number], socket);
+    libc::taken_numbers.Add(number);
   }
   if (socket != nullptr) socket->Abandon(CloseMode::kAbort);
 }
@@ -72,6 +74,7 @@ void Numbers::Add(std::shared_ptr<Queue> queue) {
     if (const auto found = sockets_.find(number); found != sockets_.end()) {
       closed = std::move(found->second);
       sockets_.erase(found);
+      libc::taken_numbers.Remove(number);
     }
     LoseQueue(number);
     queues_[number] = std::move(queue);
@@ -86,6 +89,7 @@ void Numbers::RemoveSocket(int number, const ExsSocket* socket) {
   if (found == sockets_.end() || found->second.get() != socket) return;
   last = std::move(found->second);
   sockets_.erase(found);
+  libc::taken_numbers.Remove(number);
 }
 
 void Numbers::RemoveQueue(exs_qhandle_t number) {

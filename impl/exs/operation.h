@@ -25,6 +25,7 @@ struct Operation {
   exs_acceptaddr_t* addresses = nullptr;   // ACCEPT: where the next connection's go
   uint64_t pinned = 0;                     // bytes that are registered for it alone
   int accepts_left = 0;                    // ACCEPT: slots that are still reserved
+  bool inner = false;                      // of a call of libc
   OpId op = OpId::kNone;                   // none before it was posted below
   Queue* queue = nullptr;                  // which it belongs to
   std::shared_ptr<ExsSocket> socket = {};  // which has it in a list, by these:

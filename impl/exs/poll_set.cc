@@ -83,7 +83,7 @@ void PollSet::Start() {
 
 void PollSet::AskOwn(size_t place) {
   Entry& entry = entries_[place];
-  if ((entry.events & EXS_POLLIN) != 0 && entry.own->readable_ahead()) {
+  if ((entry.events & EXS_POLLIN) != 0 && entry.own->bytes_ahead() > 0) {
     entry.ready = EXS_POLLIN;
     return Finish(0);
   }

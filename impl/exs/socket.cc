@@ -18,7 +18,7 @@ int ErrnoOfPost(const absl::Status& status) { return ErrnoOf(status); }
 Operation& ExsSocket::Prepare(Queue& queue, const Operation& filled) {
   Operation& operation = queue.NewOperation();
   operation = filled;
-  operation.number = number_;
+  operation.number = number();
   operation.queue = &queue;
   operation.socket = shared_from_this();
   return operation;
@@ -90,7 +90,15 @@ std::vector<Told> ExsSocket::CancelHeld(const Meant& meant) {
 }
 
 int ExsSocket::Cancel(bool by_handle, exs_ahandle_t handle) {
-  const Meant meant = [&](const Operation& each) { return !by_handle || each.handle == handle; };
+  return Cancel(
+      [&](const Operation& each) { return !each.inner && (!by_handle || each.handle == handle); });
+}
+
+void ExsSocket::CancelOn(const Queue& queue) {
+  (void)Cancel([&](const Operation& each) { return each.queue == &queue; });
+}
+
+int ExsSocket::Cancel(const Meant& meant) {
   std::vector<Told> cancelled;
   int asked = 0;
   {
@@ -165,7 +173,9 @@ exs_event_t ConcludeAccept(Queue& queue, Operation& operation, const Event& even
   if (!event.terminal()) return out;
   if (operation.accepts_left > 0) queue.Release(operation.accepts_left);
   if (operation.socket->Remove(operation) && !event.ok()) out.exs_evt_errno = ECANCELED;
+  const std::shared_ptr<ExsSocket> listener = operation.socket;
   queue.Recycle(operation);
+  listener->calls().readiness().Refresh(false);
   return out;
 }
 
@@ -181,6 +191,7 @@ exs_event_t Conclude(Queue& queue, Operation& operation, const Event& event) noe
     socket->GiveUpNumber();
   }
   queue.Recycle(operation);
+  socket->calls().readiness().Refresh(false);
   return out;
 }
 

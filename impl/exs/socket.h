@@ -1,11 +1,8 @@
 #ifndef ESDP_IMPL_EXS_SOCKET_H_
 #define ESDP_IMPL_EXS_SOCKET_H_
 
-#include <sys/types.h>
-
 #include <array>
 #include <atomic>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -17,19 +14,18 @@
 #include "esdp/event.h"
 #include "esdp/socket.h"
 #include "impl/exs/ahead.h"
+#include "impl/exs/call_state.h"
+#include "impl/exs/line.h"
 #include "impl/exs/notice_option.h"
 #include "impl/exs/operation.h"
+#include "impl/exs/place.h"
 #include "impl/exs/queue.h"
 #include "impl/exs/told.h"
 #include "impl/exs/transfer.h"
 
 namespace esdp::exs {
 
-class Carried;
 struct CarriedEnd;
-
-// What a post does below; it may be done later.
-using PostBelow = std::function<absl::StatusOr<OpId>(Socket&, const OpArgs&)>;
 
 // An ExsSocket is a socket of api/esdp under a number of the process. While the library carries out
 // a transfer in pieces, what is posted after it in the same direction is held here.
@@ -52,14 +48,15 @@ class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
   ExsSocket(const ExsSocket&) = delete;
   ExsSocket& operator=(const ExsSocket&) = delete;
 
-  int number() const { return number_; }
+  int number() const { return place_->number(); }
   int family() const { return family_; }
   // Whether the number is still that of the descriptor: close(2) leaves nobody a word.
-  bool HoldsNumber() const;
+  bool HoldsNumber() const { return place_->Holds(); }
   // From now on it is noticed when the descriptor is closed by close(2). The helper runs.
   void WatchNumber();
   // The number is the process's again.
   void GiveUpNumber();
+  CallState& calls() { return calls_; }
 
   // `filled` says what the event tells; its slot is reserved.
   template <typename Below>
@@ -70,16 +67,20 @@ class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
   void StopSending();
   // Ends without an event; false when it is being closed.
   bool Abandon(CloseMode mode);
-  // Asks those with that handle, or all, to end; how many.
+  // The same for close(2): what was posted to be sent is not, other bytes leave.
+  void AbandonAsClosed();
+  // Asks those of the application with that handle, or all of its, to end; how many.
   int Cancel(bool by_handle, exs_ahandle_t handle);
+  // Those that are posted on that queue.
+  void CancelOn(const Queue& queue);
   // Takes it off the list; whether the socket is being closed.
   bool Remove(Operation& operation);
 
   bool listening() const;
   int Listen(int backlog);
   Socket& socket() { return socket_; }
-  // Bytes wait that were read ahead.
-  bool readable_ahead() const { return ahead_.size() > 0; }
+  // Bytes that were read ahead and wait.
+  size_t bytes_ahead() const { return ahead_.size(); }
   // Transfers that were copied since their memory could not be registered.
   uint64_t register_failures() const { return register_failures_.load(std::memory_order_relaxed); }
 
@@ -87,17 +88,6 @@ class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
   NoticeOption GetNotice(Way way) const;
 
  private:
-  struct Held {
-    Operation* operation;
-    PostBelow below;  // or
-    Transfer transfer;
-  };
-  struct Line {  // of a direction
-    std::shared_ptr<Carried> carried;
-    Operation* of = nullptr;  // what is carried out
-    std::deque<Held> held;    // behind it
-    uint64_t pinned = 0;      // bytes that are registered for operations below
-  };
   struct Notice {
     NoticeOption option;
     bool scheduled = false;
@@ -106,13 +96,13 @@ class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
     absl::Time last_progress;  // when one ended, or the first one was posted
   };
 
-  ExsSocket(Socket socket, int family, int number);
+  ExsSocket(Socket socket, int family, std::unique_ptr<Place> place);
   Operation& Prepare(Queue& queue, const Operation& filled);
-  void StopWatching();
   void OnNumberClosed();
   void Add(Operation& operation);
   void Unlink(Operation& operation);
   using Meant = std::function<bool(const Operation&)>;
+  int Cancel(const Meant& meant);
   std::vector<Told> CancelHeld(const Meant& meant);
   void ReturnPins(Operation& operation);
   Line& LineOf(Way way) { return lines_[static_cast<size_t>(way)]; }
@@ -136,13 +126,9 @@ class ExsSocket : public std::enable_shared_from_this<ExsSocket> {
   bool TellNotice(Way way, Notice& notice, std::shared_ptr<Queue>* told);
 
   const int family_;
-  const int number_;
-  dev_t device_ = 0;
-  ino_t inode_ = 0;
-  std::atomic<bool> given_up_{false};
-  std::atomic<int> watched_{-1};  // hangs up when the descriptor is closed
-  uint64_t watch_name_ = 0;
+  const std::unique_ptr<Place> place_;
   Socket socket_;
+  CallState calls_;
 
   mutable std::mutex mutex_;
   Operation* operations_ = nullptr;  // the newest first
@@ -192,6 +178,7 @@ int ExsSocket::Post(Lane lane, Queue& queue, const Operation& filled, const Belo
     }
   }
   if (error != 0) queue.Recycle(operation);
+  if (error == 0) calls_.readiness().Refresh(false);
   return error;
 }
 

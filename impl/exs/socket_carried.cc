@@ -19,7 +19,7 @@ constexpr uint64_t kPinnedMax = 4 * Carried::kPinnedMax;
 
 }  // namespace
 
-ExsSocket::Line* ExsSocket::Before(Lane lane) {
+Line* ExsSocket::Before(Lane lane) {
   if (lane == Lane::kOther) return nullptr;
   Line& line = LineOf(lane == Lane::kReceivingNow ? Way::kReceiving : Way::kSending);
   return line.carried != nullptr ? &line : nullptr;
@@ -64,6 +64,7 @@ int ExsSocket::PostTransfer(Queue& queue, const Operation& filled, Transfer tran
     }
   }
   if (error != 0) queue.Recycle(operation);
+  if (error == 0) calls_.readiness().Refresh(false);
   return error;
 }
 
@@ -216,12 +217,16 @@ bool ExsSocket::PostWhole(Operation& operation, Transfer& transfer, int* error) 
     if (part.file.valid()) return false;
     if (part.base != nullptr) wanted += part.length;
   }
-  const uint64_t room = kPinnedMax - LineOf(transfer.way).pinned;
-  if (wanted > std::min(Carried::kPinnedMax, room)) return false;
   const auto post_copied = [&](Socket& below, const OpArgs& args) {
     return PostCopied(below, transfer, args);
   };
   const bool single = transfer.parts.size() == 1 && wanted > 0;
+  if (receives && single && transfer.copies) {
+    *error = StartBelow(operation, post_copied);
+    return true;
+  }
+  const uint64_t room = kPinnedMax - LineOf(transfer.way).pinned;
+  if (wanted > std::min(Carried::kPinnedMax, room)) return false;
   if (single && wanted < kDefaultThreshold) {
     *error = StartBelow(operation, post_copied);
     if (*error != EAGAIN) return true;

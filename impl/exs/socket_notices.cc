@@ -8,8 +8,9 @@
 
 namespace esdp::exs {
 
-// Null for an operation that moves no bytes.
+// Null for an operation that moves no bytes, or is none of the application's.
 ExsSocket::Notice* ExsSocket::NoticeOf(const Operation& operation) {
+  if (operation.inner) return nullptr;
   switch (operation.type) {
     case EXS_EVT_SEND:
     case EXS_EVT_SENDMSG:

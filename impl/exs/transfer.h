@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "esdp/region.h"
 
 namespace esdp::exs {
@@ -28,6 +29,7 @@ class OwnedFd {
     if (fd_ >= 0) close(fd_);
   }
 
+  int Release() { return std::exchange(fd_, -1); }
   int get() const { return fd_; }
   bool valid() const { return fd_ >= 0; }
 
@@ -44,6 +46,15 @@ struct Part {
   uint64_t offset = 0;        // in the file; in memory that nobody registered
   uint64_t length = 0;        // from there on
 };
+
+// Of a part that is memory: what is left of it.
+inline absl::Span<std::byte> MemoryOf(const Part& part) {
+  std::byte* base = part.base;
+  if (base == nullptr) {
+    base = static_cast<std::byte*>(part.region.info().base) + part.slice.offset();
+  }
+  return absl::MakeSpan(base + part.offset, part.length);
+}
 
 // What one post moves.
 struct Transfer {

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import unittest
 
+LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
 HERE = pathlib.Path(__file__).resolve().parent
 RECORDED = HERE / "binary_interface.txt"
 if "TEST_SRCDIR" in os.environ:
@@ -55,9 +56,65 @@ def interface():
         source.write_text("#include <stdio.h>\n#include <sys/exs.h>\nint main(void) {\n%s\n  return 0;\n}\n" % "\n".join(lines))
         run("gcc", "-std=c89", "-I", API, source, "-o", program)
         layout = run(program)
+    return layout + "".join(symbol + "\n" for symbol in sorted(symbols()))
+
+
+def symbols():
+    """What libexs defines: with a version, or without, where it is in the place of libc."""
     shown = run("nm", "-D", "--defined-only", "--with-symbol-versions", LIBRARY)
-    symbols = sorted(line.split()[2] for line in shown.splitlines() if "@@" in line)
-    return layout + "".join(symbol + "\n" for symbol in symbols)
+    return {line.split()[2] for line in shown.splitlines() if re.match(r"\S+ [TWVuBDR] ", line)}
+
+
+def link_libraries(folder):
+    for name in ("impl/exs/libexs.so.1", "impl/package/libesdp.so.0.1"):
+        pathlib.Path(folder, pathlib.Path(name).name).symlink_to(RUNFILES / name)
+
+
+# A client that connects, and a server that is accepted, by calls of libc alone; so checked that the compiler takes the
+# checked names of them, where it knows such.
+CALLS = r"""
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/exs.h>
+#include <unistd.h>
+
+static struct sockaddr_in at = {.sin_family = AF_INET};
+
+static void *client(void *unused)
+{
+  int fd = exs_socket(AF_INET, SOCK_STREAM, 0);
+  (void)unused;
+  if (connect(fd, (struct sockaddr *)&at, sizeof(at)) != 0 || write(fd, "hello", 5) != 5) _exit(10);
+  close(fd);
+  return NULL;
+}
+
+int main(int argc, char **argv)
+{
+  char bytes[8];
+  struct pollfd asked[1];
+  socklen_t len = sizeof(at);
+  pthread_t thread;
+  size_t room = sizeof(bytes) - (size_t)(argc - 1); /* not known to the compiler */
+  int fd, listener;
+  (void)argv;
+  if (exs_init(EXS_VERSION1) < 0 || (listener = exs_socket(AF_INET, SOCK_STREAM, 0)) < 0) return 1;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (bind(listener, (struct sockaddr *)&at, len) != 0 || listen(listener, 1) != 0) return 2;
+  if (getsockname(listener, (struct sockaddr *)&at, &len) != 0) return 3;
+  if (pthread_create(&thread, NULL, client, NULL) != 0 || (fd = accept(listener, NULL, NULL)) < 0) return 4;
+  asked[0].fd = fd;
+  asked[0].events = POLLIN;
+  if (poll(asked, (nfds_t)argc, 20000) != 1 || asked[0].revents != POLLIN) return 5;
+  if (recv(fd, bytes, room - 7, MSG_PEEK) != 1 || recvfrom(fd, bytes, room - 7, 0, NULL, NULL) != 1) return 6;
+  if (read(fd, bytes + 1, room - 4) != 4 || memcmp(bytes, "hello", 5) != 0) return 7;
+  if (read(fd, bytes, room) != 0) return 8;
+  pthread_join(thread, NULL);
+  return 0;
+}
+"""
 
 
 class BinaryInterfaceTest(unittest.TestCase):
@@ -88,10 +145,12 @@ class BinaryInterfaceTest(unittest.TestCase):
         text = re.sub(r"/\*.*?\*/", "", (API / "sys/exs.h").read_text(), flags=re.S)
         declared = set(re.findall(r"\b(exsx?_\w+)\(", text))
         self.assertGreater(len(declared), 25)
-        shown = run("nm", "-D", "--defined-only", "--with-symbol-versions", LIBRARY).split("\n")
-        symbols = {line.split()[2] for line in shown if re.match(r"\S+ [TWVuBDR] ", line)}
         version = {name: "EXSX_1.0" if name.startswith("exsx_") else "EXS_1.0" for name in declared}
-        self.assertEqual({f"{name}@@{version[name]}" for name in declared}, symbols)
+        in_place_of_libc = {symbol for symbol in symbols() if "@" not in symbol}
+        self.assertGreater(len(in_place_of_libc), 30)
+        self.assertEqual({f"{name}@@{version[name]}" for name in declared}, symbols() - in_place_of_libc)
+        libc = run("nm", "-D", "--defined-only", LIBC)
+        self.assertEqual(set(), in_place_of_libc - set(re.findall(r" [TWi] (\w+)@", libc)))
 
     def test_the_library_has_its_soname_stays_loaded_and_uses_the_shared_library(self):
         dynamic = run("readelf", "-d", LIBRARY)
@@ -100,10 +159,20 @@ class BinaryInterfaceTest(unittest.TestCase):
         self.assertIn("[libesdp.so.0.1]", dynamic)
         self.assertRegex(dynamic, r"R(UN)?PATH.*\[\$ORIGIN[\]:]")
 
+    def test_a_program_that_is_linked_with_it_calls_it_in_place_of_libc(self):
+        with tempfile.TemporaryDirectory() as folder:
+            link_libraries(folder)
+            source, program = pathlib.Path(folder, "calls.c"), pathlib.Path(folder, "calls")
+            source.write_text(CALLS)
+            for fortify in ("-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2"):
+                with self.subTest(fortify=fortify):
+                    library = f"{folder}/libexs.so.1"
+                    run("gcc", "-O2", "-Wall", "-Werror", fortify, "-I", API, source, library, "-pthread", "-o", program)
+                    run(program, env=dict(os.environ, LD_LIBRARY_PATH=folder, EXS_FABRIC="qpip"))
+
     def test_it_can_be_loaded_and_is_never_unloaded(self):
         with tempfile.TemporaryDirectory() as folder:
-            for name in ("impl/exs/libexs.so.1", "impl/package/libesdp.so.0.1"):
-                pathlib.Path(folder, pathlib.Path(name).name).symlink_to(RUNFILES / name)
+            link_libraries(folder)
             source, program = pathlib.Path(folder, "load.c"), pathlib.Path(folder, "load")
             source.write_text(
                 "#include <dlfcn.h>\n#include <stdlib.h>\n"

@@ -279,14 +279,6 @@ TEST_F(ConnectionTest, AQueueThatWasClosedByCloseIsNone) {
   EXPECT_EQ(0, exs_qdelete(again));
 }
 
-TEST_F(ConnectionTest, WhatIsWrittenToTheNumberGoesNowhere) {
-  ASSERT_NO_FATAL_FAILURE(Connect());
-  uint8_t byte = 0;
-  EXPECT_EQ(-1, write(client_, &byte, 1));
-  EXPECT_EQ(-1, read(client_, &byte, 1));
-  EXPECT_EQ(FD_CLOEXEC, fcntl(client_, F_GETFD));
-}
-
 TEST_F(ConnectionTest, OptionsReadBackWhatIsInForce) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   const auto read = [&](int fd, int level, int name) {

@@ -113,7 +113,13 @@ ROOMS = [
     Room("impl/sockets/.*", ["esdp/.*", BASE, "impl/provider/.*", "impl/sockets/.*"], [ABSEIL]),
     Room("impl/assembly/diagnose.*", ["esdp/.*", "impl/.*"], [ABSEIL, POSIX]),
     Room("impl/assembly/.*", ["esdp/.*", "impl/.*"], [ABSEIL]),
-    Room("impl/exs/.*", ["esdp/.*", "impl/exs/.*"], [API_ABSEIL, POSIX]),
+    # The calls of libc, in its place.
+    Room("impl/switch/.*", ["impl/switch/.*"], [POSIX]),
+    Room(
+        "impl/exs/.*",
+        ["esdp/.*", "impl/exs/.*", "impl/switch/.*", "impl/provider/progress/socket_pair[.]h"],
+        [API_ABSEIL, POSIX],
+    ),
     Room("bindings/python/.*", ["esdp/.*", "bindings/python/.*"], [API_ABSEIL, "pybind11/.*"]),
     Room("samples/.*", ["esdp/.*", "samples/.*"], [ABSEIL, POSIX]),
     Room("tools/.*", ["esdp/.*", "tools/.*"], [ABSEIL, POSIX, "openssl/(evp|sha)[.]h"]),

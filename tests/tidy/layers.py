@@ -37,12 +37,13 @@ MAY_USE = {
     "impl/provider/transport": ["impl/base", "impl/fabric", "impl/provider"],  # of that the regions
     "impl/sockets": ["api", "impl/base", "impl/provider"],
     "impl/assembly": None,  # everything
-    "impl/exs": ["api"],  # a client, which nobody inside uses
+    "impl/switch": [],
+    "impl/exs": ["api", "impl/switch", "impl/provider"],  # a client, which nobody inside uses; of the last the pair
     "samples": [],
     "tools": [],
     "bindings/python": [],
 }
-CLIENTS = ["impl/exs"]
+CLIENTS = ["impl/exs", "impl/switch"]
 LIBRARY = re.compile(r"//(api|impl/[a-z/]+):([\w-]+)")
 
 

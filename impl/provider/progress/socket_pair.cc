@@ -44,7 +44,13 @@ bool SocketPair::Open() {
 
 SocketPair::~SocketPair() {
   if (hidden_end_ >= 0) close(hidden_end_);
-  if (shown_end_ >= 0) close(shown_end_);
+  if (shown_end_ >= 0 && !lent_) close(shown_end_);
+}
+
+void SocketPair::Lend(int number) {
+  if (shown_end_ != number) close(shown_end_);
+  shown_end_ = number;
+  lent_ = true;
 }
 
 void SocketPair::ShowInput(bool readable, bool urgent, bool arrived) {

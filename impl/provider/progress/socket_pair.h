@@ -9,7 +9,7 @@ namespace esdp::provider {
 // Readable is a byte towards it, full a queue that nobody takes from; an urgent byte, the end of the
 // stream and a reset are those of UNIX sockets.
 //
-//   Owns:     both ends.
+//   Owns:     both ends; the shown one until Lend.
 //   Threads:  not thread-safe; fd() may be waited on by any thread.
 //   Blocks:   never. Each change takes a system call or two.
 //   Units:    –
@@ -23,6 +23,9 @@ class SocketPair {
 
   [[nodiscard]] bool Open();
   int fd() const { return shown_end_; }
+  // The shown end has this number now, and is the caller's to close: then the hidden one hangs up.
+  void Lend(int number);
+  int hidden_fd() const { return hidden_end_; }
   bool has_ended() const { return hidden_end_ < 0; }
 
   // At first it is writable, and nothing else. `arrived`: more may have come on top of what is
@@ -38,6 +41,7 @@ class SocketPair {
   static void Drain(int end);
 
   int shown_end_ = -1;
+  bool lent_ = false;
   int hidden_end_ = -1;
   int bytes_ = 0;  // put in to show that it is readable
   bool urgent_ = false;

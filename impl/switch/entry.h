@@ -1,0 +1,27 @@
+#ifndef ESDP_IMPL_SWITCH_ENTRY_H_
+#define ESDP_IMPL_SWITCH_ENTRY_H_
+
+#include "impl/switch/taker.h"
+
+// What entry points are made of. They have the names of libc for the linker alone: the headers, with
+// _FORTIFY_SOURCE, have bodies of their own for some of these.
+#define ESDP_ENTRY(result, function, name, arguments)                                   \
+  result function arguments __asm__(name) __attribute__((used, visibility("default"))); \
+  result function arguments
+
+namespace esdp::libc {
+
+// `own(taker)` answers for a number that is taken; `next()` is libc.
+template <typename Own, typename Next>
+auto Route(int fd, const Own& own, const Next& next) -> decltype(next()) {
+  if (taken_numbers.Has(fd) && !ToLibc::holds()) {
+    if (Taker* const who = taker.load(std::memory_order_acquire); who != nullptr) {
+      if (const auto answer = own(*who); answer.has_value()) return *answer;
+    }
+  }
+  return next();
+}
+
+}  // namespace esdp::libc
+
+#endif  // ESDP_IMPL_SWITCH_ENTRY_H_
