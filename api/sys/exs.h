@@ -23,10 +23,11 @@ extern "C" {
  * Every call, -1 with errno:
  *   ENXIO      exs_init was not called             EBADF    the number or handle is closed, stale or none at all
  *   ENOTSOCK   the number is no socket             EINVAL   an unknown flag or a value outside its range
- *   EOPNOTSUPP a socket that exs_socket did not    EFAULT   NULL, or a range that leaves its registered memory
- *              make, or what is not built          ENOBUFS  no memory
+ *   EOPNOTSUPP a socket of another kind than TCP,  EFAULT   NULL, or a range that leaves its registered memory
+ *              or what is not built                ENOBUFS  no memory
  * An unconnected TCP socket of socket(2) becomes one of this library in exs_connect, exs_bind, exs_listen,
- * exs_setsockopt; from one that listens exs_accept takes SDP connections.
+ * exs_setsockopt; from one that listens exs_accept takes connections, also such as are no SDP; on one that is connected
+ * what is posted is copied.
  * Every post:
  *   EAGAIN     the queue has no slot: take events, post again at once
  *   ENOTCONN, EPIPE, EPERM   not connected; shut down; used in the child of a fork

@@ -19,8 +19,12 @@ size_t CallState::unsent() const {
 }
 
 void CallState::Leave() {
-  const std::lock_guard lock(mutex_);
-  if (buffer_ != nullptr) buffer_->Leave();
+  std::shared_ptr<SendBuffer> buffer;
+  {
+    const std::lock_guard lock(mutex_);
+    buffer = buffer_;
+  }
+  if (buffer != nullptr) buffer->Leave();
 }
 
 }  // namespace esdp::exs

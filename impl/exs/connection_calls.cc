@@ -87,14 +87,7 @@ Answer ClosePlainListener(Library& library, const Posting& posting) {
   });
 }
 
-// Whether the system's listener is meant.
-bool IsPlainListener(Library& library, int fd) {
-  std::shared_ptr<ExsSocket> socket;
-  return library.numbers().Find(fd, &socket) == EOPNOTSUPP &&
-         PlainKindOf(fd) == PlainKind::kListens;
-}
-
-int Shutdown(ExsSocket& socket, Queue& queue, const Operation& filled, int how, int flags) {
+int PostShutdown(ExsSocket& socket, Queue& queue, const Operation& filled, int how, int flags) {
   if (flags != 0 || how != EXS_SHUT_WR) return EINVAL;
   return socket.Post(Lane::kSending, queue, filled,
                      [](Socket& below, const OpArgs& args) { return below.Shutdown(args); });
@@ -116,11 +109,55 @@ Answer CloseUnheard(Library& library, ExsSocket& socket, CloseMode mode) {
   return Value(0);
 }
 
+Answer CloseStream(Library& library, PlainStream& stream, const Posting& posting, bool aborts) {
+  if (posting.queue == EXS_QHANDLE_INVALID) return Failed(stream.CloseUnheard(aborts));
+  return PostTo(library, posting, 1, [&](Queue& queue, Operation& filled) {
+    filled.number = posting.fd;
+    return stream.Close(queue.shared_from_this(), filled, aborts);
+  });
+}
+
+Answer CloseAny(Library& library, const Posting& posting, bool aborts) {
+  const CloseMode mode = aborts ? CloseMode::kAbort : CloseMode::kGraceful;
+  std::shared_ptr<ExsSocket> socket;
+  int error = library.numbers().Find(posting.fd, &socket);
+  if (error == EOPNOTSUPP) {
+    const PlainKind kind = PlainKindOf(posting.fd);
+    if (kind == PlainKind::kListens) return ClosePlainListener(library, posting);
+    if (kind == PlainKind::kConnected) {
+      const auto stream = library.streams().FindOrMake(library, posting.fd);
+      return stream == nullptr ? Failed(errno) : CloseStream(library, *stream, posting, aborts);
+    }
+    error = Adopt(library, posting.fd, &socket);
+  }
+  if (error != 0) return Failed(error);
+  if (posting.queue == EXS_QHANDLE_INVALID) return CloseUnheard(library, *socket, mode);
+  return PostOn(library, *socket, posting, 1,
+                [&](auto&, auto& found_socket, auto& queue, auto& filled) {
+                  return Close(found_socket, queue, filled, mode);
+                });
+}
+
+int Cancel(Library& library, int fd, bool by_handle, exs_ahandle_t handle, int* asked) {
+  if (const auto listener = library.listeners().Find(fd); listener != nullptr) {
+    *asked += listener->Cancel(by_handle, handle);
+    return 0;
+  }
+  if (const auto stream = library.streams().Find(fd); stream != nullptr) {
+    *asked += stream->Cancel(by_handle, handle);
+    return 0;
+  }
+  std::shared_ptr<ExsSocket> socket;
+  const int error = library.numbers().Find(fd, &socket);
+  if (error == 0) *asked += socket->Cancel(by_handle, handle);
+  // One on which nothing was posted.
+  return error == EOPNOTSUPP && PlainKindOf(fd) == PlainKind::kConnected ? 0 : error;
+}
+
 }  // namespace
 }  // namespace esdp::exs
 
 using esdp::exs::EnterPost;
-using esdp::exs::Plain;
 
 extern "C" {
 
@@ -157,38 +194,23 @@ int exs_accept(int fd, exs_acceptaddr_t* addresses, int count, int flags, exs_qh
 }
 
 int exs_shutdown(int fd, int how, int flags, exs_qhandle_t queue, exs_ahandle_t handle) {
-  return EnterPost({fd, queue, EXS_EVT_SHUTDOWN, handle}, 1,
-                   [&](auto&, auto& socket, auto& found, auto& filled) {
-                     return esdp::exs::Shutdown(socket, found, filled, how, flags);
-                   });
+  return EnterPost(
+      {fd, queue, EXS_EVT_SHUTDOWN, handle}, 1,
+      [&](auto&, auto& socket, auto& found, auto& filled) {
+        return esdp::exs::PostShutdown(socket, found, filled, how, flags);
+      },
+      [&](auto&, auto& stream, auto& found, auto& filled) {
+        if (flags != 0 || how != EXS_SHUT_WR) return EINVAL;
+        return stream.Shutdown(found.shared_from_this(), filled);
+      });
 }
 
 int exs_close(int fd, int flags, exs_qhandle_t queue, exs_ahandle_t handle) {
-  using esdp::CloseMode;
-  const bool aborts = (flags & EXSX_CLOSE_ABORT) != 0;
-  const CloseMode mode = aborts ? CloseMode::kAbort : CloseMode::kGraceful;
-  const bool known = (flags & ~EXSX_CLOSE_ABORT) == 0;
-  constexpr int kNone = 1;
-  const Plain plain = known ? Plain::kTakes : Plain::kRefuses;
-  const int closed = esdp::exs::Enter([&](auto& library) {
-    if (!known || !esdp::exs::IsPlainListener(library, fd)) return esdp::exs::Value(kNone);
-    return esdp::exs::ClosePlainListener(library, {fd, queue, EXS_EVT_CLOSE, handle});
+  const esdp::exs::Posting posting = {fd, queue, EXS_EVT_CLOSE, handle};
+  return esdp::exs::Enter([&](auto& library) {
+    if ((flags & ~EXSX_CLOSE_ABORT) != 0) return esdp::exs::Failed(EINVAL);
+    return esdp::exs::CloseAny(library, posting, (flags & EXSX_CLOSE_ABORT) != 0);
   });
-  if (closed != kNone) return closed;
-  if (queue == EXS_QHANDLE_INVALID) {
-    return esdp::exs::EnterSocket(
-        fd,
-        [&](auto& library, auto& socket) {
-          return known ? esdp::exs::CloseUnheard(library, socket, mode) : esdp::exs::Failed(EINVAL);
-        },
-        plain);
-  }
-  return EnterPost(
-      {fd, queue, EXS_EVT_CLOSE, handle}, 1,
-      [&](auto&, auto& socket, auto& found, auto& filled) {
-        return known ? esdp::exs::Close(socket, found, filled, mode) : EINVAL;
-      },
-      plain);
 }
 
 int exs_cancel(int fd, exs_ahandle_t handle, int flags) {
@@ -196,13 +218,9 @@ int exs_cancel(int fd, exs_ahandle_t handle, int flags) {
     const bool known = (flags & ~(EXS_CAF_FILDES | EXS_CAF_AHANDLE)) == 0;
     if (!known || flags == 0) return esdp::exs::Failed(EINVAL);
     const bool by_handle = (flags & EXS_CAF_AHANDLE) != 0;
-    const int polls = library.polls().Cancel(fd, by_handle, handle);
-    const auto listener = library.listeners().Find(fd);
-    if (listener != nullptr) return esdp::exs::Value(polls + listener->Cancel(by_handle, handle));
-    std::shared_ptr<esdp::exs::ExsSocket> socket;
-    const int error = library.numbers().Find(fd, &socket);
-    if (error != 0) return polls > 0 ? esdp::exs::Value(polls) : esdp::exs::Failed(error);
-    return esdp::exs::Value(polls + socket->Cancel(by_handle, handle));
+    int asked = library.polls().Cancel(fd, by_handle, handle);
+    const int error = esdp::exs::Cancel(library, fd, by_handle, handle, &asked);
+    return error != 0 && asked == 0 ? esdp::exs::Failed(error) : esdp::exs::Value(asked);
   });
 }
 

@@ -38,15 +38,19 @@ int Enter(Call&& call) noexcept {
 }
 
 // The same for calls on a socket. With kTakes one that the program made with socket(2), and that is
-// not connected, becomes one of this library's.
+// not connected, becomes one of this library's. For other TCP sockets `system()` answers.
 enum class Plain : uint8_t { kRefuses, kTakes };
 
-template <typename Call>
-int EnterSocket(int fd, Call&& call, Plain plain = Plain::kRefuses) noexcept {
+template <typename Call, typename System>
+int EnterSocket(int fd, Call&& call, Plain plain, System&& system) noexcept {
   return Enter([&](Library& library) {
     std::shared_ptr<ExsSocket> socket;
     int error = library.numbers().Find(fd, &socket);
     if (error == EOPNOTSUPP && plain == Plain::kTakes) error = Adopt(library, fd, &socket);
+    if (error == EOPNOTSUPP && PlainKindOf(fd) != PlainKind::kOther) {
+      const int value = system();
+      return value < 0 ? Failed(errno) : Value(value);
+    }
     return error != 0 ? Failed(error) : call(library, *socket);
   });
 }
@@ -90,16 +94,21 @@ Answer PostOn(Library& library, ExsSocket& socket, const Posting& posting, int s
   });
 }
 
-// The same for posts.
-template <typename Call>
-int EnterPost(const Posting& posting, int slots, Call&& call,
-              Plain plain = Plain::kRefuses) noexcept {
+// The same for posts. `plain(library, stream, queue, operation)` is for a TCP socket of the program
+// that is connected.
+template <typename Call, typename PlainCall>
+int EnterPost(const Posting& posting, int slots, Call&& call, PlainCall&& plain) noexcept {
   return Enter([&](Library& library) {
     std::shared_ptr<ExsSocket> socket;
-    int error = library.numbers().Find(posting.fd, &socket);
-    if (error == EOPNOTSUPP && plain == Plain::kTakes) error = Adopt(library, posting.fd, &socket);
-    if (error != 0) return Failed(WhyNoPost(posting.fd, posting.type, error));
-    return PostOn(library, *socket, posting, slots, call);
+    const int error = library.numbers().Find(posting.fd, &socket);
+    if (error == 0) return PostOn(library, *socket, posting, slots, call);
+    if (error != EOPNOTSUPP) return Failed(error);
+    const std::shared_ptr<PlainStream> stream = library.streams().FindOrMake(library, posting.fd);
+    if (stream == nullptr) return Failed(WhyNoPost(posting.fd, posting.type, errno));
+    return PostTo(library, posting, slots, [&](Queue& queue, Operation& filled) {
+      filled.number = posting.fd;
+      return plain(library, *stream, queue, filled);
+    });
   });
 }
 

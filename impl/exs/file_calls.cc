@@ -38,8 +38,10 @@ int MakePart(Library& library, const exsx_xferpart_t& given, Part* part) {
   return MakeMemoryPart(library, given.exsx_xfp.exsx_xfp_iov, part);
 }
 
-int SendFile(Library& library, ExsSocket& socket, Queue& queue, Operation& filled,
-             exs_xferfile_t* file, int flags) {
+// `post(transfer)` does it.
+template <typename Post>
+int SendFile(Library& library, Operation& filled, exs_xferfile_t* file, int flags,
+             const Post& post) {
   if (file == nullptr || (file->exs_xf_parts == nullptr && file->exs_xf_count > 0)) return EFAULT;
   if (flags != 0 || file->exs_xf_count == 0 || file->exs_xf_count > kPartsMax) return EINVAL;
   filled.file = file;
@@ -48,7 +50,7 @@ int SendFile(Library& library, ExsSocket& socket, Queue& queue, Operation& fille
     Part& part = transfer.parts.emplace_back();
     if (const int error = MakePart(library, file->exs_xf_parts[i], &part); error != 0) return error;
   }
-  return socket.PostTransfer(queue, filled, std::move(transfer));
+  return post(std::move(transfer));
 }
 
 Answer Poll(Library& library, exs_pollfd_t* fds, int count, int flags, exs_qhandle_t queue,
@@ -78,11 +80,19 @@ extern "C" {
 
 int exs_sendfile(int fd, exs_xferfile_t* file, int flags, exs_qhandle_t queue,
                  exs_ahandle_t handle) {
-  return esdp::exs::EnterPost({fd, queue, EXS_EVT_SENDFILE, handle}, 1,
-                              [&](auto& library, auto& socket, auto& found, auto& filled) {
-                                return esdp::exs::SendFile(library, socket, found, filled, file,
-                                                           flags);
-                              });
+  using esdp::exs::Transfer;
+  return esdp::exs::EnterPost(
+      {fd, queue, EXS_EVT_SENDFILE, handle}, 1,
+      [&](auto& library, auto& socket, auto& found, auto& filled) {
+        return esdp::exs::SendFile(library, filled, file, flags, [&](Transfer transfer) {
+          return socket.PostTransfer(found, filled, std::move(transfer));
+        });
+      },
+      [&](auto& library, auto& stream, auto& found, auto& filled) {
+        return esdp::exs::SendFile(library, filled, file, flags, [&](Transfer transfer) {
+          return stream.Post(found.shared_from_this(), filled, std::move(transfer));
+        });
+      });
 }
 
 int exs_poll(exs_pollfd_t* fds, int count, int flags, exs_qhandle_t queue, exs_ahandle_t handle) {

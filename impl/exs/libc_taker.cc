@@ -55,7 +55,11 @@ class LibcTaker final : public libc::Taker {
     if (library == nullptr) libc::taken_numbers.Remove(fd);
     if (library == nullptr || !library->IsOfThisProcess()) return std::nullopt;
     const int before = errno;
-    if (library->numbers().Find(fd, &socket) != 0) return std::nullopt;
+    if (library->numbers().Find(fd, &socket) != 0) {
+      LosePlain(*library, fd);
+      errno = before;
+      return std::nullopt;
+    }
     library->numbers().RemoveSocket(fd, socket.get());
     socket->GiveUpNumber();
     socket->AbandonAsClosed();
@@ -135,6 +139,14 @@ class LibcTaker final : public libc::Taker {
   }
 
  private:
+  // What was posted on a socket of the system ends before the system closes it.
+  static void LosePlain(Library& library, int fd) noexcept {
+    const std::shared_ptr<PlainStream> stream = library.streams().Find(fd);
+    if (stream == nullptr) return;
+    library.streams().Remove(*stream);
+    stream->OnClose();
+  }
+
   // EBADF: a parent's, as its calls of exs_* answer. ENOENT: not ours.
   static int Find(int fd, Library** library, std::shared_ptr<ExsSocket>* socket) noexcept {
     *library = Library::Current();
@@ -183,8 +195,8 @@ class LibcTaker final : public libc::Taker {
 }  // namespace
 
 void TakeCallsOfLibc() {
-  static LibcTaker taker;
-  libc::taker.store(&taker, std::memory_order_release);
+  static LibcTaker* const taker = new LibcTaker;  // for calls while the process exits, too
+  libc::taker.store(taker, std::memory_order_release);
 }
 
 }  // namespace esdp::exs

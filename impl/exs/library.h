@@ -13,6 +13,7 @@
 #include "impl/exs/numbers.h"
 #include "impl/exs/pins.h"
 #include "impl/exs/plain_listener.h"
+#include "impl/exs/plain_stream.h"
 #include "impl/exs/polls.h"
 #include "impl/exs/prober.h"
 #include "impl/exs/waiters.h"
@@ -45,6 +46,7 @@ class Library {
   Helper& helper() { return helper_; }
   Polls& polls() { return polls_; }
   PlainListeners& listeners() { return listeners_; }
+  PlainStreams& streams() { return streams_; }
   Pins& pins() { return pins_; }
   InnerQueue& inner() { return inner_; }
   Waiters& waiters() { return waiters_; }
@@ -73,6 +75,7 @@ class Library {
   Numbers numbers_;
   Polls polls_;
   PlainListeners listeners_;
+  PlainStreams streams_;
   Pins pins_;
   InnerQueue inner_{*this};
   Waiters waiters_;

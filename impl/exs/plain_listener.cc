@@ -50,6 +50,22 @@ void SetLowMark(int fd, size_t bytes) {
   (void)setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof(mark));
 }
 
+// A number for the program, as accept(2) makes it but for being close-on-exec.
+int TellPlain(OwnedFd fd, exs_acceptaddr_t* addresses, exs_evt_accept_t* told) {
+  SetLowMark(fd.get(), 1);
+  (void)fcntl(fd.get(), F_SETFL, 0);
+  if (addresses != nullptr) {
+    addresses->exs_aa_local_len = addresses->exs_aa_remote_len = sizeof(sockaddr_storage);
+    auto* const local = reinterpret_cast<sockaddr*>(&addresses->exs_aa_local);
+    auto* const remote = reinterpret_cast<sockaddr*>(&addresses->exs_aa_remote);
+    (void)getsockname(fd.get(), local, &addresses->exs_aa_local_len);
+    (void)getpeername(fd.get(), remote, &addresses->exs_aa_remote_len);
+    told->exs_evt_addresses = addresses;
+  }
+  told->exs_evt_newfd = fd.Release();
+  return 0;
+}
+
 }  // namespace
 
 struct PlainListener::Candidate {
@@ -148,8 +164,12 @@ void PlainListener::TellReady() {
     while (!ready_.empty() && !waiting_.empty()) {
       const Operation& first = waiting_.front().operation;
       exs_event_t event = Finished(first, 0, 0, 0);
-      event.exs_evt_errno = TellAccepted(std::move(ready_.front()), family_, first.addresses,
-                                         &event.exs_evt_union.exs_evt_accept);
+      exs_evt_accept_t* const accepted = &event.exs_evt_union.exs_evt_accept;
+      Ready ready = std::move(ready_.front());
+      event.exs_evt_errno =
+          ready.plain.valid()
+              ? TellPlain(std::move(ready.plain), first.addresses, accepted)
+              : TellAccepted(std::move(ready.sdp), family_, first.addresses, accepted);
       ready_.pop_front();
       Tell(event);
     }
@@ -208,7 +228,7 @@ bool PlainListener::AcceptSome() {
       library_.helper().RunAt(library_.context().After(kBeginsWithin),
                               [self = shared_from_this(), late = std::weak_ptr(candidate)] {
                                 const auto still = late.lock();
-                                if (still != nullptr && still->fd.valid()) self->Drop(still);
+                                if (still != nullptr) self->TakePlain(still);
                               });
       Look(candidate);
       continue;
@@ -265,12 +285,13 @@ void PlainListener::Look(const std::shared_ptr<Candidate>& candidate) {
   const int fd = candidate->fd.get();
   const ssize_t got = recv(fd, bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return LookLater(candidate, 1);
-  if (got <= 0) return Drop(candidate);
+  if (got < 0) return Drop(candidate);
+  if (got == 0) return TakePlain(candidate);
   const auto seen = static_cast<size_t>(got);
   const size_t need = Judge(std::span(bytes).first(seen));
   if (need == kWhole) return SetUp(candidate);
   // The same again: the peer has ended in the midst of it.
-  if (need == kNoRequest || seen == candidate->seen) return Drop(candidate);
+  if (need == kNoRequest || seen == candidate->seen) return TakePlain(candidate);
   candidate->seen = seen;
   LookLater(candidate, need);
 }
@@ -282,6 +303,14 @@ void PlainListener::LookLater(const std::shared_ptr<Candidate>& candidate, size_
       library_.helper().Watch(candidate->fd.get(), EPOLLIN, candidate->name,
                               [self = shared_from_this(), candidate] { self->Look(candidate); });
   if (error != 0) Drop(candidate);
+}
+
+// Nothing of it was read.
+void PlainListener::TakePlain(const std::shared_ptr<Candidate>& candidate) {
+  if (candidate->gone || !candidate->fd.valid()) return;
+  library_.helper().Unwatch(candidate->fd.get(), candidate->name);
+  ready_.push_back({.sdp = {}, .plain = std::move(candidate->fd)});
+  Drop(candidate);
 }
 
 // The descriptor is duplicated below.
@@ -307,7 +336,7 @@ void PlainListener::SetUp(const std::shared_ptr<Candidate>& candidate) {
 void PlainListener::OnSetUp(const std::shared_ptr<Candidate>& candidate, const Event& event) {
   if (event.ok()) {
     absl::StatusOr<Socket> taken = library_.context().TakeAccepted(event.accepted);
-    if (taken.ok() && !candidate->gone) ready_.push_back(*std::move(taken));
+    if (taken.ok() && !candidate->gone) ready_.push_back({.sdp = *std::move(taken), .plain = {}});
   }
   Drop(candidate);
 }

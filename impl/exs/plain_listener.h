@@ -13,14 +13,15 @@
 #include "esdp/socket.h"
 #include "impl/exs/operation.h"
 #include "impl/exs/queue.h"
+#include "impl/exs/transfer.h"
 
 namespace esdp::exs {
 
 class Library;
 
-// A PlainListener takes SDP connections for exs_accept from a TCP socket that the program made with
+// A PlainListener takes connections for exs_accept from a TCP socket that the program made with
 // socket(2), and that listens: of a connection that comes in the first bytes decide. One whose
-// peer begins otherwise, or does not begin, is closed.
+// peer begins otherwise than SDP does, or does not begin, is a TCP socket of the program.
 //
 //   Owns:     connections that no accept has taken. The listening socket is the program's.
 //   Threads:  Make, Accept, Cancel and Close any; the rest is the helper's thread.
@@ -49,6 +50,10 @@ class PlainListener : public std::enable_shared_from_this<PlainListener> {
     Operation operation;
   };
   struct Candidate;  // a connection of which it is not known yet what it is
+  struct Ready {     // which it is
+    Socket sdp = {};
+    OwnedFd plain = {};
+  };
 
   PlainListener(Library& library, int number, int family)
       : library_(library), number_(number), family_(family) {}
@@ -66,6 +71,7 @@ class PlainListener : public std::enable_shared_from_this<PlainListener> {
   bool Wanted();
   void Look(const std::shared_ptr<Candidate>& candidate);
   void LookLater(const std::shared_ptr<Candidate>& candidate, size_t need);
+  void TakePlain(const std::shared_ptr<Candidate>& candidate);
   void SetUp(const std::shared_ptr<Candidate>& candidate);
   void OnSetUp(const std::shared_ptr<Candidate>& candidate, const Event& event);
   void Drop(const std::shared_ptr<Candidate>& candidate);
@@ -83,7 +89,7 @@ class PlainListener : public std::enable_shared_from_this<PlainListener> {
 
   // The helper's thread alone.
   std::vector<std::shared_ptr<Candidate>> candidates_;
-  std::deque<Socket> ready_;
+  std::deque<Ready> ready_;
   uint64_t watch_name_ = 0;
   bool watching_ = false;
   bool checking_ = false;

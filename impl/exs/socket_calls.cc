@@ -197,26 +197,31 @@ int exs_socket(int family, int type, int protocol) {
 
 int exs_bind(int fd, const struct sockaddr* address, socklen_t len) {
   return EnterSocket(
-      fd, [&](auto&, auto& socket) { return esdp::exs::Bind(socket, address, len); },
-      Plain::kTakes);
+      fd, [&](auto&, auto& socket) { return esdp::exs::Bind(socket, address, len); }, Plain::kTakes,
+      [&] { return bind(fd, address, len); });
 }
 
 int exs_listen(int fd, int backlog) {
   return EnterSocket(
-      fd, [&](auto&, auto& socket) { return Failed(socket.Listen(backlog)); }, Plain::kTakes);
+      fd, [&](auto&, auto& socket) { return Failed(socket.Listen(backlog)); }, Plain::kTakes,
+      [&] { return listen(fd, backlog); });
 }
 
 int exs_getsockname(int fd, struct sockaddr* address, socklen_t* len) {
-  return EnterSocket(fd, [&](auto&, auto& socket) {
-    return esdp::exs::Name(socket.socket().local(), address, len);
-  });
+  return EnterSocket(
+      fd,
+      [&](auto&, auto& socket) { return esdp::exs::Name(socket.socket().local(), address, len); },
+      Plain::kRefuses, [&] { return getsockname(fd, address, len); });
 }
 
 int exs_getpeername(int fd, struct sockaddr* address, socklen_t* len) {
-  return EnterSocket(fd, [&](auto&, auto& socket) {
-    if (!esdp::exs::Connected(socket)) return Failed(ENOTCONN);
-    return esdp::exs::Name(socket.socket().peer(), address, len);
-  });
+  return EnterSocket(
+      fd,
+      [&](auto&, auto& socket) {
+        if (!esdp::exs::Connected(socket)) return Failed(ENOTCONN);
+        return esdp::exs::Name(socket.socket().peer(), address, len);
+      },
+      Plain::kRefuses, [&] { return getpeername(fd, address, len); });
 }
 
 int exs_setsockopt(int fd, int level, int name, const void* value, socklen_t len) {
@@ -225,23 +230,30 @@ int exs_setsockopt(int fd, int level, int name, const void* value, socklen_t len
       [&](auto& library, auto& socket) {
         return esdp::exs::SetOption(library, socket, level, name, value, len);
       },
-      Plain::kTakes);
+      Plain::kTakes, [&] { return setsockopt(fd, level, name, value, len); });
 }
 
 int exs_getsockopt(int fd, int level, int name, void* value, socklen_t* len) {
-  return EnterSocket(fd, [&](auto&, auto& socket) {
-    return esdp::exs::GetOption(socket, level, name, value, len);
-  });
+  return EnterSocket(
+      fd,
+      [&](auto&, auto& socket) { return esdp::exs::GetOption(socket, level, name, value, len); },
+      Plain::kRefuses, [&] { return getsockopt(fd, level, name, value, len); });
 }
 
 int exs_fcntl(int fd, int command, long argument) {
-  return EnterSocket(fd, [&](auto&, auto&) {
-    const bool known =
-        command == F_GETFD || command == F_SETFD || command == F_GETFL || command == F_SETFL;
-    if (!known) return Failed(EINVAL);
-    const int value = fcntl(fd, command, argument);
-    return value < 0 ? Failed(errno) : esdp::exs::Value(value);
-  });
+  const bool known =
+      command == F_GETFD || command == F_SETFD || command == F_GETFL || command == F_SETFL;
+  const auto call = [&] {
+    errno = EINVAL;
+    return known ? fcntl(fd, command, argument) : -1;
+  };
+  return EnterSocket(
+      fd,
+      [&](auto&, auto&) {
+        const int value = call();
+        return value < 0 ? Failed(errno) : esdp::exs::Value(value);
+      },
+      Plain::kRefuses, call);
 }
 
 }  // extern "C"

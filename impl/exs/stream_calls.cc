@@ -197,14 +197,14 @@ class Unheard final : public InnerEnd {
 };
 
 int ShutSending(Library& library, ExsSocket& socket) {
-  static Unheard unheard;
+  static Unheard* const unheard = new Unheard;  // while the process exits, too
   library.inner().Collect();
   const std::shared_ptr<Queue> queue = library.inner().queue();
   if (queue == nullptr || !queue->Reserve(1)) return ENOBUFS;
   Operation filled;
   filled.type = EXS_EVT_SHUTDOWN;
   filled.inner = true;
-  filled.handle = static_cast<InnerEnd*>(&unheard);
+  filled.handle = static_cast<InnerEnd*>(unheard);
   const int error =
       socket.Post(ExsSocket::Lane::kSending, *queue, filled,
                   [](Socket& below, const OpArgs& args) { return below.Shutdown(args); });

@@ -80,16 +80,20 @@ int PostSlice(ExsSocket& socket, Queue& queue, const Operation& filled, Way way,
       });
 }
 
-// Memory of which nobody registered some, and what waits behind such.
-int PostTransfer(ExsSocket& socket, Queue& queue, const Operation& filled, Way way, int flags,
-                 std::vector<Part> parts) {
+Transfer MakeTransfer(Way way, int flags, std::vector<Part> parts) {
   Transfer transfer;
   transfer.way = way;
   transfer.urgent = (flags & MSG_OOB) != 0;
   transfer.wait_all = (flags & MSG_WAITALL) != 0;
   transfer.peeks = (flags & MSG_PEEK) != 0;
   transfer.parts = std::move(parts);
-  return socket.PostTransfer(queue, filled, std::move(transfer));
+  return transfer;
+}
+
+// Memory of which nobody registered some, and what waits behind such.
+int PostTransfer(ExsSocket& socket, Queue& queue, const Operation& filled, Way way, int flags,
+                 std::vector<Part> parts) {
+  return socket.PostTransfer(queue, filled, MakeTransfer(way, flags, std::move(parts)));
 }
 
 int PostRange(Library& library, ExsSocket& socket, Queue& queue, Operation& filled, Way way,
@@ -137,20 +141,67 @@ int PostRanges(Library& library, ExsSocket& socket, Queue& queue, const Operatio
   return PostTransfer(socket, queue, filled, way, flags, std::move(parts));
 }
 
-int PostMessage(Library& library, ExsSocket& socket, Queue& queue, Operation& filled, Way way,
-                int flags, exs_msghdr_t* message) {
+// On a socket of the system. One that only looks does not wait for more than there is.
+int PostPlain(Library& library, PlainStream& stream, Queue& queue, const Operation& filled, Way way,
+              int flags, absl::Span<const exs_iovec_t> ranges) {
+  if (const int error = CheckFlags(way, flags); error != 0) return error;
+  if ((flags & MSG_PEEK) != 0 && (flags & MSG_WAITALL) != 0) return EOPNOTSUPP;
+  std::vector<Part> parts;
+  for (const exs_iovec_t& range : ranges) {
+    if (range.exs_iov_mhandle == EXS_MHANDLE_UNREGISTERED && range.exs_iov_len == 0) continue;
+    const int error = MakeMemoryPart(library, range, &parts.emplace_back());
+    if (error != 0) return error;
+  }
+  return stream.Post(queue.shared_from_this(), filled, MakeTransfer(way, flags, std::move(parts)));
+}
+
+int CheckMessage(const exs_msghdr_t* message) {
   if (message == nullptr) return EFAULT;
   if (message->exs_msg_iovlen > kPartsMax) return EINVAL;
-  if (message->exs_msg_iov == nullptr && message->exs_msg_iovlen > 0) return EFAULT;
-  filled.message = message;
-  return PostRanges(library, socket, queue, filled, way, flags,
-                    absl::MakeConstSpan(message->exs_msg_iov, message->exs_msg_iovlen));
+  return message->exs_msg_iov == nullptr && message->exs_msg_iovlen > 0 ? EFAULT : 0;
+}
+
+absl::Span<const exs_iovec_t> RangesOf(const exs_msghdr_t* message) {
+  return absl::MakeConstSpan(message->exs_msg_iov, message->exs_msg_iovlen);
+}
+
+// exs_send and exs_recv.
+int MoveRange(const Posting& posting, Way way, int flags, const exs_iovec_t& range) noexcept {
+  return EnterPost(
+      posting, 1,
+      [&](auto& library, auto& socket, auto& queue, auto& filled) {
+        return PostRange(library, socket, queue, filled, way, flags, range);
+      },
+      [&](auto& library, auto& stream, auto& queue, auto& filled) {
+        filled.buffer = range.exs_iov_base;
+        filled.memory = range.exs_iov_mhandle;
+        return PostPlain(library, stream, queue, filled, way, flags,
+                         absl::MakeConstSpan(&range, 1));
+      });
+}
+
+// exs_sendmsg and exs_recvmsg.
+int MoveMessage(const Posting& posting, Way way, int flags, exs_msghdr_t* message) noexcept {
+  const int wrong = CheckMessage(message);
+  return EnterPost(
+      posting, 1,
+      [&](auto& library, auto& socket, auto& queue, auto& filled) {
+        if (wrong != 0) return wrong;
+        filled.message = message;
+        return PostRanges(library, socket, queue, filled, way, flags, RangesOf(message));
+      },
+      [&](auto& library, auto& stream, auto& queue, auto& filled) {
+        if (wrong != 0) return wrong;
+        filled.message = message;
+        return PostPlain(library, stream, queue, filled, way, flags, RangesOf(message));
+      });
 }
 
 }  // namespace
 }  // namespace esdp::exs
 
-using esdp::exs::EnterPost;
+using esdp::exs::MoveMessage;
+using esdp::exs::MoveRange;
 using esdp::exs::Way;
 
 extern "C" {
@@ -158,39 +209,23 @@ extern "C" {
 int exs_send(int fd, const void* buffer, size_t len, int flags, exs_qhandle_t queue,
              exs_ahandle_t handle, exs_mhandle_t memory) {
   const exs_iovec_t part = {const_cast<void*>(buffer), len, memory, 0, {}};
-  return EnterPost({fd, queue, EXS_EVT_SEND, handle}, 1,
-                   [&](auto& library, auto& socket, auto& found, auto& filled) {
-                     return esdp::exs::PostRange(library, socket, found, filled, Way::kSending,
-                                                 flags, part);
-                   });
+  return MoveRange({fd, queue, EXS_EVT_SEND, handle}, Way::kSending, flags, part);
 }
 
 int exs_recv(int fd, void* buffer, size_t len, int flags, exs_qhandle_t queue, exs_ahandle_t handle,
              exs_mhandle_t memory) {
   const exs_iovec_t part = {buffer, len, memory, 0, {}};
-  return EnterPost({fd, queue, EXS_EVT_RECV, handle}, 1,
-                   [&](auto& library, auto& socket, auto& found, auto& filled) {
-                     return esdp::exs::PostRange(library, socket, found, filled, Way::kReceiving,
-                                                 flags, part);
-                   });
+  return MoveRange({fd, queue, EXS_EVT_RECV, handle}, Way::kReceiving, flags, part);
 }
 
 int exs_sendmsg(int fd, exs_msghdr_t* message, int flags, exs_qhandle_t queue,
                 exs_ahandle_t handle) {
-  return EnterPost({fd, queue, EXS_EVT_SENDMSG, handle}, 1,
-                   [&](auto& library, auto& socket, auto& found, auto& filled) {
-                     return esdp::exs::PostMessage(library, socket, found, filled, Way::kSending,
-                                                   flags, message);
-                   });
+  return MoveMessage({fd, queue, EXS_EVT_SENDMSG, handle}, Way::kSending, flags, message);
 }
 
 int exs_recvmsg(int fd, exs_msghdr_t* message, int flags, exs_qhandle_t queue,
                 exs_ahandle_t handle) {
-  return EnterPost({fd, queue, EXS_EVT_RECVMSG, handle}, 1,
-                   [&](auto& library, auto& socket, auto& found, auto& filled) {
-                     return esdp::exs::PostMessage(library, socket, found, filled, Way::kReceiving,
-                                                   flags, message);
-                   });
+  return MoveMessage({fd, queue, EXS_EVT_RECVMSG, handle}, Way::kReceiving, flags, message);
 }
 
 }  // extern "C"
