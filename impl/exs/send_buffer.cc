@@ -65,9 +65,12 @@ int SendBuffer::Post(const Slice& slice, bool urgent) {
 void SendBuffer::OnEnd(const exs_event_t&) {
   std::shared_ptr<SendBuffer> last;
   bool left = false;
+  bool makes_room = false;
   {
     const std::lock_guard lock(mutex_);
+    const bool had_room = has_room();
     used_.fetch_sub(posted_.front());
+    makes_room = !had_room && has_room();
     posted_.pop_front();
     if (posted_.empty()) {
       last = std::move(kept_);
@@ -77,9 +80,8 @@ void SendBuffer::OnEnd(const exs_event_t&) {
   ends_.fetch_add(1);
   FutexWakeAll(&ends_);
   if (left) Library::Current()->inner().EndInterest();
-  if (const auto socket = socket_.lock(); socket != nullptr) {
-    socket->calls().readiness().Refresh(false);
-  }
+  const auto socket = makes_room ? socket_.lock() : nullptr;
+  if (socket != nullptr) socket->calls().readiness().Refresh(false);
 }
 
 int SendBuffer::AwaitRoom(absl::Duration longest) {

@@ -73,6 +73,7 @@ int Connect(Library& library, ExsSocket& socket, const sockaddr* address, sockle
     return socket.Post(ExsSocket::Lane::kOther, *place.queue(), filled,
                        [&](Socket& below, const OpArgs& args) { return below.Connect(*to, args); });
   });
+  socket.calls().readiness().Refresh(false);
   if (waited.error != 0) return waited.error;
   const int error = waited.event.exs_evt_errno;
   return error == ECANCELED && waited.taken_back != 0 ? waited.taken_back : error;

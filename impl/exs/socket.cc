@@ -184,6 +184,7 @@ exs_event_t ConcludeAccept(Queue& queue, Operation& operation, const Event& even
 exs_event_t Conclude(Queue& queue, Operation& operation, const Event& event) noexcept {
   if (operation.type == EXS_EVT_ACCEPT) return ConcludeAccept(queue, operation, event);
   const std::shared_ptr<ExsSocket> socket = operation.socket;
+  const bool inner = operation.inner;
   const bool closing = socket->Remove(operation);
   const exs_event_t out = Finished(operation, ErrnoOf(event, closing), event.bytes, FlagsOf(event));
   if (operation.type == EXS_EVT_CLOSE) {
@@ -191,7 +192,7 @@ exs_event_t Conclude(Queue& queue, Operation& operation, const Event& event) noe
     socket->GiveUpNumber();
   }
   queue.Recycle(operation);
-  socket->calls().readiness().Refresh(false);
+  if (!inner) socket->calls().readiness().Refresh(false);
   return out;
 }
 

@@ -178,7 +178,7 @@ int ExsSocket::Post(Lane lane, Queue& queue, const Operation& filled, const Belo
     }
   }
   if (error != 0) queue.Recycle(operation);
-  if (error == 0) calls_.readiness().Refresh(false);
+  if (error == 0 && !filled.inner) calls_.readiness().Refresh(false);  // calls do it themselves
   return error;
 }
 

@@ -64,7 +64,7 @@ int ExsSocket::PostTransfer(Queue& queue, const Operation& filled, Transfer tran
     }
   }
   if (error != 0) queue.Recycle(operation);
-  if (error == 0) calls_.readiness().Refresh(false);
+  if (error == 0 && !filled.inner) calls_.readiness().Refresh(false);
   return error;
 }
 

@@ -178,7 +178,7 @@ Moved Send(Library& library, ExsSocket& socket, const msghdr& message, int flags
                                     ? DeadlineOf(library, socket.calls().timeout(Way::kSending))
                                     : absl::InfinitePast();
     moved = SendPieces(library, socket, pieces, (flags & MSG_OOB) != 0, deadline);
-    socket.calls().readiness().Refresh(false);
+    if (moved.error != 0 || !socket.calls().has_room()) socket.calls().readiness().Refresh(false);
   }
   if (moved.error == EPIPE && (flags & MSG_NOSIGNAL) == 0) {
     (void)pthread_kill(pthread_self(), SIGPIPE);
