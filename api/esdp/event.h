@@ -30,7 +30,9 @@ enum class EventType : uint8_t {
   kClose,
   kUrgent,  // of Socket::AwaitUrgent
   kSuspend,
-  kPoll  // of Socket::Poll
+  kPoll,  // of Socket::Poll
+  kSendFile,
+  kRecvFile
 };
 const char* ToString(EventType type);
 
@@ -72,6 +74,10 @@ struct Event {
   uint64_t bytes_zero_copy = 0;  // of `bytes`, by RDMA
   SocketId accepted = SocketId::kNone;  // kAccept: hand it to Context::TakeAccepted
   Address accepted_peer;  // kAccept; of an error: the peer that the text of status() names
+  // kSendFile: behind the last byte that went, in the range of this index. kRecvFile: behind the
+  // last one that was written.
+  uint64_t file_offset = 0;
+  uint32_t file_range = 0;
 
   bool ok() const { return code == absl::StatusCode::kOk; }
   bool terminal() const { return (flags & kTerminal) != 0; }

@@ -41,6 +41,12 @@ struct ContextLimits {
   // the system (malloc_trim, on the thread that moves the protocol: some 10 us for each). 0 ..
   // 2^20.
   uint32_t spare_connections_max = 256;
+  // Registered memory that SendFile and RecvFile pass bytes through: 1 MiB for each transfer as it
+  // begins, until there is so much, which further ones share. Any number; at least 1 MiB.
+  size_t file_pool_max = size_t{64} << 20;
+  // Threads that wait for the media of files. 0 .. 64; 0, and with manual progress: whoever moves
+  // the protocol waits.
+  uint32_t file_threads = 2;
 };
 
 }  // namespace esdp

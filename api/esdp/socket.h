@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "esdp/address.h"
 #include "esdp/event.h"
+#include "esdp/file.h"
 #include "esdp/operation.h"
 #include "esdp/options.h"
 #include "esdp/region.h"
@@ -123,6 +124,10 @@ class Socket {
                                 const OpArgs& args) {
     return RecvCopy(absl::MakeSpan(bytes.data(), bytes.size()), flags, args);
   }
+
+  // As one Send or receive would, of parts of files: see file.h. Events kSendFile, kRecvFile.
+  absl::StatusOr<OpId> SendFile(const FilePlan& plan, const OpArgs& args);
+  absl::StatusOr<OpId> RecvFile(const FileSink& sink, const OpArgs& args);
 
   // Event kUrgent when the peer announces an urgent byte, which may be long before the byte itself
   // comes in its place in the stream. Each urgent byte is told once, in order, also one that was

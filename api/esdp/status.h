@@ -57,6 +57,11 @@ enum class ErrorKind : uint16_t {
   kRemoteAccess,  // PermissionDenied, EACCES: a remote key, range or right was refused
   kFabric,        // Unavailable, ENODEV: the fabric failed
   kInternal,      // Internal, EIO: a fault of ours; the connection has ended
+
+  // The file of a SendFile or RecvFile.
+  kFile,     // DataLoss, EIO: it ends early, or its medium failed: Event::sys_errno is the system's
+  kNoSpace,  // ResourceExhausted, ENOSPC: its file system is full, or a quota or limit of its size
+             // is reached; free some, and resume behind Event::file_offset
 };
 
 // What a Status of this library carries beside its text, under the payload type name "esdp.Detail":

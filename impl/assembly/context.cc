@@ -38,6 +38,10 @@ absl::Status CheckLimits(const ContextOptions& options) {
     if (bound >= 1 && bound <= 1u << 20) continue;
     return MakeError(ErrorKind::kInvalidArgument, std::string(name) + " must be 1 to 2^20");
   }
+  if (limits.file_pool_max < 1 << 20 || limits.file_threads > 64) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "file_pool_max must be 2^20 at least, and file_threads 0 to 64");
+  }
   if (limits.spare_connections_max > 1u << 20) {
     return MakeError(ErrorKind::kInvalidArgument, "spare_connections_max must be 0 to 2^20");
   }

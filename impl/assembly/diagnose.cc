@@ -76,6 +76,8 @@ std::vector<LimitReport> LimitsOf(const ContextOptions& options) {
        "bytes by which receive buffers may grow together"},
       {"spare_connections_max", limits.spare_connections_max,
        "connections that have ended and left their memory to the next"},
+      {"file_pool_max", limits.file_pool_max, "bytes of memory that files pass through"},
+      {"file_threads", limits.file_threads, "threads that wait for the media of files"},
       {"operations_max", options.operations_max, "operations outstanding"},
   };
 }

@@ -74,6 +74,10 @@ constexpr Row kRows[] = {
     {ErrorKind::kFabric, StatusCode::kUnavailable, ENODEV, "fabric failed",
      "open a new socket, or a new Context if that fails too"},
     {ErrorKind::kInternal, StatusCode::kInternal, EIO, "internal fault", "please report this"},
+    {ErrorKind::kFile, StatusCode::kDataLoss, EIO, "the file failed",
+     "check the file and its medium; Event::file_offset tells where"},
+    {ErrorKind::kNoSpace, StatusCode::kResourceExhausted, ENOSPC, "no space for the file",
+     "free some, and go on behind Event::file_offset"},
 };
 
 const Row& RowOf(ErrorKind kind) {
@@ -85,7 +89,7 @@ constexpr bool RowsAreInOrder() {
   for (size_t i = 0; i < std::size(kRows); ++i) {
     if (static_cast<size_t>(kRows[i].kind) != i) return false;
   }
-  return std::size(kRows) == static_cast<size_t>(ErrorKind::kInternal) + 1;
+  return std::size(kRows) == static_cast<size_t>(ErrorKind::kNoSpace) + 1;
 }
 static_assert(RowsAreInOrder());
 

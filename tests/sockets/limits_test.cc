@@ -108,6 +108,8 @@ TEST(LimitOptionsTest, WhatIsOutOfRangeIsRefusedByName) {
       {{.accept_rate = 0}, "accept_rate"},
       {{.accept_burst = 0}, "accept_burst"},
       {{.spare_connections_max = (1 << 20) + 1}, "spare_connections_max"},
+      {{.file_pool_max = 4096}, "file_pool_max"},
+      {{.file_threads = 65}, "file_threads"},
   };
   for (const auto& [limits, name] : wrong) {
     const auto opened = Context::Open({.fabric = "qpip", .limits = limits});

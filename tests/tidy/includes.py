@@ -110,7 +110,12 @@ ROOMS = [
         ["esdp/.*", BASE, "impl/provider/.*", "impl/sockets/.*"],
         [ABSEIL, POSIX],
     ),
-    Room("impl/sockets/.*", ["esdp/.*", BASE, "impl/provider/.*", "impl/sockets/.*"], [ABSEIL]),
+    Room(
+        "impl/sockets/.*",
+        ["esdp/.*", BASE, "impl/files/.*", "impl/provider/.*", "impl/sockets/.*"],
+        [ABSEIL],
+    ),
+    Room("impl/files/.*", ["impl/files/.*"], [ABSEIL, POSIX]),
     Room("impl/assembly/diagnose.*", ["esdp/.*", "impl/.*"], [ABSEIL, POSIX]),
     Room("impl/assembly/.*", ["esdp/.*", "impl/.*"], [ABSEIL]),
     # The calls of libc, in its place.

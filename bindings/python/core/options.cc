@@ -152,6 +152,8 @@ void TakeLimits(Members& members, ContextLimits& limits) {
   members.Take("accept_rate", limits.accept_rate);
   members.Take("accept_burst", limits.accept_burst);
   members.Take("spare_connections_max", limits.spare_connections_max);
+  members.Take("file_pool_max", limits.file_pool_max);
+  members.Take("file_threads", limits.file_threads);
 }
 
 Form FormOf(OptionName option) {

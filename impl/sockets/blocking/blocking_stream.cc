@@ -66,7 +66,7 @@ BlockingStream::BlockingStream(std::shared_ptr<ContextState> context, Socket soc
       socket_(std::move(socket)) {}
 
 // The socket may be another Stream's by now, which has a listener of its own.
-BlockingStream::~BlockingStream() { kept_->ForgetListener(pair_.get()); }
+BlockingStream::~BlockingStream() { kept_->polls().ForgetListener(pair_.get()); }
 
 absl::StatusOr<size_t> BlockingStream::Read(BlockingReader::Pieces pieces, const ReadArgs& args) {
   absl::StatusOr<size_t> read = reader_.Read(pieces, args, OptionsOfCall(args.deadline));
@@ -109,8 +109,8 @@ absl::StatusOr<int> BlockingStream::fd() {
     }
     pair = pair_;
   }
-  stream_.SetListener(pair);
-  stream_.WatchReadiness();
+  stream_.polls().SetListener(pair);
+  stream_.polls().Watch();
   Refresh();
   return pair->fd();
 }
@@ -145,8 +145,8 @@ StreamReadiness BlockingStream::readiness() {
   StreamReadiness now;
   const ContextCall call(context_.get());
   if (!call.ok()) return {.readable = true, .peer_ended = true, .failed = true};
-  stream_.WatchReadiness();
-  const uint32_t bits = stream_.PollBits();
+  stream_.polls().Watch();
+  const uint32_t bits = stream_.polls().Bits();
   const size_t ahead = reader_.ahead();
   now.bytes = ahead + stream_.UnreadBytes();
   now.readable = now.bytes > 0 || (bits & kPollPeerEnded) != 0;

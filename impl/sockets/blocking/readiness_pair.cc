@@ -38,7 +38,7 @@ void ReadinessPair::ShowRoom() {
 
 void ReadinessPair::Show(bool arrived) {
   if (pair_.has_ended()) return;
-  const uint32_t bits = stream_.PollBits();
+  const uint32_t bits = stream_.polls().Bits();
   const bool shut = stream_.write_shut();
   const bool failed = (bits & kPollFailed) != 0;
   const bool peer_ended = (bits & kPollPeerEnded) != 0;

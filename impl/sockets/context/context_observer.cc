@@ -8,6 +8,7 @@
 #include "impl/sockets/context/context_state.h"
 #include "impl/sockets/convert.h"
 #include "impl/sockets/errors.h"
+#include "impl/sockets/file/file_operation.h"
 #include "impl/sockets/in_observer_call.h"
 #include "impl/sockets/queue/event_queue_state.h"
 #include "impl/sockets/queue/event_text.h"
@@ -200,6 +201,8 @@ void ContextState::OnTransferFinished(provider::ConnectionId, provider::Transfer
                                       const provider::TransferResult& result) {
   const InObserverCall in_call;
   Operation& operation = OperationTransfer::OperationOf(transfer);
+  if (operation.file != nullptr) [[unlikely]]
+    return operation.file->OnTransferFinished(transfer, result);
   if (result.ending == provider::EndReason::kTooLate)
     return operation.owner->FinishTooLate(operation);
   Event event;
@@ -256,7 +259,7 @@ void ContextState::OnRejected(provider::Rejection reason) {
 void ContextState::OnReadiness(provider::ConnectionId connection,
                                const provider::Readiness& readiness) {
   const InObserverCall in_call;
-  if (const auto stream = FindConnection(connection)) stream->OnReadiness(readiness);
+  if (const auto stream = FindConnection(connection)) stream->polls().OnReadiness(readiness);
 }
 
 void ContextState::OnClosed(provider::ConnectionId connection, const provider::Failure& cause,

@@ -74,7 +74,9 @@ ContextState::ContextState(const ContextOptions& options)
       last_socket_(SocketsBegin()),
       operations_(options.operations_max),
       untaken_(ToDuration(options.take_accepted_within)),
-      bounce_pool_(options.bounce_pool_bytes) {}
+      bounce_pool_(options.bounce_pool_bytes),
+      files_(options.limits.file_pool_max,
+             options.progress == Progress::kManual ? 0 : options.limits.file_threads) {}
 
 ContextState::~ContextState() = default;
 
@@ -169,6 +171,7 @@ void ContextState::Discard(Operation& operation) {
     bounce_pool_.Give(*operation.bounce, operation.owner->bounce_share());
   }
   const std::shared_ptr<StreamState> owner = std::move(operation.owner);
+  const std::shared_ptr<FileOperation> file = operations_.TakeFile(operation);
   operations_.Free(operation);
   if (owner != nullptr) owner->OnTransferGone();
 }
@@ -190,6 +193,7 @@ void ContextState::Finish(Operation& operation, Event& event) {
     bounce_pool_.Give(*operation.bounce, operation.owner->bounce_share());
   }
   const std::shared_ptr<StreamState> owner = std::move(operation.owner);
+  const std::shared_ptr<FileOperation> file = operations_.TakeFile(operation);
   // Before the event: what it used is the application's with it.
   const std::shared_ptr<QueueState> queue = operations_.Free(operation);
   queue->Deliver(event);
@@ -203,11 +207,10 @@ void ContextState::SetCause(SocketId socket, const absl::Status& status, Event& 
 } catch (const std::bad_alloc&) {  // the kind has a text of its own
 }
 
-void ContextState::Finish(Operation& operation, const absl::Status& status) {
-  Event event;
+void ContextState::Finish(Operation& operation, const absl::Status& status, Event event) {
   event.code = status.code();
   event.kind = KindOf(status);
-  event.sys_errno = DetailOf(status).sys_errno;
+  if (event.sys_errno == 0) event.sys_errno = DetailOf(status).sys_errno;
   if (!status.ok()) SetCause(operation.socket, status, event);
   if (event.kind == ErrorKind::kCancelled || event.kind == ErrorKind::kDeadlineExceeded) {
     event.flags |= kCancelled;
@@ -217,12 +220,14 @@ void ContextState::Finish(Operation& operation, const absl::Status& status) {
 }
 
 // It may be over by now, so it has been marked with has_alarm while it was the caller's.
-void ContextState::SetAlarm(OpId op, absl::Time deadline) {
-  if (deadline == absl::InfiniteFuture()) return;
+void ContextState::SetAlarm(OpId op, absl::Time deadline) { SetAlarmAt(op, ToShardTime(deadline)); }
+
+void ContextState::SetAlarmAt(OpId op, Time deadline) {
+  if (deadline == kTimeInfinite) return;
   provider::Request request;
   request.kind = provider::Request::Kind::kAlarm;
   request.tag = static_cast<uint64_t>(op);
-  request.at = ToShardTime(deadline);
+  request.at = deadline;
   shard_->Submit(request);
 }
 

@@ -22,6 +22,7 @@
 #include "impl/sockets/context/context_call.h"
 #include "impl/sockets/context/log_limit.h"
 #include "impl/sockets/context/untaken_sockets.h"
+#include "impl/sockets/file/file_service.h"
 #include "impl/sockets/memory/bounce_pool.h"
 #include "impl/sockets/memory/region_state.h"
 #include "impl/sockets/stream/operation.h"
@@ -71,14 +72,16 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
 
   OperationTable& operations() { return operations_; }
   BouncePool& bounce_pool() { return bounce_pool_; }
+  FileService& files() { return files_; }
 
   // Reserves a slot, then makes an operation of this type. `queue` belongs to this Context.
   absl::StatusOr<Operation*> NewOperation(EventType type, SocketId socket, const OpArgs& args);
   void Discard(Operation& operation);  // it was never accepted
   // Ends it with its terminal event, to which it adds what the operation knows itself.
   void Finish(Operation& operation, Event& event);
-  void Finish(Operation& operation, const absl::Status& status);
+  void Finish(Operation& operation, const absl::Status& status, Event event = {});
   void SetAlarm(OpId op, absl::Time deadline);
+  void SetAlarmAt(OpId op, Time deadline);
 
   // Sockets. Streams and listeners are found by the shard's names for them, too.
   SocketId NewSocketId() { return SocketId{last_socket_.fetch_add(1) + 1}; }
@@ -165,6 +168,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   std::atomic<uint64_t> ended_before_accept_{0};
   std::array<std::atomic<uint64_t>, provider::kRejections> rejected_{};  // incoming, by the reason
   BouncePool bounce_pool_;
+  FileService files_;
 
   mutable std::mutex mutex_;
   std::unordered_map<SocketId, std::shared_ptr<SocketState>> sockets_;

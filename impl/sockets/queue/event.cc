@@ -77,6 +77,10 @@ const char* ToString(EventType type) {
       return "suspend";
     case EventType::kPoll:
       return "poll";
+    case EventType::kSendFile:
+      return "sendfile";
+    case EventType::kRecvFile:
+      return "recvfile";
   }
   return "unknown";
 }

@@ -126,6 +126,14 @@ absl::StatusOr<OpId> Socket::RecvCopy(absl::Span<std::byte> bytes, RecvFlags fla
   });
 }
 
+absl::StatusOr<OpId> Socket::SendFile(const FilePlan& plan, const OpArgs& args) {
+  return Use(state_, [&] { return state_->stream().SendFile(plan, args); });
+}
+
+absl::StatusOr<OpId> Socket::RecvFile(const FileSink& sink, const OpArgs& args) {
+  return Use(state_, [&] { return state_->stream().RecvFile(sink, args); });
+}
+
 absl::StatusOr<OpId> Socket::AwaitUrgent(const OpArgs& args) {
   return Use(state_, [&] { return state_->stream().AwaitUrgent(args); });
 }

@@ -177,12 +177,13 @@ absl::StatusOr<OpId> SocketState::Poll(uint32_t mask, const OpArgs& args) {
   }
   if (closing_) return ClosedHandle();
   ListenerState* const listening = listener();
-  return listening != nullptr ? listening->Poll(mask, args) : stream_.Poll(mask, args);
+  if (listening != nullptr) return listening->Poll(mask, args);
+  return stream_.begun() ? stream_.polls().Poll(mask, args) : WhyNotConnected();
 }
 
 void SocketState::FinishPoll(OpId op, const absl::Status& status) {
   if (ListenerState* const listening = listener()) return listening->FinishPoll(op, status);
-  stream_.FinishPoll(op, status);
+  stream_.polls().Finish(op, status);
 }
 
 SocketState::Role SocketState::BeginClosing() {
@@ -198,7 +199,8 @@ absl::StatusOr<OpId> SocketState::Close(CloseMode mode, const OpArgs& args) {
   absl::StatusOr<Operation*> operation = context_->NewOperation(EventType::kClose, id_, args);
   if (!operation.ok()) return operation.status();
   const OpId op = (*operation)->id;
-  (*operation)->has_alarm = args.deadline != absl::InfiniteFuture();
+  const absl::Time deadline = std::min(args.deadline, stream_.LingersBehindFile());
+  (*operation)->has_alarm = deadline != absl::InfiniteFuture();
   Role role = Role::kNone;
   StreamState::Ending ending = StreamState::Ending::kOver;
   {
@@ -218,7 +220,7 @@ absl::StatusOr<OpId> SocketState::Close(CloseMode mode, const OpArgs& args) {
     if (role == Role::kStream) ending = stream_.BeginClose(mode, *operation);
   }
   if (role == Role::kStream) {
-    if (ending == StreamState::Ending::kInOrder) context_->SetAlarm(op, args.deadline);
+    if (ending == StreamState::Ending::kInOrder) context_->SetAlarm(op, deadline);
     stream_.GoOnClosing(ending);
     return op;
   }
@@ -298,9 +300,11 @@ int SocketState::CancelAll(Direction direction) {
     switch (operation.type) {
       case EventType::kSend:
       case EventType::kSendV:
+      case EventType::kSendFile:
         return direction != Direction::kReceive;
       case EventType::kRecv:
       case EventType::kRecvV:
+      case EventType::kRecvFile:
       case EventType::kAccept:
       case EventType::kUrgent:
         return direction != Direction::kSend;
@@ -322,7 +326,7 @@ void SocketState::OnDeadline(OpId op, EventType type) {
     return FinishPoll(op,
                       MakeError(ErrorKind::kDeadlineExceeded, "nothing held before the deadline"));
   }
-  if (type != EventType::kAccept) return;
+  if (type != EventType::kAccept) return stream_.OnTransferLate(op);
   if (ListenerState* const listening = listener()) {
     listening->FinishAccept(
         op, MakeError(ErrorKind::kDeadlineExceeded, "no connection came before the deadline"));

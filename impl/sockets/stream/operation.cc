@@ -47,6 +47,13 @@ void OperationTable::GrowTo(uint32_t capacity) {
   }
 }
 
+std::shared_ptr<FileOperation> OperationTable::TakeFile(Operation& operation) {
+  if (operation.file == nullptr) [[likely]]
+    return nullptr;
+  const std::lock_guard lock(mutex_);
+  return std::move(operation.file);
+}
+
 std::shared_ptr<QueueState> OperationTable::Free(Operation& operation) {
   if constexpr (kReceivesAreWatched) ranges_.Release(operation.id);
   const auto index = static_cast<uint32_t>(static_cast<uint64_t>(operation.id) & 0xffffffff) - 1;

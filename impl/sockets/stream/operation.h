@@ -20,6 +20,7 @@
 
 namespace esdp::sockets {
 
+class FileOperation;
 class QueueState;
 class RegionState;
 class StreamState;
@@ -52,6 +53,7 @@ struct Operation {
   // RecvCopy: its bytes. Kept from one operation to the next.
   std::shared_ptr<provider::MemoryRegion> unregistered;
 
+  std::shared_ptr<FileOperation> file;  // makes the transfers; changes under the table's lock
   uint32_t poll_mask = 0;
 
   // Accept.
@@ -121,6 +123,8 @@ class OperationTable {
   // Neither With nor List finds the operation after that. Returns its queue. Its owner has been
   // taken before: the last holder of a stream has work to do.
   std::shared_ptr<QueueState> Free(Operation& operation);
+  // Before Free: it goes without the lock, and is looked at with it.
+  std::shared_ptr<FileOperation> TakeFile(Operation& operation);
   // Calls `use` with the operation if it still lives, under the table's lock: it must be short and
   // call nobody.
   template <typename Use>

@@ -107,7 +107,7 @@ absl::StatusOr<OpId> StreamState::Shutdown(const OpArgs& args) {
     write_shut_ = true;
   }
   context_.SetAlarm(op, args.deadline);
-  Submit({.kind = Kind::kShutdown});
+  if (!behind_files_.Hold(Kind::kShutdown)) Submit({.kind = Kind::kShutdown});
   return op;
 }
 
@@ -129,7 +129,12 @@ void StreamState::Cancel(OpId op, EventType type, provider::Transfer* transfer, 
       return Submit({.kind = Kind::kCancelSuspend,
                      .cancel_mode = ToProvider(mode),
                      .tag = static_cast<uint64_t>(op)});
+    case EventType::kSendFile:
+    case EventType::kRecvFile:
+      return behind_files_.CancelFile(op, MakeError(ErrorKind::kCancelled, "Cancel was called"),
+                                      mode);
     default:
+      if (behind_files_.End(op, MakeError(ErrorKind::kCancelled, "Cancel was called"))) return;
       return Submit({.kind = Kind::kCancel,
                      .transfer = transfer,
                      .cancel_mode = ToProvider(mode),
@@ -140,7 +145,10 @@ void StreamState::Cancel(OpId op, EventType type, provider::Transfer* transfer, 
 void StreamState::EndShort(OpId op) {
   provider::Transfer* transfer = nullptr;
   context_.operations().With(op, [&](Operation& found) { transfer = &found.transfer; });
-  if (transfer == nullptr) return;
+  if (transfer == nullptr ||
+      behind_files_.End(op, MakeError(ErrorKind::kCancelled, "it has not begun"))) {
+    return;
+  }
   Submit({.kind = Kind::kCancel,
           .transfer = transfer,
           .cancel_mode = provider::CancelMode::kEndShort,
@@ -160,8 +168,9 @@ StreamState::Ending StreamState::BeginClose(CloseMode mode, Operation* operation
 }
 
 void StreamState::GoOnClosing(Ending ending) {
-  EndPolls();
+  polls_.Close();
   if (ending == Ending::kOver) return MaybeFinishClose();
+  if (ending == Ending::kInOrder && behind_files_.Hold(Kind::kClose)) return;
   Submit({.kind = ending == Ending::kInOrder ? Kind::kClose : Kind::kAbort});
 }
 
@@ -182,6 +191,8 @@ void StreamState::Abort() {
 void StreamState::SubmitModes(provider::ModeWish send, provider::ModeWish receive) {
   Submit({.kind = Kind::kModes, .send_mode = send, .receive_mode = receive});
 }
+
+void StreamState::AskForReadiness() { Submit({.kind = Kind::kReadiness}); }
 
 void StreamState::AnnounceTaken() { Submit({.kind = Kind::kTaken}); }
 

@@ -15,6 +15,8 @@ StreamState::StreamState(SocketState& socket, ContextState& context, SocketId id
     : socket_(socket),
       context_(context),
       id_(id),
+      polls_(*this, context, id),
+      behind_files_(*this, context),
       local_(Address::Any(family, 0)),
       peer_(Address::Any(family, 0)) {}
 
@@ -49,6 +51,8 @@ void StreamState::Submit(provider::Request&& request) {
   request.connection = connection_;
   context_.shard().Submit(request);
 }
+
+uint64_t StreamState::UnreadBytes() const { return context_.shard().UnreadBytes(connection_); }
 
 void StreamState::BecomeAccepted(provider::ConnectionId connection, const Address& local,
                                  const Address& peer, uint8_t fabric, SocketId listener) {
@@ -88,7 +92,7 @@ void StreamState::OnFailed(const provider::Failure& cause) {
     KeepCause(cause);
     failed_ = true;
   }
-  TellChange();
+  polls_.OnEnd(cause.ending == provider::EndReason::kOk);
 }
 
 void StreamState::OnShutDown(const provider::Failure& failure) {
@@ -122,7 +126,6 @@ void StreamState::OnClosed(const provider::Failure& cause, uint64_t bytes_receiv
     KeepCause(cause);
     bytes_received_ = bytes_received;
     phase_ = Phase::kEnded;
-    readiness_ = {.ended = true};
     connecting = std::exchange(connect_, nullptr);
     shutdowns.swap(shutdowns_);
     if (connect_cancelled_) connect_status = MakeError(ErrorKind::kCancelled, "Cancel was called");
@@ -139,7 +142,7 @@ void StreamState::OnClosed(const provider::Failure& cause, uint64_t bytes_receiv
   const bool in_order = cause.ending == provider::EndReason::kOk;
   FinishSuspend(in_order ? MakeError(ErrorKind::kShutDown, "the connection has ended")
                          : StatusOf(cause));
-  TellChange();
+  polls_.OnEnd(in_order);
   MaybeFinishClose();
   if (listener_id_ == SocketId::kNone) return;
   const std::shared_ptr<SocketState> socket = context_.Find(listener_id_);
@@ -148,7 +151,7 @@ void StreamState::OnClosed(const provider::Failure& cause, uint64_t bytes_receiv
 }
 
 void StreamState::OnTransferGone() {
-  if (const auto listener = Listener()) [[unlikely]] {
+  if (const auto listener = polls_.Listener()) [[unlikely]] {
     listener->OnTransferEnded();
   }
   // The other order of these two is in OnClosed: one of both sees the other.

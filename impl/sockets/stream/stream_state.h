@@ -16,9 +16,10 @@
 #include "impl/provider/observer.h"
 #include "impl/provider/types.h"
 #include "impl/sockets/errors.h"
+#include "impl/sockets/file/behind_files.h"
 #include "impl/sockets/memory/bounce_pool.h"
 #include "impl/sockets/stream/operation.h"
-#include "impl/sockets/stream/readiness_listener.h"
+#include "impl/sockets/stream/stream_polls.h"
 #include "impl/sockets/stream/transfer_flags.h"
 
 namespace esdp::sockets {
@@ -44,13 +45,8 @@ class StreamState {
   void SetOptions(const SocketOptions& options);
   // Tells the shard which delivery modes are wished from now on.
   void SubmitModes(provider::ModeWish send, provider::ModeWish receive);
-  // Behind Connect or an Accept: from now on readiness() follows the connection. Without, it knows of
-  // an end alone. It may be called again.
-  void WatchReadiness();
-  void SetListener(std::shared_ptr<ReadinessListener> listener);
-  void ForgetListener(const ReadinessListener* listener);  // unless another one is there now
-  provider::Readiness readiness() const;
-  uint32_t PollBits() const;  // of PollMask, from the same
+  void AskForReadiness();  // the shard tells StreamPolls from now on
+  StreamPolls& polls() { return polls_; }
   uint64_t UnreadBytes() const;
 
   // The operation is its own: where it fails, nobody hears of it. It can be called again then.
@@ -64,13 +60,23 @@ class StreamState {
                                     const OpArgs& args);
   absl::StatusOr<OpId> PostRecvCopy(std::span<std::byte> bytes, const TransferFlags& flags,
                                     const OpArgs& args);
+  absl::StatusOr<OpId> SendFile(const FilePlan& plan, const OpArgs& args);
+  absl::StatusOr<OpId> RecvFile(const FileSink& sink, const OpArgs& args);
   absl::StatusOr<OpId> AwaitUrgent(const OpArgs& args);
-  absl::StatusOr<OpId> Poll(uint32_t mask, const OpArgs& args);
   absl::StatusOr<OpId> Suspend(const OpArgs& args);
   absl::StatusOr<OpId> Shutdown(const OpArgs& args);
   void Cancel(OpId op, EventType type, provider::Transfer* transfer, CancelMode mode);
   // A send or receive: what has moved of it stays moved, and it ends there.
   void EndShort(OpId op);
+  void OnTransferLate(OpId op);
+
+  BehindFiles& behind_files() { return behind_files_; }
+  void Submit(provider::Request&& request);
+  void SubmitTransfer(provider::Transfer& transfer);
+  void CancelTransfer(provider::Transfer& transfer);
+  absl::Status EndedStatus() const;
+  // The connection has ended in order: a receive finds the end of the stream, as often as it asks.
+  bool AtEndOfStream(bool is_send) const;
 
   // The end, in two steps: what it will be is settled under the lock of the socket, and the shard
   // is told without it.
@@ -78,6 +84,8 @@ class StreamState {
   // Null: nobody waits for an event.
   Ending BeginClose(CloseMode mode, Operation* operation);
   void GoOnClosing(Ending ending);
+  // Until when a Close waits that has to let a file go first: the core does not know of it yet.
+  absl::Time LingersBehindFile() const;
   // A later Close, which makes an abort of one that waits. False: there is none to make one of.
   bool Escalate(Operation& operation);
   // Does nothing where there is no connection.
@@ -101,10 +109,8 @@ class StreamState {
   void OnFailed(const provider::Failure& cause);
   void OnShutDown(const provider::Failure& failure);
   void OnResumed(const provider::Failure& failure) { FinishSuspend(StatusOf(failure)); }
-  void OnReadiness(const provider::Readiness& readiness);
   void OnClosed(const provider::Failure& cause, uint64_t bytes_received);
   void OnShutdownLate(OpId op);
-  void FinishPoll(OpId op, const absl::Status& status);
   void OnCloseLate();
   // The connection had ended before this transfer came to it.
   void FinishTooLate(Operation& operation);
@@ -119,15 +125,8 @@ class StreamState {
   absl::Status BeginConnect(Operation& operation, const Address& local, const Address& peer,
                             absl::Time deadline, const Tell& tell);
   absl::Status CanTransfer(bool is_send) const;
-  uint32_t PollBitsLocked() const;
-  std::shared_ptr<ReadinessListener> Listener() const;
-  void TellChange();
-  void TellPolls();
-  void EndPolls();  // closing: nobody will look any more
   absl::Status CanSuspend() const;
   void FinishSuspend(const absl::Status& status);
-  bool AtEndOfStream(bool is_send) const;
-  absl::Status EndedStatus() const;
   absl::StatusOr<Operation*> NewTransfer(EventType type, const TransferFlags& flags,
                                          const OpArgs& args);
   // Whether a transfer of so many bytes is to try whether it can be over within its call.
@@ -140,11 +139,12 @@ class StreamState {
   absl::StatusOr<OpId> FillAndLaunch(Operation& operation, Fill fill);
   absl::StatusOr<OpId> Launch(Operation& operation);
   void FinishAtEndOfStream(Operation& operation);
+  template <typename Make>
+  absl::StatusOr<OpId> PostFile(EventType type, const OpArgs& args, const Make& make);
   absl::Status CheckSlice(const Slice& slice, bool is_send) const;
   absl::Status AddPiece(Operation& operation, const Slice& slice, bool is_send) const;
   // Of debug builds: refuses a receive into bytes that another one is filling.
   absl::Status ClaimMemory(const Operation& operation) const;
-  void Submit(provider::Request&& request);
   // The event of Close, once the connection and every transfer has ended.
   void MaybeFinishClose();
   // Under the lock.
@@ -161,7 +161,6 @@ class StreamState {
   std::atomic<bool> write_shut_{false};
   std::atomic<bool> failed_{false};  // posts are refused with the cause, also before kEnded
   std::atomic<bool> closing_{false};
-  std::atomic<bool> watches_{false};  // the shard tells of the readiness
   // Sends and receives from before they are allowed until they are gone: what is being posted while
   // the connection ends must have its event before the socket's last one.
   std::atomic<uint32_t> transfers_{0};
@@ -174,6 +173,8 @@ class StreamState {
   // Of the sends to come, those that need not try to be over at once: one has just failed to.
   std::atomic<uint8_t> untried_sends_{0};
   BouncePool::Share bounce_share_;
+  StreamPolls polls_;
+  BehindFiles behind_files_;
   std::atomic<provider::ConnectionId> connection_{provider::ConnectionId::kNone};
 
   mutable std::mutex mutex_;
@@ -181,7 +182,6 @@ class StreamState {
   Address peer_;
   provider::Failure cause_;                  // of the end
   std::atomic<uint64_t> bytes_received_{0};  // in all, once it has ended
-  provider::Readiness readiness_;
   bool connect_cancelled_ = false;
   CloseMode close_mode_ = CloseMode::kGraceful;
   bool close_late_ = false;
@@ -190,9 +190,7 @@ class StreamState {
   Operation* closing_abort_ = nullptr;  // a later Close, which made that one an abort
   Operation* suspend_ = nullptr;
   absl::Status close_status_;
-  std::vector<Operation*> shutdowns_, polls_;
-  std::shared_ptr<ReadinessListener> listener_;
-  std::atomic<bool> has_listener_{false};
+  std::vector<Operation*> shutdowns_;
 };
 
 }  // namespace esdp::sockets

@@ -74,7 +74,6 @@ absl::Status StreamState::CanTransfer(bool is_send) const {
   return socket_.WhyNotConnected();
 }
 
-// The connection has ended in order: a receive finds the end of the stream, as often as it asks.
 bool StreamState::AtEndOfStream(bool is_send) const {
   if (phase_ != Phase::kEnded || is_send || closing_) return false;
   const std::lock_guard lock(mutex_);
@@ -173,6 +172,7 @@ absl::StatusOr<OpId> StreamState::Launch(Operation& operation) {
     FinishAtEndOfStream(operation);
     return op;
   }
+  if (behind_files_.IsBusy(operation.transfer.is_send) && behind_files_.Hold(operation)) return op;
   context_.shard().Submit({.kind = provider::Request::Kind::kTransfer,
                            .connection = connection_,
                            .transfer = &operation.transfer});
@@ -238,6 +238,7 @@ OpId StreamState::TrySendImmediate(EventType type, std::span<const std::byte> by
 
 bool StreamState::TriesImmediate(const TransferFlags& flags, uint64_t bytes) {
   if (!flags.is_send || flags.urgent || flags.unknown != 0) return false;
+  if (behind_files_.IsBusy(/*sends=*/true)) return false;
   if (bytes > coalesce_max_.load(std::memory_order_relaxed)) return false;
   const uint8_t untried = untried_sends_.load(std::memory_order_relaxed);
   if (untried > 0) untried_sends_.store(untried - 1, std::memory_order_relaxed);

@@ -1,3 +1,5 @@
+#include "impl/sockets/stream/stream_polls.h"
+
 #include <utility>
 
 #include "impl/sockets/context/context_state.h"
@@ -6,15 +8,13 @@
 #include "impl/sockets/stream/polled.h"
 #include "impl/sockets/stream/stream_state.h"
 
-// What could be done with a connection now, and operations that wait for it.
-
 namespace esdp::sockets {
 
-void StreamState::WatchReadiness() {
-  if (!watches_.exchange(true)) Submit({.kind = provider::Request::Kind::kReadiness});
+void StreamPolls::Watch() {
+  if (!watches_.exchange(true)) stream_.AskForReadiness();
 }
 
-void StreamState::OnReadiness(const provider::Readiness& readiness) {
+void StreamPolls::OnReadiness(const provider::Readiness& readiness) {
   {
     const std::lock_guard lock(mutex_);
     readiness_ = readiness;
@@ -22,13 +22,23 @@ void StreamState::OnReadiness(const provider::Readiness& readiness) {
   TellChange();
 }
 
-void StreamState::SetListener(std::shared_ptr<ReadinessListener> listener) {
+void StreamPolls::OnEnd(bool in_order) {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+    failed_ = !in_order;
+    readiness_ = {.ended = true};
+  }
+  TellChange();
+}
+
+void StreamPolls::SetListener(std::shared_ptr<ReadinessListener> listener) {
   const std::lock_guard lock(mutex_);
   has_listener_ = true;
   listener_.swap(listener);  // what was there goes after the lock
 }
 
-void StreamState::ForgetListener(const ReadinessListener* listener) {
+void StreamPolls::ForgetListener(const ReadinessListener* listener) {
   std::shared_ptr<ReadinessListener> forgotten;  // goes after the lock
   const std::lock_guard lock(mutex_);
   if (listener_.get() != listener) return;
@@ -36,40 +46,29 @@ void StreamState::ForgetListener(const ReadinessListener* listener) {
   forgotten.swap(listener_);
 }
 
-std::shared_ptr<ReadinessListener> StreamState::Listener() const {
+std::shared_ptr<ReadinessListener> StreamPolls::Listener() const {
   if (!has_listener_.load(std::memory_order_relaxed)) return nullptr;
   const std::lock_guard lock(mutex_);
   return listener_;
 }
 
-provider::Readiness StreamState::readiness() const {
+uint32_t StreamPolls::Bits() const {
   const std::lock_guard lock(mutex_);
-  return readiness_;
+  return BitsLocked();
 }
 
-uint64_t StreamState::UnreadBytes() const { return context_.shard().UnreadBytes(connection_); }
-
-uint32_t StreamState::PollBits() const {
-  const std::lock_guard lock(mutex_);
-  return PollBitsLocked();
-}
-
-uint32_t StreamState::PollBitsLocked() const {
-  const bool over = phase_ == Phase::kEnded || failed_;
-  const bool ended = readiness_.ended || over;
+uint32_t StreamPolls::BitsLocked() const {
+  const bool ended = readiness_.ended || over_;
   uint32_t bits = 0;
   if (readiness_.readable || ended) bits |= kPollReadable;
-  if (readiness_.writable || over) bits |= kPollWritable;  // a send fails without a wait
+  if (readiness_.writable || over_) bits |= kPollWritable;  // a send fails without a wait
   if (readiness_.urgent) bits |= kPollUrgent;
   if (ended) bits |= kPollPeerEnded;
-  if (over && cause_.ending != provider::EndReason::kOk) bits |= kPollFailed;
+  if (failed_) bits |= kPollFailed;
   return bits;
 }
 
-absl::StatusOr<OpId> StreamState::Poll(uint32_t mask, const OpArgs& args) {
-  if (closing_) return ClosedHandle();
-  const Phase phase = phase_;
-  if (phase == Phase::kIdle || phase == Phase::kConnecting) return socket_.WhyNotConnected();
+absl::StatusOr<OpId> StreamPolls::Poll(uint32_t mask, const OpArgs& args) {
   absl::StatusOr<Operation*> made = context_.NewOperation(EventType::kPoll, id_, args);
   if (!made.ok()) return made.status();
   Operation& operation = **made;
@@ -78,38 +77,39 @@ absl::StatusOr<OpId> StreamState::Poll(uint32_t mask, const OpArgs& args) {
   operation.has_alarm = args.deadline != absl::InfiniteFuture();
   {
     std::unique_lock lock(mutex_);
-    if (closing_ || !Append(polls_, &operation)) {
+    const bool closed = closed_;
+    if (closed || !Append(polls_, &operation)) {
       lock.unlock();
       context_.Discard(operation);
-      return closing_ ? ClosedHandle() : NoMemory();
+      return closed ? ClosedHandle() : NoMemory();
     }
   }
   context_.SetAlarm(op, args.deadline);
-  WatchReadiness();
+  Watch();
   TellPolls();
   return op;
 }
 
-void StreamState::TellChange() {
+void StreamPolls::TellChange() {
   if (const auto listener = Listener()) listener->OnReadinessChange();
   TellPolls();
 }
 
 // One after the other, since each may be the last holder of its queue.
-void StreamState::TellPolls() {
+void StreamPolls::TellPolls() {
   for (;;) {
     Operation* operation = nullptr;
     Event event;
     {
       const std::lock_guard lock(mutex_);
-      operation = TakePolled(polls_, PollBitsLocked(), event);
+      operation = TakePolled(polls_, BitsLocked(), event);
     }
     if (operation == nullptr) return;
     context_.Finish(*operation, event);
   }
 }
 
-void StreamState::FinishPoll(OpId op, const absl::Status& status) {
+void StreamPolls::Finish(OpId op, const absl::Status& status) {
   Operation* operation = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -118,10 +118,11 @@ void StreamState::FinishPoll(OpId op, const absl::Status& status) {
   if (operation != nullptr) context_.Finish(*operation, status);
 }
 
-void StreamState::EndPolls() {
+void StreamPolls::Close() {
   std::vector<Operation*> polls;
   {
     const std::lock_guard lock(mutex_);
+    closed_ = true;
     polls.swap(polls_);
   }
   for (Operation* operation : polls) context_.Finish(*operation, ClosedHandle());

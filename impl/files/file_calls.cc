@@ -1,0 +1,90 @@
+#include "impl/files/file_calls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <span>
+
+namespace esdp::files {
+namespace {
+
+template <typename Call>
+int64_t Restarted(Call call) {
+  for (;;) {
+    const auto answer = call();
+    if (answer >= 0) return answer;
+    if (errno != EINTR) return -errno;
+  }
+}
+
+class SystemCalls final : public FileCalls {
+ public:
+  int Describe(int descriptor, FileDetails& details) override {
+    struct stat status {};
+    if (fstat(descriptor, &status) != 0) return errno;
+    const int flags = fcntl(descriptor, F_GETFL);
+    if (flags < 0) return errno;
+    details.regular = S_ISREG(status.st_mode) || S_ISBLK(status.st_mode);
+    const int mode = flags & O_ACCMODE;
+    const bool by_path = (flags & O_PATH) != 0;
+    details.readable = !by_path && mode != O_WRONLY;
+    // O_APPEND would put everything at the end of the file, whatever the offset.
+    details.writable = !by_path && mode != O_RDONLY && (flags & O_APPEND) == 0;
+    return 0;
+  }
+
+  int64_t Read(int descriptor, std::span<std::byte> to, uint64_t offset) override {
+    return Restarted(
+        [&] { return pread(descriptor, to.data(), to.size(), static_cast<off_t>(offset)); });
+  }
+
+  int64_t ReadCached(int descriptor, std::span<std::byte> to, uint64_t offset) override {
+    const iovec one{to.data(), to.size()};
+    const int64_t answer = Restarted(
+        [&] { return preadv2(descriptor, &one, 1, static_cast<off_t>(offset), RWF_NOWAIT); });
+    // 0 before the end of the file has been a fault of some kernels: who reads with a wait knows.
+    return answer > 0 ? answer : -EAGAIN;
+  }
+
+  int64_t Write(int descriptor, std::span<const std::byte> from, uint64_t offset) override {
+    return Restarted(
+        [&] { return pwrite(descriptor, from.data(), from.size(), static_cast<off_t>(offset)); });
+  }
+
+  int Sync(int descriptor) override {
+    return static_cast<int>(-Restarted([&] { return fdatasync(descriptor); }));
+  }
+
+  // Not posix_fallocate, which writes where the file system cannot. NFS refuses KEEP_SIZE alone.
+  int Reserve(int descriptor, uint64_t offset, uint64_t length) override {
+    const auto begin = static_cast<off_t>(offset);
+    const auto bytes = static_cast<off_t>(length);
+    const int64_t answer =
+        Restarted([&] { return fallocate(descriptor, FALLOC_FL_KEEP_SIZE, begin, bytes); });
+    const bool refused = answer == -ENOSPC || answer == -EDQUOT || answer == -EFBIG;
+    return refused ? static_cast<int>(-answer) : 0;
+  }
+
+  int OpenDirect(int descriptor) override {
+    std::array<char, 32> path{};
+    snprintf(path.data(), path.size(), "/proc/self/fd/%d", descriptor);
+    return static_cast<int>(
+        Restarted([&] { return open(path.data(), O_RDONLY | O_DIRECT | O_CLOEXEC); }));
+  }
+
+  void Close(int descriptor) override { (void)close(descriptor); }
+};
+
+}  // namespace
+
+FileCalls& FileCalls::System() {
+  static SystemCalls calls;
+  return calls;
+}
+
+}  // namespace esdp::files

@@ -1,0 +1,47 @@
+#ifndef ESDP_IMPL_FILES_FILE_CALLS_H_
+#define ESDP_IMPL_FILES_FILE_CALLS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace esdp::files {
+
+struct FileDetails {
+  bool regular = false;  // a regular file, or a block device
+  bool readable = false;
+  bool writable = false;
+};
+
+// What transfers ask of the system about files. Tests put scripted ones in its place.
+//
+//   Owns:     nothing; descriptors are the caller's.
+//   Threads:  any.
+//   Blocks:   as long as the file's medium takes; ReadCached does not.
+//   Units:    bytes.
+//   Errors:   a negative errno, never EINTR.
+class FileCalls {
+ public:
+  virtual ~FileCalls() = default;
+  static FileCalls& System();
+
+  // As fstat(2) and fcntl(2). 0, or the errno.
+  virtual int Describe(int descriptor, FileDetails& details) = 0;
+  // As pread(2): 0 is the end of the file.
+  virtual int64_t Read(int descriptor, std::span<std::byte> to, uint64_t offset) = 0;
+  // Only what is in memory: EAGAIN where it would have to wait, or the system cannot tell.
+  virtual int64_t ReadCached(int descriptor, std::span<std::byte> to, uint64_t offset) = 0;
+  // As pwrite(2).
+  virtual int64_t Write(int descriptor, std::span<const std::byte> from, uint64_t offset) = 0;
+  // As fdatasync(2).
+  virtual int Sync(int descriptor) = 0;
+  // Room for bytes to come, where the file system can promise any; its size stays.
+  virtual int Reserve(int descriptor, uint64_t offset, uint64_t length) = 0;
+  // The same file for O_DIRECT: a descriptor for Close, or an error.
+  virtual int OpenDirect(int descriptor) = 0;
+  virtual void Close(int descriptor) = 0;
+};
+
+}  // namespace esdp::files
+
+#endif  // ESDP_IMPL_FILES_FILE_CALLS_H_

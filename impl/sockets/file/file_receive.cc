@@ -1,0 +1,149 @@
+#include "impl/sockets/file/file_receive.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "impl/sockets/context/context_state.h"
+#include "impl/sockets/errors.h"
+#include "impl/sockets/socket/socket_state.h"
+
+namespace esdp::sockets {
+
+absl::Status FileReceive::Check(ContextState& context, const FileSink& sink) {
+  if (sink.length == 0 || sink.offset > INT64_MAX || sink.length > INT64_MAX - sink.offset) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "FileSink: the length is 0, or its end lies behind 2^63 - 1");
+  }
+  if (sink.sync > SyncPolicy::kEvery || sink.on_short > OnShortFile::kStop ||
+      (sink.sync == SyncPolicy::kEvery && sink.sync_every == 0)) {
+    return MakeError(ErrorKind::kInvalidArgument, "FileSink: no such sync, sync_every or on_short");
+  }
+  files::FileDetails details;
+  if (const int error = context.files().calls->Describe(sink.fd, details);
+      error != 0 || !details.regular || !details.writable) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "the descriptor " + std::to_string(sink.fd) +
+                         " of a FileSink is not that of a regular file that can be written "
+                         "anywhere: open it without O_APPEND");
+  }
+  if (!sink.reserve) return absl::OkStatus();
+  const int refused = context.files().calls->Reserve(sink.fd, sink.offset, sink.length);
+  if (refused == 0) return absl::OkStatus();
+  return MakeError(ErrorKind::kNoSpace, "the file system has no room for " +
+                                            std::to_string(sink.length) + " bytes more");
+}
+
+FileReceive::FileReceive(std::shared_ptr<StreamState> stream, ContextState& context,
+                         Operation& operation, const FileSink& sink)
+    : FileOperation(std::move(stream), context, operation, sink.on_short), sink_(sink) {}
+
+bool FileReceive::Step(Lock& lock) {
+  if (EndWritten(lock)) return true;
+  if (stopped() && CancelPosted(lock)) return true;
+  return GiveIdleSlot(lock) || WriteNext(lock) || PostNext(lock);
+}
+
+bool FileReceive::IsOver() const {
+  return AllIdle() && !writing_ && (stopped() || written_ == sink_.length);
+}
+
+bool FileReceive::PostNext(Lock& lock) {
+  if (stopped() || asked_ == sink_.length) return false;
+  Lane& lane = LaneOf(posted_);
+  if (lane.state != Lane::State::kIdle || !TakeSlot(lane)) return false;
+  ++posted_;
+  lane.length = std::min<uint64_t>(SlotPool::kSlotBytes, sink_.length - asked_);
+  asked_ += lane.length;
+  lane.piece = lane.slot->piece;
+  lane.piece.length = lane.length;
+  lane.transfer->pieces = {&lane.piece, 1};
+  SubmitWire(lane, lock);
+  return true;
+}
+
+// An urgent byte ends a receive early: the next ones take what comes behind it.
+void FileReceive::OnWireEnded(Lane& lane, const provider::TransferResult& result) {
+  asked_ -= lane.length - result.bytes;
+  lane.length = result.bytes;
+  lane.moved = 0;
+  lane.error = 0;
+  lane.state = Lane::State::kReady;  // also without a byte: writes come in order
+  if (result.ending != provider::EndReason::kOk || !result.end_of_stream) return;
+  if (bytes_ == sink_.length) return;
+  Stop(OrNoMemory([&]() -> absl::Status {
+    return MakeError(ErrorKind::kFile, "the stream ended after " + std::to_string(bytes_) + " of " +
+                                           std::to_string(sink_.length) + " bytes");
+  }));
+}
+
+bool FileReceive::WriteNext(Lock& lock) {
+  if (writing_ || to_write_ == posted_) return false;
+  Lane& lane = LaneOf(to_write_);
+  if (lane.state != Lane::State::kReady) return false;
+  // Behind a medium that has failed nothing is written: the prefix is what counts.
+  if (lane.length == 0 || sys_errno_ != 0) {
+    ++to_write_;
+    lane.state = Lane::State::kIdle;
+    return true;
+  }
+  lane.descriptor = sink_.fd;
+  lane.offset = sink_.offset + written_;
+  writing_ = true;
+  RunOnMedium(lane, lock);
+  return true;
+}
+
+bool FileReceive::EndWritten(Lock& lock) {
+  if (!writing_) return false;
+  Lane& lane = LaneOf(to_write_);
+  if (lane.state != Lane::State::kReady) return false;
+  writing_ = false;
+  ++to_write_;
+  lane.state = Lane::State::kIdle;
+  written_ += lane.moved;
+  if (lane.error != 0) {
+    StopForFile(lane.error, lane.moved < lane.length ? "the file" : "the sync of the file", lock);
+  }
+  return true;
+}
+
+// Of the thread that runs it alone: one chunk is on the medium at a time.
+void FileReceive::MoveOnMedium(Lane& lane) {
+  while (lane.moved < lane.length) {
+    const std::span<const std::byte> rest =
+        lane.slot->memory.subspan(lane.moved, lane.length - lane.moved);
+    const int64_t answer = calls().Write(lane.descriptor, rest, lane.offset + lane.moved);
+    if (answer <= 0) {
+      lane.error = answer == 0 ? EIO : static_cast<int>(-answer);
+      return;
+    }
+    lane.moved += static_cast<uint64_t>(answer);
+  }
+  unsynced_ += lane.length;
+  const bool is_last = lane.offset + lane.length == sink_.offset + sink_.length;
+  const bool is_due = sink_.sync == SyncPolicy::kEvery && unsynced_ >= sink_.sync_every;
+  if (sink_.sync == SyncPolicy::kNone || (!is_last && !is_due)) return;
+  unsynced_ = 0;
+  lane.error = calls().Sync(lane.descriptor);
+}
+
+// What waits for bytes that nobody will write, the newest first: none begins because an older one
+// has made way.
+bool FileReceive::CancelPosted(Lock& lock) {
+  if (std::exchange(posted_cancelled_, true)) return false;
+  for (uint64_t chunk = posted_; chunk > 0 && posted_ - chunk < kLanes; --chunk) {
+    Lane& lane = LaneOf(chunk - 1);
+    if (lane.state != Lane::State::kOnWire) continue;
+    lock.unlock();
+    stream_->CancelTransfer(*lane.transfer);
+    lock.lock();
+  }
+  return true;
+}
+
+void FileReceive::Describe(Event& event) const { event.file_offset = sink_.offset + written_; }
+
+}  // namespace esdp::sockets

@@ -1,0 +1,47 @@
+#ifndef ESDP_IMPL_SOCKETS_FILE_FILE_RECEIVE_H_
+#define ESDP_IMPL_SOCKETS_FILE_FILE_RECEIVE_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "esdp/file.h"
+#include "impl/sockets/file/file_operation.h"
+
+namespace esdp::sockets {
+
+// RecvFile: receives are posted into the lanes' slots, and what has come is written in the order of
+// the stream. Where the medium is slower than the peer no slot is free, and the peer waits.
+class FileReceive final : public FileOperation {
+ public:
+  FileReceive(std::shared_ptr<StreamState> stream, ContextState& context, Operation& operation,
+              const FileSink& sink);
+  // Whether there can be such a transfer, and room for it: InvalidArgument, ResourceExhausted
+  // (kNoSpace).
+  static absl::Status Check(ContextState& context, const FileSink& sink);
+
+ private:
+  bool Step(Lock& lock) override;
+  void MoveOnMedium(Lane& lane) override;
+  void OnWireEnded(Lane& lane, const provider::TransferResult& result) override;
+  bool CancelsBegun() const override { return true; }
+  bool IsOver() const override;
+  void Describe(Event& event) const override;
+  bool PostNext(Lock& lock);
+  bool WriteNext(Lock& lock);
+  bool EndWritten(Lock& lock);
+  bool CancelPosted(Lock& lock);
+
+  const FileSink sink_;
+  uint64_t asked_ = 0;     // of the peer: posted, and not known to have come short
+  uint64_t posted_ = 0;    // chunks
+  uint64_t written_ = 0;   // bytes, one behind the other
+  uint64_t to_write_ = 0;  // the chunk whose turn it is
+  uint64_t unsynced_ = 0;
+  bool writing_ = false;
+  bool posted_cancelled_ = false;
+};
+
+}  // namespace esdp::sockets
+
+#endif  // ESDP_IMPL_SOCKETS_FILE_FILE_RECEIVE_H_

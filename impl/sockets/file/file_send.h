@@ -1,0 +1,59 @@
+#ifndef ESDP_IMPL_SOCKETS_FILE_FILE_SEND_H_
+#define ESDP_IMPL_SOCKETS_FILE_FILE_SEND_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "esdp/file.h"
+#include "impl/sockets/file/file_operation.h"
+
+namespace esdp::sockets {
+
+// SendFile: up to two chunks are being read, and those before them are on the wire.
+class FileSend final : public FileOperation {
+ public:
+  // The pieces of header and trailer, one behind the other, are the operation's memory.
+  FileSend(std::shared_ptr<StreamState> stream, ContextState& context, Operation& operation,
+           const FilePlan& plan);
+  ~FileSend() override;
+  // Whether the plan can be: InvalidArgument tells what of it cannot.
+  static absl::Status Check(ContextState& context, const FilePlan& plan);
+
+ private:
+  // What is sent one behind the other: memory, in one transfer, or a range, in chunks.
+  struct Part {
+    size_t first_piece = 0;
+    size_t pieces = 0;
+    FileRange range = {};
+    uint32_t range_index = 0;
+    int direct = -1;
+    bool is_memory() const { return pieces > 0; }
+  };
+
+  bool Step(Lock& lock) override;
+  void MoveOnMedium(Lane& lane) override;
+  void OnWireEnded(Lane& lane, const provider::TransferResult& result) override;
+  bool CancelsBegun() const override { return on_short_ == OnShortFile::kStop; }
+  bool IsOver() const override;
+  void Describe(Event& event) const override;
+  void DropUnshipped();
+  bool ShipNext(Lock& lock);
+  bool BeginChunk(Lock& lock);
+  void BeginMemory(Lane& lane);
+  void BeginRange(Lane& lane, Lock& lock);
+
+  std::vector<Part> parts_;
+  size_t part_ = 0;            // of the next chunk
+  uint64_t done_of_part_ = 0;  // begun, of the range
+  uint64_t begun_chunks_ = 0;
+  uint64_t shipped_ = 0;      // chunks
+  uint32_t range_ = 0;        // of the last byte that went
+  uint64_t file_offset_ = 0;  // behind it
+};
+
+}  // namespace esdp::sockets
+
+#endif  // ESDP_IMPL_SOCKETS_FILE_FILE_SEND_H_

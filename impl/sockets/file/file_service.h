@@ -1,0 +1,27 @@
+#ifndef ESDP_IMPL_SOCKETS_FILE_FILE_SERVICE_H_
+#define ESDP_IMPL_SOCKETS_FILE_FILE_SERVICE_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "impl/files/file_calls.h"
+#include "impl/files/io_threads.h"
+#include "impl/sockets/file/lane_transfers.h"
+#include "impl/sockets/file/slot_pool.h"
+
+namespace esdp::sockets {
+
+// What the transfers of files of one Context share.
+struct FileService {
+  FileService(size_t pool_bytes, uint32_t thread_count)
+      : slots(pool_bytes), threads(thread_count) {}
+
+  SlotPool slots;
+  LaneTransferPool transfers;
+  files::IoThreads threads;
+  files::FileCalls* calls = &files::FileCalls::System();
+};
+
+}  // namespace esdp::sockets
+
+#endif  // ESDP_IMPL_SOCKETS_FILE_FILE_SERVICE_H_

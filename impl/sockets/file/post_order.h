@@ -1,0 +1,92 @@
+#ifndef ESDP_IMPL_SOCKETS_FILE_POST_ORDER_H_
+#define ESDP_IMPL_SOCKETS_FILE_POST_ORDER_H_
+
+#include <algorithm>
+#include <atomic>
+#include <list>
+#include <mutex>
+#include <optional>
+
+#include "impl/provider/observer.h"
+#include "impl/sockets/stream/operation.h"
+
+namespace esdp::sockets {
+
+// The order of what is posted in one direction of a stream, where the transfers of a file are made
+// one after the other: what is posted behind it waits here for its turn.
+//
+//   Owns:     nothing; operations are the Context's.
+//   Threads:  any.
+//   Blocks:   never beyond its own short lock. Allocates only where something has to wait.
+//   Units:    –
+//   Errors:   throws std::bad_alloc, and nothing has changed.
+class PostOrder {
+ public:
+  // An operation, or the end of the direction: kShutdown or kClose.
+  struct Turn {
+    Operation* operation = nullptr;
+    provider::Request::Kind kind = provider::Request::Kind::kTransfer;
+  };
+
+  // A file goes, and nothing else may.
+  bool busy() const { return busy_.load(std::memory_order_acquire); }
+  // True: it waits. False: there is nothing before it.
+  bool Hold(const Turn& turn) {
+    if (!busy()) return false;
+    const std::lock_guard lock(mutex_);
+    if (!busy()) return false;
+    waiting_.push_back(turn);
+    return true;
+  }
+  // Of a file: the same, and what comes behind waits for it.
+  bool HoldOrBegin(Operation& file) {
+    const std::lock_guard lock(mutex_);
+    if (!busy()) {
+      busy_.store(true, std::memory_order_release);
+      return false;
+    }
+    waiting_.push_back({&file});
+    return true;
+  }
+  // The one before has gone: whose turn it is; nobody's, where nothing waits any more.
+  std::optional<Turn> Next() {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.empty()) {
+      busy_.store(false, std::memory_order_release);
+      return std::nullopt;
+    }
+    const Turn turn = waiting_.front();
+    waiting_.pop_front();
+    return turn;
+  }
+  // It will have no turn. Null: it does not wait here.
+  Operation* Take(OpId op) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find_if(waiting_, [&](const Turn& turn) {
+      return turn.operation != nullptr && turn.operation->id == op;
+    });
+    if (found == waiting_.end()) return nullptr;
+    Operation* const operation = found->operation;
+    waiting_.erase(found);
+    return operation;
+  }
+  // All operations, which will have no turn.
+  std::list<Turn> TakeOperations() {
+    std::list<Turn> taken;
+    const std::lock_guard lock(mutex_);
+    for (auto turn = waiting_.begin(); turn != waiting_.end();) {
+      const auto one = turn++;
+      if (one->operation != nullptr) taken.splice(taken.end(), waiting_, one);
+    }
+    return taken;
+  }
+
+ private:
+  std::atomic<bool> busy_{false};
+  std::mutex mutex_;
+  std::list<Turn> waiting_;
+};
+
+}  // namespace esdp::sockets
+
+#endif  // ESDP_IMPL_SOCKETS_FILE_POST_ORDER_H_

@@ -1,0 +1,296 @@
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "esdp/context.h"
+#include "esdp/file.h"
+#include "gtest/gtest.h"
+#include "impl/files/file_calls.h"
+#include "impl/sockets/context/context_access.h"
+#include "impl/sockets/context/context_state.h"
+#include "tests/base/content.h"
+#include "tests/sockets/harness.h"
+
+// SendFile and RecvFile over media that fail, refuse and hang.
+
+namespace esdp::contract {
+namespace {
+
+constexpr uint64_t kSlot = 256 * 1024;
+
+// The system's, but for what a test has said.
+class ScriptedCalls final : public files::FileCalls {
+ public:
+  int Describe(int descriptor, files::FileDetails& details) override {
+    return system_.Describe(descriptor, details);
+  }
+  int64_t Read(int descriptor, std::span<std::byte> to, uint64_t offset) override {
+    const int64_t answer = read ? read(descriptor, to, offset) : 0;
+    return answer != 0 ? answer : system_.Read(descriptor, to, offset);
+  }
+  int64_t ReadCached(int, std::span<std::byte>, uint64_t) override { return -EOPNOTSUPP; }
+  int64_t Write(int descriptor, std::span<const std::byte> from, uint64_t offset) override {
+    const int64_t answer = write ? write(from, offset) : 0;
+    if (answer < 0) return answer;
+    return system_.Write(descriptor, answer > 0 ? from.first(static_cast<size_t>(answer)) : from,
+                         offset);
+  }
+  int Sync(int) override { return sync ? sync() : 0; }
+  int Reserve(int, uint64_t, uint64_t) override { return reserve; }
+  int OpenDirect(int descriptor) override { return direct = dup(descriptor); }
+  void Close(int descriptor) override { system_.Close(descriptor); }
+
+  // 0: as the system. Of a write: so many bytes of it, or an error.
+  std::function<int64_t(int, std::span<std::byte>, uint64_t)> read;
+  std::function<int64_t(std::span<const std::byte>, uint64_t)> write;
+  std::function<int()> sync;
+  int reserve = 0;
+  int direct = -1;
+
+ private:
+  files::FileCalls& system_ = files::FileCalls::System();
+};
+
+class FileFaultTest : public PairTest {
+ protected:
+  void SetUp() override {
+    PairTest::SetUp();
+    ASSERT_NO_FATAL_FAILURE(Connect());
+    Script(client_, sending_);
+    Script(server_, receiving_);
+    fd_ = memfd_create("file", MFD_CLOEXEC);
+    content_.resize(4 * kSlot);
+    FillByChance(NewSeed(), content_);
+    ASSERT_EQ(static_cast<ssize_t>(content_.size()),
+              pwrite(fd_, content_.data(), content_.size(), 0));
+  }
+  void TearDown() override {
+    PairTest::TearDown();
+    close(fd_);
+  }
+  static void Script(const Side& side, ScriptedCalls& calls) {
+    sockets::ContextAccess::StateOf(side.context)->files().calls = &calls;
+  }
+  OpId PostAll(OnShortFile on_short, FileStrategy strategy = FileStrategy::kPipelined) {
+    const std::array<FileRange, 1> range = {FileRange{fd_, 0, content_.size()}};
+    return client_.Accepted(client_.socket.SendFile(
+        {.ranges = range, .strategy = strategy, .on_short = on_short}, client_.Args()));
+  }
+  OpId TakeAll(OnShortFile on_short, SyncPolicy sync = SyncPolicy::kNone) {
+    target_ = memfd_create("target", MFD_CLOEXEC);
+    const FileSink sink = {
+        .fd = target_, .length = content_.size(), .sync = sync, .on_short = on_short};
+    return server_.Accepted(server_.socket.RecvFile(sink, server_.Args()));
+  }
+
+  ScriptedCalls sending_;
+  ScriptedCalls receiving_;
+  int fd_ = -1;
+  int target_ = -1;
+  std::vector<std::byte> content_;
+};
+INSTANTIATE_TEST_SUITE_P(On, FileFaultTest, ::testing::ValuesIn(Worlds()), ParamName);
+
+TEST_P(FileFaultTest, AReadThatFailsStopsWithTheExactCountAndTheErrno) {
+  for (const uint64_t at : {uint64_t{0}, kSlot, 3 * kSlot}) {
+    sending_.read = [at](int, std::span<std::byte>, uint64_t offset) {
+      return offset >= at ? -EIO : 0;
+    };
+    Memory& to = Make(server_, at + 1);
+    const OpId receive = server_.Recv(to.All(), RecvFlags::kWaitAll);
+    const Event event = End(client_, PostAll(OnShortFile::kStop));
+    EXPECT_EQ(event.kind, ErrorKind::kFile);
+    EXPECT_EQ(event.sys_errno, EIO);
+    EXPECT_EQ(event.bytes, at);
+    Memory& from = Make(client_, 1);
+    EndWell(client_, client_.Send(from.All()), 1);
+    EndWell(server_, receive, at + 1);
+    EXPECT_TRUE(SameBytes(absl::MakeConstSpan(to.bytes).first(at),
+                          absl::MakeConstSpan(content_).first(at)));
+  }
+}
+
+TEST_P(FileFaultTest, AReadThatFailsAbortsTheConnectionUnlessToldOtherwise) {
+  sending_.read = [](int, std::span<std::byte>, uint64_t offset) {
+    return offset >= kSlot ? -EIO : 0;
+  };
+  Memory& to = Make(server_, content_.size());
+  const OpId receive = server_.Recv(to.All(), RecvFlags::kWaitAll);
+  const Event event = End(client_, PostAll(OnShortFile::kAbort));
+  EXPECT_EQ(event.kind, ErrorKind::kFile);
+  EXPECT_EQ(event.sys_errno, EIO);
+  EXPECT_EQ(End(server_, receive).kind, ErrorKind::kPeerReset);
+}
+
+TEST_P(FileFaultTest, AMediumThatRefusesODirectIsReadThroughThePageCache) {
+  std::atomic<int> asked{0};
+  sending_.read = [&](int descriptor, std::span<std::byte>, uint64_t) {
+    if (descriptor != sending_.direct) return 0;
+    ++asked;
+    return -EINVAL;
+  };
+  Memory& to = Make(server_, content_.size());
+  const OpId receive = server_.Recv(to.All(), RecvFlags::kWaitAll);
+  EndWell(client_, PostAll(OnShortFile::kAbort, FileStrategy::kDirect), content_.size());
+  EndWell(server_, receive, content_.size());
+  EXPECT_TRUE(SameBytes(to.bytes, content_));
+  EXPECT_EQ(asked, 4);
+}
+
+TEST_P(FileFaultTest, ReadsAndWritesThatComeShortGoOn) {
+  sending_.read = [](int descriptor, std::span<std::byte> to, uint64_t offset) {
+    return pread(descriptor, to.data(), std::min<size_t>(to.size(), 100'000),
+                 static_cast<off_t>(offset));
+  };
+  receiving_.write = [](std::span<const std::byte> from, uint64_t) {
+    return static_cast<int64_t>(std::min<size_t>(from.size(), 70'000));
+  };
+  const OpId op = TakeAll(OnShortFile::kAbort);
+  EndWell(client_, PostAll(OnShortFile::kAbort), content_.size());
+  EndWell(server_, op, content_.size());
+  std::vector<std::byte> written(content_.size());
+  EXPECT_EQ(static_cast<ssize_t>(written.size()),
+            pread(target_, written.data(), written.size(), 0));
+  EXPECT_TRUE(SameBytes(written, content_));
+  close(target_);
+}
+
+// What has left the stream and what is in the file are both told, so that the rest can be taken.
+TEST_P(FileFaultTest, AFullMediumStopsWithThePrefixThatIsWritten) {
+  receiving_.write = [](std::span<const std::byte>, uint64_t offset) {
+    return offset >= kSlot ? -ENOSPC : 0;
+  };
+  const OpId op = TakeAll(OnShortFile::kStop);
+  const OpId sent = PostAll(OnShortFile::kAbort);
+  const Event event = End(server_, op);
+  EXPECT_EQ(event.kind, ErrorKind::kNoSpace);
+  EXPECT_EQ(event.sys_errno, ENOSPC);
+  EXPECT_EQ(event.file_offset, kSlot);
+  ASSERT_LE(event.bytes, content_.size());
+  ASSERT_GE(event.bytes, 2 * kSlot);
+  if (event.bytes < content_.size()) {
+    Memory& to = Make(server_, content_.size() - event.bytes);
+    EndWell(server_, server_.Recv(to.All(), RecvFlags::kWaitAll), to.size());
+    EXPECT_TRUE(SameBytes(to.bytes, absl::MakeConstSpan(content_).subspan(event.bytes)));
+  }
+  EndWell(client_, sent, content_.size());
+  close(target_);
+}
+
+TEST_P(FileFaultTest, AFullMediumAbortsTheConnectionUnlessToldOtherwise) {
+  receiving_.write = [](std::span<const std::byte>, uint64_t) { return int64_t{-ENOSPC}; };
+  const OpId op = TakeAll(OnShortFile::kAbort);
+  const OpId sent = PostAll(OnShortFile::kAbort);
+  EXPECT_EQ(End(server_, op).kind, ErrorKind::kNoSpace);
+  (void)End(client_, sent);  // it may have been whole by then
+  close(target_);
+}
+
+TEST_P(FileFaultTest, ASyncThatFailsIsFinal) {
+  receiving_.sync = [] { return EIO; };
+  const OpId op = TakeAll(OnShortFile::kStop, SyncPolicy::kEnd);
+  EndWell(client_, PostAll(OnShortFile::kAbort), content_.size());
+  const Event event = End(server_, op);
+  EXPECT_EQ(event.kind, ErrorKind::kFile);
+  EXPECT_EQ(event.sys_errno, EIO);
+  EXPECT_EQ(event.bytes, content_.size());
+  close(target_);
+}
+
+TEST_P(FileFaultTest, WhereThereIsNoRoomThePostIsRefused) {
+  receiving_.reserve = ENOSPC;
+  const int target = memfd_create("target", MFD_CLOEXEC);
+  FileSink sink = {.fd = target, .length = content_.size()};
+  EXPECT_EQ(KindOf(server_.socket.RecvFile(sink, server_.Args()).status()), ErrorKind::kNoSpace);
+  sink.reserve = false;
+  const OpId op = server_.Accepted(server_.socket.RecvFile(sink, server_.Args()));
+  EndWell(client_, PostAll(OnShortFile::kAbort), content_.size());
+  EndWell(server_, op, content_.size());
+  close(target);
+}
+
+// --- media that hang: where other threads wait for them ------------------------------------------
+
+class HangingMediumTest : public FileFaultTest {
+ protected:
+  void SetUp() override {
+    FileFaultTest::SetUp();
+    sending_.read = [this](int, std::span<std::byte>, uint64_t) {
+      std::unique_lock lock(mutex_);
+      ++hanging_;
+      changed_.notify_all();
+      changed_.wait(lock, [this] { return !hangs_; });
+      return 0;
+    };
+  }
+  void TearDown() override {
+    Release();
+    FileFaultTest::TearDown();
+  }
+  void AwaitHang() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return hanging_ > 0; });
+  }
+  void Release() {
+    const std::lock_guard lock(mutex_);
+    hangs_ = false;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool hangs_ = true;
+  int hanging_ = 0;
+};
+INSTANTIATE_TEST_SUITE_P(On, HangingMediumTest, ::testing::ValuesIn(WorldsWithThread()), ParamName);
+
+TEST_P(HangingMediumTest, EverybodyElseGoesOnAndWhatWaitedArrives) {
+  const OpId op = PostAll(OnShortFile::kAbort);
+  AwaitHang();
+  Memory& there = Make(server_, 100);
+  Memory& back = Make(client_, 100);
+  const OpId receive = client_.Recv(back.All(), RecvFlags::kWaitAll);
+  EndWell(server_, server_.Send(there.All()), 100);
+  EndWell(client_, receive, 100);
+  EXPECT_EQ(client_.Find(op), nullptr);
+  Release();
+  Memory& to = Make(server_, content_.size());
+  EndWell(server_, server_.Recv(to.All(), RecvFlags::kWaitAll), content_.size());
+  EndWell(client_, op, content_.size());
+  EXPECT_TRUE(SameBytes(to.bytes, content_));
+}
+
+TEST_P(HangingMediumTest, ACancelWaitsForTheMediumAndNobodyElseDoes) {
+  const OpId op = PostAll(OnShortFile::kStop);
+  AwaitHang();
+  EXPECT_TRUE(client_.socket.Cancel(op).ok());
+  Settle();
+  EXPECT_EQ(client_.Find(op), nullptr) << "its descriptor and its slot are in use";
+  Release();
+  const Event event = End(client_, op);
+  EXPECT_EQ(event.kind, ErrorKind::kCancelled);
+  EXPECT_EQ(event.bytes, 0u);
+}
+
+TEST_P(HangingMediumTest, AContextEndsWithoutIt) {
+  (void)client_.Accepted(client_.socket.SendFile(
+      {.ranges = std::array<FileRange, 1>{FileRange{fd_, 0, content_.size()}}}, client_.Args()));
+  AwaitHang();
+  EXPECT_FALSE(client_.context.Close(client_.context.Now()).ok());
+  client_.Collect();
+  EXPECT_EQ(client_.Outstanding(), 0u);
+}
+
+}  // namespace
+}  // namespace esdp::contract
