@@ -2,7 +2,6 @@
 #define ESDP_IMPL_SDP_LIFECYCLE_HANDSHAKE_H_
 
 #include <cstdint>
-
 #include <optional>
 
 #include "impl/base/digest.h"
@@ -55,7 +54,6 @@ class Handshake {
 
   const Config& config() const { return config_; }
   const PeerParameters& peer() const { return peer_; }
-  bool either_deployed() const { return peer_.deployed() || config_.as_deployed; }
   // A queue pair, the first or a later one, starts with what was wanted last.
   void Want(const AskMode& ask) {
     config_.mode_send = ask.send;
