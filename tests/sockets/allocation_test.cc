@@ -1,3 +1,7 @@
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
@@ -7,6 +11,7 @@
 #include <vector>
 
 #include "esdp/context.h"
+#include "esdp/file.h"
 #include "gtest/gtest.h"
 #include "tests/sockets/harness.h"
 
@@ -133,6 +138,33 @@ TEST_P(AllocationTest, ADeadlineAndDeliveryCostNoAllocation) {
   for (const uint64_t size : {64u, 100'000u}) {
     EXPECT_EQ(Count(50, [&] { return Bounce(size, mine, theirs); }), 0u) << size << " bytes";
   }
+}
+
+// Those of the post, and none while data flows.
+TEST_P(AllocationTest, AFileAllocatesTheSameHoweverLongItIs) {
+  constexpr uint64_t kShort = 1 << 20;
+  constexpr uint64_t kLong = 32 << 20;
+  const int source = memfd_create("source", MFD_CLOEXEC);
+  const int target = memfd_create("target", MFD_CLOEXEC);
+  ASSERT_EQ(ftruncate(source, kLong), 0);
+  const auto carry = [&](uint64_t length) {
+    const std::array<FileRange, 1> range = {FileRange{source, 0, length}};
+    const uint64_t before = g_allocations.load();
+    EXPECT_TRUE(server_.socket.RecvFile({.fd = target, .length = length}, server_.Args()).ok());
+    EXPECT_TRUE(client_.socket.SendFile({.ranges = range}, client_.Args()).ok());
+    EXPECT_TRUE(Take(2));
+    return g_allocations.load() - before;
+  };
+  for (int i = 0; i < 3; ++i) (void)carry(kLong);
+  uint64_t more = 1;
+  for (int attempt = 0; attempt < 10 && more > 0; ++attempt) {
+    const uint64_t few = carry(kShort);
+    const uint64_t many = carry(kLong);
+    more = many - std::min(few, many);
+  }
+  EXPECT_EQ(more, 0u);
+  close(source);
+  close(target);
 }
 
 TEST_P(AllocationTest, AStreamOfSmallSendsAllocatesNothing) {
