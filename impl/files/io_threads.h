@@ -37,6 +37,8 @@ class IoThreads {
   IoThreads(const IoThreads&) = delete;
   IoThreads& operator=(const IoThreads&) = delete;
 
+  // Before the first Start.
+  void SetThreads(uint32_t threads) { threads_ = threads; }
   absl::Status Start();  // does nothing once they run
   // Jobs begin in this order.
   void Run(Job& job);
@@ -52,7 +54,7 @@ class IoThreads {
   };
   static void Serve(const std::shared_ptr<Shared>& shared);
 
-  const uint32_t threads_;
+  uint32_t threads_;
   std::mutex mutex_;
   uint32_t running_ = 0;
   std::shared_ptr<Shared> shared_;

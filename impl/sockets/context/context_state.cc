@@ -65,6 +65,7 @@ absl::StatusOr<std::shared_ptr<ContextState>> ContextState::Open(const ContextOp
   state->StartLog();
   state->virtual_time_ = state->shard_->virtual_time();
   state->manual_ = options.progress == Progress::kManual || state->virtual_time_;
+  if (state->manual_) state->files_.threads.SetThreads(0);
   return state;
 }
 
@@ -75,8 +76,7 @@ ContextState::ContextState(const ContextOptions& options)
       operations_(options.operations_max),
       untaken_(ToDuration(options.take_accepted_within)),
       bounce_pool_(options.bounce_pool_bytes),
-      files_(options.limits.file_pool_max,
-             options.progress == Progress::kManual ? 0 : options.limits.file_threads) {}
+      files_(options.limits.file_pool_max, options.limits.file_threads) {}
 
 ContextState::~ContextState() = default;
 

@@ -100,18 +100,15 @@ bool FileSend::ShipNext(Lock& lock) {
   ++shipped_;
   const bool is_whole = lane.moved == lane.length;
   const int error = lane.error;
-  if (is_whole || (lane.moved > 0 && on_short_ == OnShortFile::kStop)) {
-    if (!is_whole) {
-      lane.piece.length = lane.moved;
-      lane.length = lane.moved;
-    }
-    SubmitWire(lane, lock);
-  } else {
-    lane.state = Lane::State::kIdle;
-  }
+  const bool goes = is_whole || (lane.moved > 0 && on_short_ == OnShortFile::kStop);
+  if (!goes) lane.state = Lane::State::kIdle;
+  // First: what goes may have gone, and be the last, before SubmitWire returns.
   if (!is_whole) {
+    lane.piece.length = lane.moved;
+    lane.length = lane.moved;
     StopForFile(error, error == 0 ? "the file ends before the range does" : "the file", lock);
   }
+  if (goes) SubmitWire(lane, lock);
   return true;
 }
 
