@@ -35,7 +35,8 @@ MAY_USE = {
     "impl/fabric/sim": ["impl/base", "impl/fabric", "impl/fabric/soft"],
     "impl/provider": SDP_PART + ["impl/sdp", "impl/sdp/lifecycle", "impl/fabric", "impl/provider/transport"],
     "impl/provider/transport": ["impl/base", "impl/fabric", "impl/provider"],  # of that the regions
-    "impl/sockets": ["api", "impl/base", "impl/provider"],
+    "impl/files": [],
+    "impl/sockets": ["api", "impl/base", "impl/files", "impl/provider"],
     "impl/assembly": None,  # everything
     "impl/switch": [],
     "impl/exs": ["api", "impl/switch", "impl/provider"],  # a client, which nobody inside uses; of the last the pair
