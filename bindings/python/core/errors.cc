@@ -20,11 +20,6 @@ py::object MakeException(ErrorKind kind, int sys_errno, const std::string& text)
   return Maker()(static_cast<int>(kind), sys_errno, text);
 }
 
-[[noreturn]] void Throw(const py::object& exception) {
-  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
-  throw py::error_already_set();
-}
-
 }  // namespace
 
 void SetExceptionMaker(py::object make) { Maker() = std::move(make); }
@@ -36,10 +31,21 @@ py::object ExceptionOf(const absl::Status& status) {
   return MakeException(detail.kind, detail.sys_errno, text);
 }
 
-void Raise(const absl::Status& status) { Throw(ExceptionOf(status)); }
+py::object ExceptionOf(const Event& event) {
+  const absl::Status status = event.status();
+  return MakeException(event.kind, event.sys_errno,
+                       std::string(status.message().data(), status.message().size()));
+}
+
+void Raise(const py::object& exception) {
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+  throw py::error_already_set();
+}
+
+void Raise(const absl::Status& status) { Raise(ExceptionOf(status)); }
 
 void RaiseKind(ErrorKind kind, int sys_errno, const std::string& text) {
-  Throw(MakeException(kind, sys_errno, text));
+  Raise(MakeException(kind, sys_errno, text));
 }
 
 void RaiseTypeError(const std::string& text) { throw py::type_error(text); }

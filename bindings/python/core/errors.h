@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "esdp/event.h"
 #include "esdp/status.h"
 
 // How a Status becomes an exception of esdp._errors, which all come from OSError.
@@ -24,6 +25,9 @@ namespace esdp::python {
 void SetExceptionMaker(pybind11::object make);
 
 pybind11::object ExceptionOf(const absl::Status& status);
+// With the errno of the event, which may be the system's own.
+pybind11::object ExceptionOf(const Event& event);
+[[noreturn]] void Raise(const pybind11::object& exception);
 [[noreturn]] void Raise(const absl::Status& status);
 // The caller's own fault, in words of the binding.
 [[noreturn]] void RaiseKind(ErrorKind kind, int sys_errno, const std::string& text);

@@ -31,7 +31,10 @@ py::object SocketOf(const std::weak_ptr<SocketObject>& socket) {
 }
 
 py::object ErrorOf(const EventObject& self) {
-  return self.event.ok() ? py::object(py::none()) : ExceptionOf(self.event.status());
+  if (self.event.ok()) return py::none();
+  py::object exception = ExceptionOf(self.event);
+  exception.attr("event") = py::cast(self);
+  return exception;
 }
 
 std::string DescribeEvent(const EventObject& self) {
@@ -89,33 +92,9 @@ void DefineFlags(Class& type) {
   flag("written", kWritten, "Receive: some of its bytes were written by the peer.");
 }
 
-}  // namespace
-
-void DefineEvent(py::module_& module) {
-  DefineOperationName(module);
-  py::class_<EventObject> type(module, "Event", Collected<EventObject>(),
-                               "One completion, from EventQueue.get.");
-  DefineFlags(type);
+template <typename Class>
+void DefineAmounts(Class& type) {
   type.def_property_readonly(
-          "type", [](const EventObject& self) { return ToString(self.event.type); },
-          "'connect', 'accept', 'send', 'recv', 'sendv', 'recvv', 'shutdown', 'close', 'urgent', "
-          "'suspend'.")
-      .def_property_readonly(
-          "ok", [](const EventObject& self) { return self.event.ok(); },
-          "Whether it has ended well.")
-      .def_property_readonly("error", &ErrorOf, "The exception that says why, or None.")
-      .def(
-          "check",
-          [](const py::object& self) {
-            const Event& event = self.cast<const EventObject&>().event;
-            if (!event.ok()) Raise(event.status());
-            return self;
-          },
-          "The event itself, or raises its error.")
-      .def_property_readonly(
-          "errno", [](const EventObject& self) { return self.event.sys_errno; },
-          "The errno that is nearest to the error; 0 when it has ended well.")
-      .def_property_readonly(
           "bytes", [](const EventObject& self) { return self.event.bytes; },
           "Moved; valid also with an error.")
       .def_property_readonly(
@@ -124,6 +103,43 @@ void DefineEvent(py::module_& module) {
       .def_property_readonly(
           "bytes_zero_copy", [](const EventObject& self) { return self.event.bytes_zero_copy; },
           "How many of its bytes went by RDMA.")
+      .def_property_readonly(
+          "file_offset", [](const EventObject& self) { return self.event.file_offset; },
+          "Of a file that is sent: behind the last byte that went, in the range file_range. Of one "
+          "that is received: behind the last byte that was written.")
+      .def_property_readonly(
+          "file_range", [](const EventObject& self) { return self.event.file_range; },
+          "Of a file that is sent: the index of the range that file_offset is in.");
+}
+
+}  // namespace
+
+void DefineEvent(py::module_& module) {
+  DefineOperationName(module);
+  py::class_<EventObject> type(module, "Event", Collected<EventObject>(),
+                               "One completion, from EventQueue.get.");
+  DefineFlags(type);
+  DefineAmounts(type);
+  type.def_property_readonly(
+          "type", [](const EventObject& self) { return ToString(self.event.type); },
+          "'connect', 'accept', 'send', 'recv', 'sendv', 'recvv', 'shutdown', 'close', 'urgent', "
+          "'suspend', 'sendfile', 'recvfile'.")
+      .def_property_readonly(
+          "ok", [](const EventObject& self) { return self.event.ok(); },
+          "Whether it has ended well.")
+      .def_property_readonly("error", &ErrorOf, "The exception that says why, or None.")
+      .def(
+          "check",
+          [](const py::object& self) {
+            const auto& ended = self.cast<const EventObject&>();
+            if (!ended.event.ok()) Raise(ErrorOf(ended));
+            return self;
+          },
+          "The event itself, or raises its error.")
+      .def_property_readonly(
+          "errno", [](const EventObject& self) { return self.event.sys_errno; },
+          "The errno that is nearest to the error, of a file the system's own; 0 when it has ended "
+          "well.")
       .def_property_readonly(
           "cookie", [](const EventObject& self) { return self.cookie; },
           "The object that was given when it was posted, or None.")

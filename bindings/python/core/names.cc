@@ -109,6 +109,26 @@ DeadlinePolicy DeadlinePolicyFrom(std::string_view word) {
   return Find(kPolicies, "deadline_policy", word);
 }
 
+FileStrategy FileStrategyFrom(std::string_view word) {
+  static constexpr std::array<Word<FileStrategy>, 3> kWords = {
+      {{"pipelined", FileStrategy::kPipelined},
+       {"plain", FileStrategy::kPlain},
+       {"direct", FileStrategy::kDirect}}};
+  return Find(kWords, "strategy", word);
+}
+
+OnShortFile OnShortFileFrom(std::string_view word) {
+  static constexpr std::array<Word<OnShortFile>, 2> kWords = {
+      {{"abort", OnShortFile::kAbort}, {"stop", OnShortFile::kStop}}};
+  return Find(kWords, "on_short", word);
+}
+
+SyncPolicy SyncPolicyFrom(std::string_view word) {
+  static constexpr std::array<Word<SyncPolicy>, 3> kWords = {
+      {{"none", SyncPolicy::kNone}, {"end", SyncPolicy::kEnd}, {"every", SyncPolicy::kEvery}}};
+  return Find(kWords, "sync", word);
+}
+
 std::string_view WordOf(Exposure exposure) { return WordIn(kExposures, exposure); }
 std::string_view WordOf(DeliveryMode mode) { return WordIn(kModes, mode); }
 std::string_view WordOf(DeadlinePolicy policy) { return WordIn(kPolicies, policy); }

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "esdp/address.h"
 #include "esdp/event.h"
+#include "esdp/file.h"
 #include "esdp/options.h"
 #include "esdp/region.h"
 #include "esdp/socket.h"
@@ -35,6 +36,9 @@ WaitMode WaitModeFrom(std::string_view word);
 DeliveryMode DeliveryModeFrom(std::string_view word);
 PeerMoves PeerMovesFrom(std::string_view word);
 DeadlinePolicy DeadlinePolicyFrom(std::string_view word);
+FileStrategy FileStrategyFrom(std::string_view word);
+OnShortFile OnShortFileFrom(std::string_view word);
+SyncPolicy SyncPolicyFrom(std::string_view word);
 std::string_view WordOf(Exposure exposure);
 std::string_view WordOf(DeliveryMode mode);
 std::string_view WordOf(DeadlinePolicy policy);

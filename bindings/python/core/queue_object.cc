@@ -29,6 +29,8 @@ py::object ResultOf(const EventObject& ended) {
     case EventType::kRecv:
     case EventType::kSendV:
     case EventType::kRecvV:
+    case EventType::kSendFile:
+    case EventType::kRecvFile:
       return py::int_(ended.event.bytes);
     case EventType::kAccept:
     case EventType::kUrgent:

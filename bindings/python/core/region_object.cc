@@ -122,4 +122,15 @@ Named Named::ToReceive(py::handle target) {
   return named;
 }
 
+NamedList NamedList::Of(const py::sequence& list, Named (*name)(py::handle)) {
+  NamedList named;
+  for (const py::handle item : list) {
+    Named one = name(item);
+    if (!one.registered) RaiseTypeError("a list names registered memory: regions and slices");
+    named.slices.push_back(one.slice);
+    named.keep.append(std::move(one.keep));
+  }
+  return named;
+}
+
 }  // namespace esdp::python

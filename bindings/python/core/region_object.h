@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "bindings/python/core/collected.h"
@@ -96,6 +97,15 @@ struct Named {
   static Named ToSend(pybind11::handle data);
   // TypeError for bytes and for whatever cannot be written.
   static Named ToReceive(pybind11::handle target);
+};
+
+// The slices of a list, and the list itself, which keeps their regions.
+struct NamedList {
+  std::vector<Slice> slices;
+  pybind11::list keep;
+
+  // `name`: Named::ToSend or ToReceive. TypeError for what is not registered.
+  static NamedList Of(const pybind11::sequence& list, Named (*name)(pybind11::handle));
 };
 
 void DefineRegion(pybind11::module_& module);

@@ -2,9 +2,7 @@
 
 #include <cerrno>
 #include <utility>
-#include <vector>
 
-#include "absl/types/span.h"
 #include "bindings/python/core/context_object.h"
 #include "bindings/python/core/errors.h"
 #include "bindings/python/core/names.h"
@@ -19,24 +17,6 @@ namespace {
 SendFlags FlagsOf(bool urgent) { return urgent ? SendFlags::kUrgent : SendFlags::kNone; }
 RecvFlags ReceiveFlagsOf(bool wait_all) {
   return wait_all ? RecvFlags::kWaitAll : RecvFlags::kNone;
-}
-
-// The slices of a list, and the list itself, which keeps their regions.
-struct NamedList {
-  std::vector<Slice> slices;
-  py::list keep;
-};
-
-template <typename Name>
-NamedList NameAll(const py::sequence& list, const Name& name) {
-  NamedList named;
-  for (const py::handle item : list) {
-    Named one = name(item);
-    if (!one.registered) RaiseTypeError("a list names registered memory: regions and slices");
-    named.slices.push_back(one.slice);
-    named.keep.append(std::move(one.keep));
-  }
-  return named;
 }
 
 }  // namespace
@@ -89,7 +69,7 @@ py::object SocketObject::Receive(py::handle target, bool wait_all, QueueObject& 
 
 py::object SocketObject::SendV(const py::sequence& data, bool urgent, QueueObject& queue,
                                const PostArguments& arguments) {
-  NamedList named = NameAll(data, Named::ToSend);
+  NamedList named = NamedList::Of(data, Named::ToSend);
   return queue.Post(shared_from_this(), arguments, std::move(named.keep), [&](const OpArgs& args) {
     return socket_.SendV(named.slices, FlagsOf(urgent), args);
   });
@@ -97,10 +77,22 @@ py::object SocketObject::SendV(const py::sequence& data, bool urgent, QueueObjec
 
 py::object SocketObject::ReceiveV(const py::sequence& targets, bool wait_all, QueueObject& queue,
                                   const PostArguments& arguments) {
-  NamedList named = NameAll(targets, Named::ToReceive);
+  NamedList named = NamedList::Of(targets, Named::ToReceive);
   return queue.Post(shared_from_this(), arguments, std::move(named.keep), [&](const OpArgs& args) {
     return socket_.RecvV(named.slices, ReceiveFlagsOf(wait_all), args);
   });
+}
+
+py::object SocketObject::SendFile(const SendFileArguments& file, QueueObject& queue,
+                                  const PostArguments& arguments) {
+  return queue.Post(shared_from_this(), arguments, file.keep,
+                    [&](const OpArgs& args) { return socket_.SendFile(file.Plan(), args); });
+}
+
+py::object SocketObject::ReceiveFile(const ReceiveFileArguments& file, QueueObject& queue,
+                                     const PostArguments& arguments) {
+  return queue.Post(shared_from_this(), arguments, file.keep,
+                    [&](const OpArgs& args) { return socket_.RecvFile(file.sink, args); });
 }
 
 py::object SocketObject::AwaitUrgent(QueueObject& queue, const PostArguments& arguments) {

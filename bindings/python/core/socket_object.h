@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "bindings/python/core/file_arguments.h"
 #include "bindings/python/core/queue_object.h"
 #include "esdp/socket.h"
 
@@ -43,6 +44,10 @@ class SocketObject : public std::enable_shared_from_this<SocketObject> {
                          const PostArguments& arguments);
   pybind11::object ReceiveV(const pybind11::sequence& targets, bool wait_all, QueueObject& queue,
                             const PostArguments& arguments);
+  pybind11::object SendFile(const SendFileArguments& file, QueueObject& queue,
+                            const PostArguments& arguments);
+  pybind11::object ReceiveFile(const ReceiveFileArguments& file, QueueObject& queue,
+                               const PostArguments& arguments);
   pybind11::object AwaitUrgent(QueueObject& queue, const PostArguments& arguments);
   pybind11::object Suspend(QueueObject& queue, const PostArguments& arguments);
   pybind11::object Shutdown(QueueObject& queue, const PostArguments& arguments);

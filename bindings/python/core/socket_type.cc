@@ -1,10 +1,12 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "bindings/python/core/context_object.h"
+#include "bindings/python/core/file_arguments.h"
 #include "bindings/python/core/names.h"
 #include "bindings/python/core/region_object.h"
 #include "bindings/python/core/socket_object.h"
@@ -40,6 +42,29 @@ PostArguments SendArguments(const py::object& cookie, const Seconds& timeout,
   arguments.complete_at = CompleteAtFrom(complete_at);
   arguments.path = PathFrom(path);
   return arguments;
+}
+
+py::object SendFile(SocketObject& self, const py::sequence& ranges, QueueObject& queue,
+                    const py::object& cookie, const py::sequence& header,
+                    const py::sequence& trailer, std::string_view strategy,
+                    std::string_view on_short, const Seconds& timeout, std::string_view complete_at,
+                    std::string_view path) {
+  SendFileArguments file(ranges, header, trailer);
+  file.strategy = FileStrategyFrom(strategy);
+  file.on_short = OnShortFileFrom(on_short);
+  return self.SendFile(file, queue, SendArguments(cookie, timeout, complete_at, path));
+}
+
+py::object ReceiveFile(SocketObject& self, const py::object& target, QueueObject& queue,
+                       const py::object& cookie, std::string_view sync, uint64_t sync_every,
+                       bool reserve, std::string_view on_short, const Seconds& timeout,
+                       std::string_view path) {
+  ReceiveFileArguments file(target);
+  file.sink.sync = SyncPolicyFrom(sync);
+  file.sink.sync_every = sync_every;
+  file.sink.reserve = reserve;
+  file.sink.on_short = OnShortFileFrom(on_short);
+  return self.ReceiveFile(file, queue, SendArguments(cookie, timeout, "reusable", path));
 }
 
 using SocketClass = py::class_<SocketObject, std::shared_ptr<SocketObject>>;
@@ -93,6 +118,26 @@ void DefineTransfers(SocketClass& type) {
           arg("targets"), arg("queue"), arg("cookie") = py::none(), py::kw_only(),
           arg("wait_all") = false, arg("timeout") = py::none(), arg("path") = "threshold",
           "Receives into regions and slices, one after the other.");
+}
+
+void DefineFiles(SocketClass& type) {
+  const py::tuple nothing;
+  type.def("send_file", &SendFile, arg("ranges"), arg("queue"), arg("cookie") = py::none(),
+           py::kw_only(), arg("header") = nothing, arg("trailer") = nothing,
+           arg("strategy") = "pipelined", arg("on_short") = "abort", arg("timeout") = py::none(),
+           arg("complete_at") = "reusable", arg("path") = "threshold",
+           "Sends parts of files, each a tuple (file, offset, length), between a header and a "
+           "trailer of regions and slices, as one send. A file is a descriptor or an object with "
+           "fileno(); it stays open until the event. One that is shorter, or fails, aborts the "
+           "connection; with on_short='stop' the event tells how far it went.")
+      .def("recv_file", &ReceiveFile, arg("target"), arg("queue"), arg("cookie") = py::none(),
+           py::kw_only(), arg("sync") = "none", arg("sync_every") = FileSink().sync_every,
+           arg("reserve") = true, arg("on_short") = "abort", arg("timeout") = py::none(),
+           arg("path") = "threshold",
+           "Writes the next bytes of the stream to a part of a file, a tuple (file, offset, "
+           "length). "
+           "sync: 'none', 'end' (they are on the medium with the event) or 'every' (also each time "
+           "sync_every bytes were written). reserve: no room for them is told now.");
 }
 
 void DefineConnection(SocketClass& type) {
@@ -179,6 +224,7 @@ void DefineSocket(py::module_& module) {
       "One end of a stream, or a listener, from Context.socket or Context.take_accepted. "
       "Nothing blocks: each post gives an OpId at once, and an event in its queue later.");
   DefineTransfers(type);
+  DefineFiles(type);
   DefineConnection(type);
   DefineEnd(type);
   type.def("set_option", &SocketObject::SetOption, arg("name"), arg("value"),

@@ -10,6 +10,9 @@ _Exposure: TypeAlias = Literal["per_operation", "region_key", "none"]
 _Mode: TypeAlias = Literal["automatic", "buffered", "combined", "pipelined"]
 _Path: TypeAlias = Literal["threshold", "copy", "zero_copy"]
 _CompleteAt: TypeAlias = Literal["reusable", "delivered"]
+_FileStrategy: TypeAlias = Literal["pipelined", "plain", "direct"]
+_OnShort: TypeAlias = Literal["abort", "stop"]
+_Sync: TypeAlias = Literal["none", "end", "every"]
 _OptionName: TypeAlias = Literal[
     "zcopy_send_min",
     "zcopy_recv_min",
@@ -33,6 +36,9 @@ _OptionName: TypeAlias = Literal[
 class _HasDescriptor(Protocol):
     def fileno(self) -> int: ...
 
+# A part of a file: the file, an offset, a length.
+_FileRange: TypeAlias = Tuple[Union[int, _HasDescriptor], int, int]
+
 class _RegionInfo(TypedDict):
     length: int
     chunks: int
@@ -54,7 +60,20 @@ class Event(metaclass=_Metaclass):
     @property
     def type(
         self,
-    ) -> Literal["connect", "accept", "send", "recv", "sendv", "recvv", "shutdown", "close", "urgent", "suspend"]: ...
+    ) -> Literal[
+        "connect",
+        "accept",
+        "send",
+        "recv",
+        "sendv",
+        "recvv",
+        "shutdown",
+        "close",
+        "urgent",
+        "suspend",
+        "sendfile",
+        "recvfile",
+    ]: ...
     @property
     def ok(self) -> bool: ...
     @property
@@ -68,6 +87,10 @@ class Event(metaclass=_Metaclass):
     def stream_offset(self) -> int: ...
     @property
     def bytes_zero_copy(self) -> int: ...
+    @property
+    def file_offset(self) -> int: ...
+    @property
+    def file_range(self) -> int: ...
     @property
     def cookie(self) -> Any: ...
     @property
@@ -202,6 +225,33 @@ class Socket(metaclass=_Metaclass):
         cookie: Any = None,
         *,
         wait_all: bool = False,
+        timeout: Optional[float] = None,
+        path: _Path = "threshold",
+    ) -> OpId: ...
+    def send_file(
+        self,
+        ranges: Sequence[_FileRange],
+        queue: EventQueue,
+        cookie: Any = None,
+        *,
+        header: Sequence[_Registered] = (),
+        trailer: Sequence[_Registered] = (),
+        strategy: _FileStrategy = "pipelined",
+        on_short: _OnShort = "abort",
+        timeout: Optional[float] = None,
+        complete_at: _CompleteAt = "reusable",
+        path: _Path = "threshold",
+    ) -> OpId: ...
+    def recv_file(
+        self,
+        target: _FileRange,
+        queue: EventQueue,
+        cookie: Any = None,
+        *,
+        sync: _Sync = "none",
+        sync_every: int = 67108864,
+        reserve: bool = True,
+        on_short: _OnShort = "abort",
         timeout: Optional[float] = None,
         path: _Path = "threshold",
     ) -> OpId: ...

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import enum
 import errno as _errno
-from typing import Type
+from typing import TYPE_CHECKING, Optional, Type
+
+if TYPE_CHECKING:
+    from esdp._core import Event as _Event
 
 
 class ErrorKind(enum.IntEnum):
@@ -38,12 +41,16 @@ class ErrorKind(enum.IntEnum):
     REMOTE_ACCESS = 25
     FABRIC = 26
     INTERNAL = 27
+    FILE = 28
+    NO_SPACE = 29
 
 
 class Error(OSError):
-    """Of every error that the library answers. `kind` tells similar ones apart."""
+    """Of every error that the library answers. `kind` tells similar ones apart; `event` is the one that told of it, where
+    an operation ended so."""
 
     kind: ErrorKind = ErrorKind.NONE
+    event: Optional[_Event] = None
 
 
 # The caller's own: nothing has changed, no event will come.
@@ -154,6 +161,17 @@ class InternalError(Error):
     """A fault of ours; the connection has ended."""
 
 
+# The file of a send_file or recv_file.
+
+
+class FileError(Error):
+    """It ends early, or its medium failed."""
+
+
+class NoSpaceError(Error):
+    """Its file system is full, or a quota or limit of its size is reached."""
+
+
 _CLASSES: dict[ErrorKind, Type[Error]] = {
     ErrorKind.INVALID_ARGUMENT: InvalidArgumentError,
     ErrorKind.BAD_HANDLE: BadHandleError,
@@ -182,6 +200,8 @@ _CLASSES: dict[ErrorKind, Type[Error]] = {
     ErrorKind.REMOTE_ACCESS: RemoteAccessError,
     ErrorKind.FABRIC: FabricError,
     ErrorKind.INTERNAL: InternalError,
+    ErrorKind.FILE: FileError,
+    ErrorKind.NO_SPACE: NoSpaceError,
 }
 
 

@@ -181,10 +181,10 @@ class Operation(asyncio.Future):  # type: ignore[type-arg]
 
 
 class Later(Operation):
-    """A receive that a task does."""
+    """A receive that a task does. `receives`: the memory, and where its bytes go; none for a file, which keeps them."""
 
-    def follow(self, task: asyncio.Task[int], targets: Sequence[Any], unread: Unread) -> None:
-        self._receives = (targets, unread)
+    def follow(self, task: asyncio.Task[int], receives: Optional[Tuple[Sequence[Any], Unread]]) -> None:
+        self._receives = receives
         self._task, self._asked = task, False
         task.add_done_callback(self._end)
 
@@ -203,7 +203,7 @@ class Later(Operation):
         if error is not None:
             self.set_exception(error)
             return
-        if self._asked:
+        if self._asked and self._receives is not None:
             self._keep(task.result(), True)
         self.set_result(task.result())
 

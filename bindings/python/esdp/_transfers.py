@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import collections
 import errno
+import fcntl
+import os
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Tuple
 
 from esdp import _core
@@ -72,7 +74,21 @@ def receive_later(
     loop = asyncio.get_running_loop()
     later = Later(loop=loop)
     task = loop.create_task(_receive_in_turn(later, socket, socket._line, list(targets), timeout, options))
-    later.follow(task, targets, socket._unread)
+    later.follow(task, (targets, socket._unread))
+    return _stand_in_line(later, socket)
+
+
+def receive_file_later(
+    socket: Socket, target: Tuple[Any, int, int], timeout: Optional[float], options: dict[str, Any]
+) -> Operation:
+    """The same into a file."""
+    loop = asyncio.get_running_loop()
+    later = Later(loop=loop)
+    later.follow(loop.create_task(_receive_file_in_turn(socket, socket._line, target, timeout, options)), None)
+    return _stand_in_line(later, socket)
+
+
+def _stand_in_line(later: Later, socket: Socket) -> Operation:
     socket._line = later
 
     def leave(done: asyncio.Future[int]) -> None:
@@ -92,8 +108,7 @@ async def _receive_in_turn(
     options: dict[str, Any],
 ) -> int:
     left = _time_left(timeout)
-    while before is not None and not before.done():
-        await asyncio.wait([before], timeout=left())
+    await _wait_for(before, left)
     count, rest = _move_unread(later, socket, targets)
     if not rest or (count > 0 and not options["wait_all"]):
         return count
@@ -106,6 +121,51 @@ async def _receive_in_turn(
         if count > 0:
             socket._unread.give_back(later._place, first_bytes(targets, count))
         raise
+
+
+async def _wait_for(before: Optional[asyncio.Future[int]], left: Callable[[], Optional[float]]) -> None:
+    while before is not None and not before.done():
+        await asyncio.wait([before], timeout=left())
+
+
+async def _receive_file_in_turn(
+    socket: Socket,
+    before: Optional[asyncio.Future[int]],
+    target: Tuple[Any, int, int],
+    timeout: Optional[float],
+    options: dict[str, Any],
+) -> int:
+    left = _time_left(timeout)
+    await _wait_for(before, left)
+    file, offset, length = target
+    descriptor = file if isinstance(file, int) else file.fileno()
+    if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_APPEND:
+        raise make_error(ErrorKind.INVALID_ARGUMENT, errno.EINVAL, "the file was opened with O_APPEND")
+    count = _write_unread(socket, descriptor, offset, length)
+    if count < length:
+        return count + int(await socket._receive_file((file, offset + count, length - count), left(), **options))
+    if options["sync"] != "none":
+        await asyncio.get_running_loop().run_in_executor(None, os.fdatasync, descriptor)
+    return count
+
+
+def _write_unread(socket: Socket, descriptor: int, offset: int, length: int) -> int:
+    """What cancelled receives took, and come first."""
+    count = 0
+    while count < length:
+        part = memoryview(bytearray(min(_COPIED_AT_ONCE, length - count)))
+        moved, place = socket._unread.move_to(part)
+        if place is None:
+            break
+        written = 0
+        try:
+            while written < moved:
+                written += os.pwrite(descriptor, part[written:moved], offset + count + written)
+        except OSError:
+            socket._unread.give_back(place, bytes(part[:moved]))
+            raise
+        count += moved
+    return count
 
 
 async def _post_when_there_is_room(

@@ -35,7 +35,7 @@ from typing import Any, Literal, Optional, Sequence, Tuple, Type, Union
 from esdp import _core
 from esdp._errors import Error, ShutDownError, WindowFullError
 from esdp._operations import Operation, Unread, hear, queues, result_of
-from esdp._transfers import receive_all, receive_later, send_all
+from esdp._transfers import receive_all, receive_file_later, receive_later, send_all
 
 Address = Union[str, Tuple[str, int]]
 _Path = Literal["threshold", "copy", "zero_copy"]
@@ -44,6 +44,7 @@ _Exposure = Literal["per_operation", "region_key", "none"]
 _Mode = Literal["graceful", "abort"]
 _OnCancel = Literal["abort", "wait"]
 _Registered = Union[_core.Region, _core.Slice]
+_FileRange = Tuple[Any, int, int]  # a file, as a number or an object with fileno(), an offset and a length
 
 _QUEUE_DEPTH = 1024  # it grows when there is more outstanding
 _VIRTUAL_STEP = 0.01  # seconds of a simulated world, moved at once
@@ -281,6 +282,61 @@ class Socket:
         if self._unread or self._line is not None:
             return receive_later(self, targets, timeout, options)
         return self._receive(targets, timeout, **options)
+
+    def send_file(
+        self,
+        ranges: Sequence[_FileRange],
+        *,
+        header: Sequence[_Registered] = (),
+        trailer: Sequence[_Registered] = (),
+        strategy: Literal["pipelined", "plain", "direct"] = "pipelined",
+        on_short: Literal["abort", "stop"] = "abort",
+        timeout: Optional[float] = None,
+        complete_at: _CompleteAt = "reusable",
+        path: _Path = "threshold",
+        on_cancel: _OnCancel = "abort",
+    ) -> asyncio.Future[int]:
+        """`send` of parts of files, each a tuple (file, offset, length), between a header and a trailer of registered
+        memory. The files stay open until it has ended. The `event` of its error tells how far it went."""
+        posted = self._socket.send_file(
+            ranges,
+            self._queue,
+            None,
+            header=header,
+            trailer=trailer,
+            strategy=strategy,
+            on_short=on_short,
+            timeout=timeout,
+            complete_at=complete_at,
+            path=path,
+        )
+        return self._posted(posted, on_cancel, timeout)
+
+    def recv_file(
+        self,
+        target: _FileRange,
+        *,
+        sync: Literal["none", "end", "every"] = "none",
+        sync_every: int = 64 << 20,
+        reserve: bool = True,
+        on_short: Literal["abort", "stop"] = "abort",
+        timeout: Optional[float] = None,
+        path: _Path = "threshold",
+        on_cancel: _OnCancel = "abort",
+    ) -> asyncio.Future[int]:
+        """The next bytes of the stream to a part of a file, a tuple (file, offset, length); the file stays open until it
+        has ended. Cancelled, or with an error, its event tells how many came: those are in the file."""
+        options: dict[str, Any] = {"reserve": reserve, "on_short": on_short, "path": path, "on_cancel": on_cancel}
+        options.update(sync=sync, sync_every=sync_every)
+        if self._unread or self._line is not None:
+            return receive_file_later(self, target, timeout, options)
+        return self._receive_file(target, timeout, **options)
+
+    def _receive_file(
+        self, target: _FileRange, timeout: Optional[float], *, on_cancel: _OnCancel, **options: Any
+    ) -> Operation:
+        posted = self._socket.recv_file(target, self._queue, None, timeout=timeout, **options)
+        return self._posted(posted, on_cancel, timeout)
 
     async def sendall(self, data: Any, *, on_cancel: _OnCancel = "abort") -> None:
         """Sends all of it, registered or not; waits for room where `send` would raise. Cancelled, it has sent a part
