@@ -29,7 +29,7 @@ class SignalsBlocked {
 }  // namespace
 
 IoThreads::~IoThreads() {
-  if (shared_ == nullptr) return;
+  if (shared_ == nullptr || forgotten_) return;
   const std::lock_guard lock(shared_->mutex);
   shared_->ending = true;
   shared_->wakes.notify_all();

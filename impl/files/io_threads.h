@@ -40,6 +40,8 @@ class IoThreads {
   // Before the first Start.
   void SetThreads(uint32_t threads) { threads_ = threads; }
   absl::Status Start();  // does nothing once they run
+  // In a child of fork(): they are the parent's, who may have held their lock at that moment.
+  void Forget() { forgotten_ = true; }
   // Jobs begin in this order.
   void Run(Job& job);
 
@@ -57,6 +59,7 @@ class IoThreads {
   uint32_t threads_;
   std::mutex mutex_;
   uint32_t running_ = 0;
+  bool forgotten_ = false;
   std::shared_ptr<Shared> shared_;
 };
 

@@ -1,4 +1,5 @@
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "esdp/context.h"
+#include "esdp/file.h"
 #include "gtest/gtest.h"
 #include "tests/sockets/harness.h"
 
@@ -95,6 +97,31 @@ TEST_P(ForkTest, DestroyingEverythingInTheChildDisturbsNothingOfTheParent) {
   (void)client_.Send(from.All());
   EndWell(server_, receive, 100);
   ExpectStillWorks();
+}
+
+// At any moment, also while one of them has its lock.
+TEST_P(ForkTest, AChildWaitsForNoThreadThatMovesFiles) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  const int source = memfd_create("source", MFD_CLOEXEC);
+  const int target = memfd_create("target", MFD_CLOEXEC);
+  constexpr uint64_t kLength = 8 << 20;
+  ASSERT_EQ(ftruncate(source, kLength), 0);
+  const std::array<FileRange, 1> range = {FileRange{source, 0, kLength}};
+  for (int round = 0; round < 10; ++round) {
+    const OpId receive = server_.Accepted(
+        server_.socket.RecvFile({.fd = target, .length = kLength}, server_.Args()));
+    const OpId send = client_.Accepted(client_.socket.SendFile({.ranges = range}, client_.Args()));
+    EXPECT_EQ(InChild([&] {
+                client_ = {};
+                server_ = {};
+                return 0;
+              }),
+              0);
+    EndWell(client_, send, kLength);
+    EndWell(server_, receive, kLength);
+  }
+  close(source);
+  close(target);
 }
 
 TEST_P(ForkTest, AChildThatEndsDoesNotEndTheConnection) {

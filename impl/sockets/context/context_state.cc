@@ -297,7 +297,10 @@ ContextStats ContextState::Stats() const {
 void ContextState::Stop() {
   if (!Usable().ok()) {
     // After a fork the shard is the parent's: leave everything as it is.
-    if (!stopped() && shard_ != nullptr) (void)shard_.release();
+    if (!stopped() && shard_ != nullptr) {
+      (void)shard_.release();
+      files_.threads.Forget();
+    }
     return;
   }
   if (stopping_.exchange(true)) return;
