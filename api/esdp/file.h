@@ -22,7 +22,7 @@
 //
 // RecvFile takes the next bytes of the stream: `bytes` of its event have left the stream, and up to
 // Event::file_offset they are in the file. Errors beside those of every post: InvalidArgument
-// (length 0, no regular file that can be written, O_APPEND), ResourceExhausted (kNoSpace: no room
+// (length 0, no regular file that can be written, O_APPEND, O_DIRECT), ResourceExhausted (kNoSpace: no room
 // for it; kMemory). Of its event: kFile and kNoSpace, see OnShortFile; kFile with kEof where the
 // stream ends before. A cancel or a deadline ends it where it is; where bytes have come, the
 // receives that were posted behind it end with it (kCancelled).
@@ -71,7 +71,7 @@ enum class SyncPolicy : uint8_t {
 };
 
 // Where the next `length` bytes of the stream go. The file is a regular one, open for writing,
-// without O_APPEND; the descriptor is the caller's as in FileRange.
+// without O_APPEND and O_DIRECT; the descriptor is the caller's as in FileRange.
 struct FileSink {
   int fd = -1;
   uint64_t offset = 0;

@@ -29,12 +29,13 @@ class SystemCalls final : public FileCalls {
     if (fstat(descriptor, &status) != 0) return errno;
     const int flags = fcntl(descriptor, F_GETFL);
     if (flags < 0) return errno;
-    details.regular = S_ISREG(status.st_mode) || S_ISBLK(status.st_mode);
+    details.regular = S_ISREG(status.st_mode);
     const int mode = flags & O_ACCMODE;
-    const bool by_path = (flags & O_PATH) != 0;
-    details.readable = !by_path && mode != O_WRONLY;
+    // O_DIRECT takes whole units of the medium only.
+    const bool moves_bytes = (flags & (O_PATH | O_DIRECT)) == 0;
+    details.readable = moves_bytes && mode != O_WRONLY;
     // O_APPEND would put everything at the end of the file, whatever the offset.
-    details.writable = !by_path && mode != O_RDONLY && (flags & O_APPEND) == 0;
+    details.writable = moves_bytes && mode != O_RDONLY && (flags & O_APPEND) == 0;
     return 0;
   }
 
@@ -60,7 +61,7 @@ class SystemCalls final : public FileCalls {
     return static_cast<int>(-Restarted([&] { return fdatasync(descriptor); }));
   }
 
-  // Not posix_fallocate, which writes where the file system cannot. NFS refuses KEEP_SIZE alone.
+  // Not posix_fallocate, which writes where the file system cannot.
   int Reserve(int descriptor, uint64_t offset, uint64_t length) override {
     const auto begin = static_cast<off_t>(offset);
     const auto bytes = static_cast<off_t>(length);
@@ -68,6 +69,10 @@ class SystemCalls final : public FileCalls {
         Restarted([&] { return fallocate(descriptor, FALLOC_FL_KEEP_SIZE, begin, bytes); });
     const bool refused = answer == -ENOSPC || answer == -EDQUOT || answer == -EFBIG;
     return refused ? static_cast<int>(-answer) : 0;
+  }
+
+  int Duplicate(int descriptor) override {
+    return static_cast<int>(Restarted([&] { return fcntl(descriptor, F_DUPFD_CLOEXEC, 0); }));
   }
 
   int OpenDirect(int descriptor) override {

@@ -8,9 +8,9 @@
 namespace esdp::files {
 
 struct FileDetails {
-  bool regular = false;  // a regular file, or a block device
+  bool regular = false;
   bool readable = false;
-  bool writable = false;
+  bool writable = false;  // at any offset
 };
 
 // What transfers ask of the system about files. Tests put scripted ones in its place.
@@ -37,6 +37,8 @@ class FileCalls {
   virtual int Sync(int descriptor) = 0;
   // Room for bytes to come, where the file system can promise any; its size stays.
   virtual int Reserve(int descriptor, uint64_t offset, uint64_t length) = 0;
+  // As dup(2), close-on-exec.
+  virtual int Duplicate(int descriptor) = 0;
   // The same file for O_DIRECT: a descriptor for Close, or an error.
   virtual int OpenDirect(int descriptor) = 0;
   virtual void Close(int descriptor) = 0;

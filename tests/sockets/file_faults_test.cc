@@ -47,6 +47,7 @@ class ScriptedCalls final : public files::FileCalls {
   }
   int Sync(int) override { return sync ? sync() : 0; }
   int Reserve(int, uint64_t, uint64_t) override { return reserve; }
+  int Duplicate(int descriptor) override { return full ? -EMFILE : system_.Duplicate(descriptor); }
   int OpenDirect(int descriptor) override { return direct = dup(descriptor); }
   void Close(int descriptor) override { system_.Close(descriptor); }
 
@@ -55,6 +56,7 @@ class ScriptedCalls final : public files::FileCalls {
   std::function<int64_t(std::span<const std::byte>, uint64_t)> write;
   std::function<int()> sync;
   int reserve = 0;
+  bool full = false;  // the table of descriptors
   int direct = -1;
 
  private:
@@ -217,6 +219,56 @@ TEST_P(FileFaultTest, WhereThereIsNoRoomThePostIsRefused) {
   EndWell(client_, PostAll(OnShortFile::kAbort), content_.size());
   EndWell(server_, op, content_.size());
   close(target);
+}
+
+TEST_P(FileFaultTest, ASyncThatFindsNoRoomIsAFailureOfTheFile) {
+  receiving_.sync = [] { return ENOSPC; };
+  const OpId op = TakeAll(OnShortFile::kStop, SyncPolicy::kEnd);
+  EndWell(client_, PostAll(OnShortFile::kAbort), content_.size());
+  EXPECT_EQ(End(server_, op).kind, ErrorKind::kFile) << "what was written before may be lost";
+  close(target_);
+}
+
+TEST_P(FileFaultTest, WithoutADescriptorThePostIsRefusedAndTakesNothing) {
+  for (int i = 0; i < 10; ++i) {
+    sending_.full = receiving_.full = true;
+    const std::array<FileRange, 1> range = {FileRange{fd_, 0, content_.size()}};
+    EXPECT_EQ(KindOf(client_.socket.SendFile({.ranges = range}, client_.Args()).status()),
+              ErrorKind::kMemory);
+    EXPECT_EQ(KindOf(server_.socket.RecvFile({.fd = fd_, .length = 1}, server_.Args()).status()),
+              ErrorKind::kMemory);
+    sending_.full = receiving_.full = false;
+    const OpId op = TakeAll(OnShortFile::kAbort);
+    EndWell(client_, PostAll(OnShortFile::kAbort), content_.size());
+    EndWell(server_, op, content_.size());
+    close(target_);
+  }
+}
+
+TEST_P(FileFaultTest, AFileThatFailsBehindAnotherIsToldBehindIt) {
+  sending_.read = [](int, std::span<std::byte> to, uint64_t) -> int64_t {
+    return to.size() == 1 ? -EIO : 0;
+  };
+  const std::array<FileRange, 1> fails = {FileRange{fd_, 0, 1}};
+  const OpId first = PostAll(OnShortFile::kStop);
+  const OpId second = client_.Accepted(
+      client_.socket.SendFile({.ranges = fails, .on_short = OnShortFile::kStop}, client_.Args()));
+  Settle();
+  EXPECT_EQ(client_.Find(second), nullptr);
+  Memory& to = Make(server_, content_.size());
+  EndWell(server_, server_.Recv(to.All(), RecvFlags::kWaitAll), content_.size());
+  ASSERT_TRUE(Pump([&] { return client_.Find(second) != nullptr; }));
+  EXPECT_EQ(client_.events.front().op, first);
+  EndWell(client_, first, content_.size());
+  EXPECT_EQ(End(client_, second).kind, ErrorKind::kFile);
+}
+
+TEST_P(FileFaultTest, ARefusedReceiveTakesNoRoom) {
+  Socket fresh = *server_.context.CreateSocket(Family::kIpv4);
+  Script(server_, receiving_);
+  receiving_.reserve = ENOSPC;  // would be the answer, were it asked
+  EXPECT_EQ(KindOf(fresh.RecvFile({.fd = fd_, .length = 1}, server_.Args()).status()),
+            ErrorKind::kWrongState);
 }
 
 // --- media that hang: where other threads wait for them ------------------------------------------

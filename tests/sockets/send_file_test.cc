@@ -264,6 +264,18 @@ TEST_P(SendFileTest, WhereTheConnectionFailsWhatWaitsBehindAFileEndsByTheSameCau
   }
 }
 
+TEST_P(SendFileTest, WhatIsOnItsWayIsNotCancelled) {
+  const TestFile file(2 * kSlot, 10);
+  const std::array<FileRange, 1> range = {file.Range(0, 2 * kSlot)};
+  const OpId op = Post({.ranges = range, .on_short = OnShortFile::kStop},
+                       {.queue = client_.queue, .path = Path::kZeroCopy});
+  Settle();
+  EXPECT_TRUE(client_.socket.Cancel(op).ok());
+  Memory& to = Make(server_, 2 * kSlot);
+  EndWell(server_, server_.Recv(to.All(), RecvFlags::kWaitAll), 2 * kSlot);
+  EndWell(client_, op, 2 * kSlot);
+}
+
 TEST_P(SendFileTest, WhatIsNoFileIsRefusedWithoutAnEvent) {
   std::array<int, 2> pipes{};
   ASSERT_EQ(pipe2(pipes.data(), O_CLOEXEC), 0);

@@ -28,7 +28,8 @@ bool BehindFiles::HoldOrBegin(Operation& file) {
   return OrderOf(file.transfer.is_send).HoldOrBegin(file);
 }
 
-void BehindFiles::GoOn(bool sends) {
+void BehindFiles::GoOn(bool sends, bool is_over) {
+  if (!OrderOf(sends).BeginTurns(is_over)) return;
   while (const auto turn = OrderOf(sends).Next()) {
     if (turn->operation == nullptr) {
       stream_.Submit({.kind = turn->kind});

@@ -34,8 +34,9 @@ class BehindFiles {
   // The same of the end of the sends.
   bool Hold(provider::Request::Kind kind) { return sends_.Hold({.kind = kind}); }
   bool HoldOrBegin(Operation& file);
-  // All of a file has been submitted, or it is over: what waits behind it goes.
-  void GoOn(bool sends);
+  // All of a file has been submitted: what waits behind it goes, up to another file, whose events
+  // come behind its own. Or it is over.
+  void GoOn(bool sends, bool is_over);
   // What waits now will have no turn: it is for Cancel, behind the event of the file.
   std::list<PostOrder::Turn> TakeOperations(bool sends) { return OrderOf(sends).TakeOperations(); }
   void Cancel(const std::list<PostOrder::Turn>& taken);

@@ -41,7 +41,7 @@ FileOperation::FileOperation(std::shared_ptr<StreamState> stream, ContextState& 
 
 FileOperation::~FileOperation() {
   context_->files().transfers.Give(transfers_);
-  context_->files().slots.EndTransfer();
+  if (holds_slots_) context_->files().slots.EndTransfer();
 }
 
 // --- news ----------------------------------------------------------------------------------------
@@ -69,6 +69,7 @@ void FileOperation::Cancel(const absl::Status& status, CancelMode mode) {
     aborts = begun && mode == CancelMode::kAbortConnection;
     if (!aborts && (!begun || CancelsBegun())) {
       asked_to_end_ = true;
+      cancel_mode_ = mode;
       Stop(status);
     }
   }
@@ -194,11 +195,11 @@ void FileOperation::Stop(absl::Status status) {
   if (!stopped()) status_ = std::move(status);
 }
 
-void FileOperation::StopForFile(int error, const char* what, Lock& lock) {
+void FileOperation::StopForFile(int error, const char* what, bool may_be_full, Lock& lock) {
   if (stopped()) return;
   file_failed_ = true;
   sys_errno_ = error;
-  const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
+  const bool full = may_be_full && (error == ENOSPC || error == EDQUOT || error == EFBIG);
   Stop(OrNoMemory([&]() -> absl::Status {
     return MakeError(
         full ? ErrorKind::kNoSpace : ErrorKind::kFile,
@@ -213,7 +214,7 @@ void FileOperation::StopForFile(int error, const char* what, Lock& lock) {
 bool FileOperation::LetOthersGo(Lock& lock) {
   if (std::exchange(released_, true)) return false;
   lock.unlock();
-  stream_->behind_files().GoOn(is_send_);
+  stream_->behind_files().GoOn(is_send_, /*is_over=*/false);
   lock.lock();
   return true;
 }
@@ -246,8 +247,8 @@ void FileOperation::Finish(Lock& lock) {
   if (cuts_stream && !released_) cancelled = behind.TakeOperations(is_send_);
   context_->Finish(operation_, status, event);
   behind.Cancel(cancelled);
+  behind.GoOn(is_send_, /*is_over=*/true);
   lock.lock();
-  LetOthersGo(lock);
 }
 
 }  // namespace esdp::sockets

@@ -38,6 +38,7 @@ class FileOperation : public SlotPool::Waiter, public std::enable_shared_from_th
                 OnShortFile on_short);
   ~FileOperation() override;
 
+  void HoldSlots() { holds_slots_ = true; }  // SlotPool::Prepare was for this one
   // Its turn has come. `by_caller`: in the call that posts it, which may do work of its own.
   void Begin(bool by_caller);
   // Somebody asks it to end with this status: at once, where no byte has moved.
@@ -86,7 +87,7 @@ class FileOperation : public SlotPool::Waiter, public std::enable_shared_from_th
   void SubmitWire(Lane& lane, Lock& lock);
   // The first status is kept.
   void Stop(absl::Status status);
-  void StopForFile(int error, const char* what, Lock& lock);
+  void StopForFile(int error, const char* what, bool may_be_full, Lock& lock);
   bool stopped() const { return !status_.ok(); }
   bool by_caller() const { return by_caller_; }
   // What waits behind it in its direction goes on. False: it does already.
@@ -108,6 +109,7 @@ class FileOperation : public SlotPool::Waiter, public std::enable_shared_from_th
   std::optional<uint64_t> stream_offset_;
   uint32_t flags_ = 0;
   int sys_errno_ = 0;
+  CancelMode cancel_mode_ = CancelMode::kIfNotStarted;  // of what asks it to end
 
  private:
   void OnSlot(const SlotPool::Slot& slot) override;
@@ -118,6 +120,7 @@ class FileOperation : public SlotPool::Waiter, public std::enable_shared_from_th
   std::mutex mutex_;
   std::optional<SlotPool::Slot> granted_;  // has been waited for
   absl::Status status_;
+  bool holds_slots_ = false;
   bool by_caller_ = false;
   bool advancing_ = false;
   bool again_ = false;

@@ -29,6 +29,10 @@ absl::Status FileReceive::Check(ContextState& context, const FileSink& sink) {
                          " of a FileSink is not that of a regular file that can be written "
                          "anywhere: open it without O_APPEND");
   }
+  return absl::OkStatus();
+}
+
+absl::Status FileReceive::Reserve(ContextState& context, const FileSink& sink) {
   if (!sink.reserve) return absl::OkStatus();
   const int refused = context.files().calls->Reserve(sink.fd, sink.offset, sink.length);
   if (refused == 0) return absl::OkStatus();
@@ -38,7 +42,13 @@ absl::Status FileReceive::Check(ContextState& context, const FileSink& sink) {
 
 FileReceive::FileReceive(std::shared_ptr<StreamState> stream, ContextState& context,
                          Operation& operation, const FileSink& sink)
-    : FileOperation(std::move(stream), context, operation, sink.on_short), sink_(sink) {}
+    : FileOperation(std::move(stream), context, operation, sink.on_short),
+      sink_(sink),
+      descriptor_(calls().Duplicate(sink.fd)) {}
+
+FileReceive::~FileReceive() {
+  if (descriptor_ >= 0) calls().Close(descriptor_);
+}
 
 bool FileReceive::Step(Lock& lock) {
   if (EndWritten(lock)) return true;
@@ -89,7 +99,7 @@ bool FileReceive::WriteNext(Lock& lock) {
     lane.state = Lane::State::kIdle;
     return true;
   }
-  lane.descriptor = sink_.fd;
+  lane.descriptor = descriptor_;
   lane.offset = sink_.offset + written_;
   writing_ = true;
   RunOnMedium(lane, lock);
@@ -105,7 +115,9 @@ bool FileReceive::EndWritten(Lock& lock) {
   lane.state = Lane::State::kIdle;
   written_ += lane.moved;
   if (lane.error != 0) {
-    StopForFile(lane.error, lane.moved < lane.length ? "the file" : "the sync of the file", lock);
+    // A sync that failed may have lost what was written before: nothing is to be gone on behind.
+    const bool of_write = lane.moved < lane.length;
+    StopForFile(lane.error, of_write ? "the file" : "the sync of the file", of_write, lock);
   }
   return true;
 }
@@ -138,7 +150,7 @@ bool FileReceive::CancelPosted(Lock& lock) {
     Lane& lane = LaneOf(chunk - 1);
     if (lane.state != Lane::State::kOnWire) continue;
     lock.unlock();
-    stream_->CancelTransfer(*lane.transfer);
+    stream_->CancelTransfer(*lane.transfer, cancel_mode_);
     lock.lock();
   }
   return true;

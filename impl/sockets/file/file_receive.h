@@ -16,9 +16,12 @@ class FileReceive final : public FileOperation {
  public:
   FileReceive(std::shared_ptr<StreamState> stream, ContextState& context, Operation& operation,
               const FileSink& sink);
-  // Whether there can be such a transfer, and room for it: InvalidArgument, ResourceExhausted
-  // (kNoSpace).
+  ~FileReceive() override;
+  // Whether there can be such a transfer: InvalidArgument.
   static absl::Status Check(ContextState& context, const FileSink& sink);
+  // Takes room for it, where the sink says so: ResourceExhausted (kNoSpace).
+  static absl::Status Reserve(ContextState& context, const FileSink& sink);
+  bool opened() const { return descriptor_ >= 0; }  // false: no descriptor was left for it
 
  private:
   bool Step(Lock& lock) override;
@@ -33,6 +36,7 @@ class FileReceive final : public FileOperation {
   bool CancelPosted(Lock& lock);
 
   const FileSink sink_;
+  const int descriptor_;   // a duplicate: the end of a Context waits for no medium
   uint64_t asked_ = 0;     // of the peer: posted, and not known to have come short
   uint64_t posted_ = 0;    // chunks
   uint64_t written_ = 0;   // bytes, one behind the other

@@ -59,10 +59,14 @@ FileSend::FileSend(std::shared_ptr<StreamState> stream, ContextState& context, O
   if (!plan.header.empty()) parts_.push_back({.pieces = plan.header.size()});
   for (size_t i = 0; i < plan.ranges.size(); ++i) {
     if (plan.ranges[i].length == 0) continue;
-    parts_.push_back({.range = plan.ranges[i], .range_index = static_cast<uint32_t>(i)});
-    if (plan.strategy != FileStrategy::kDirect) continue;
-    parts_.back().direct = calls().OpenDirect(plan.ranges[i].fd);
+    Part& part = parts_.emplace_back();
+    part.range = plan.ranges[i];
+    part.range_index = static_cast<uint32_t>(i);
+    part.range.fd = Own(plan.ranges[i].fd);
+    if (part.range.fd < 0) return;
+    if (plan.strategy == FileStrategy::kDirect) part.direct = calls().OpenDirect(part.range.fd);
   }
+  opened_ = true;
   if (!plan.trailer.empty()) {
     parts_.push_back({.first_piece = plan.header.size(), .pieces = plan.trailer.size()});
   }
@@ -72,6 +76,17 @@ FileSend::~FileSend() {
   for (const Part& part : parts_) {
     if (part.direct >= 0) calls().Close(part.direct);
   }
+  for (const auto& [number, own] : owned_) calls().Close(own);
+}
+
+// A duplicate, one of each: the end of a Context waits for no medium, and the caller may close his.
+int FileSend::Own(int descriptor) {
+  const auto found =
+      std::ranges::find_if(owned_, [&](const auto& each) { return each.first == descriptor; });
+  if (found != owned_.end()) return found->second;
+  const int own = calls().Duplicate(descriptor);
+  if (own >= 0) owned_.emplace_back(descriptor, own);
+  return own;
 }
 
 bool FileSend::Step(Lock& lock) {
@@ -79,12 +94,10 @@ bool FileSend::Step(Lock& lock) {
   if (GiveIdleSlot(lock) || ShipNext(lock)) return true;
   if (stopped()) return false;
   if (BeginChunk(lock)) return true;
-  return part_ == parts_.size() && shipped_ == begun_chunks_ && LetOthersGo(lock);
+  return AllShipped() && LetOthersGo(lock);
 }
 
-bool FileSend::IsOver() const {
-  return AllIdle() && (stopped() || (part_ == parts_.size() && shipped_ == begun_chunks_));
-}
+bool FileSend::IsOver() const { return AllIdle() && (stopped() || AllShipped()); }
 
 // What is still being read comes back first.
 void FileSend::DropUnshipped() {
@@ -106,7 +119,8 @@ bool FileSend::ShipNext(Lock& lock) {
   if (!is_whole) {
     lane.piece.length = lane.moved;
     lane.length = lane.moved;
-    StopForFile(error, error == 0 ? "the file ends before the range does" : "the file", lock);
+    StopForFile(error, error == 0 ? "the file ends before the range does" : "the file", false,
+                lock);
   }
   if (goes) SubmitWire(lane, lock);
   return true;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,6 +22,7 @@ class FileSend final : public FileOperation {
   ~FileSend() override;
   // Whether the plan can be: InvalidArgument tells what of it cannot.
   static absl::Status Check(ContextState& context, const FilePlan& plan);
+  bool opened() const { return opened_; }  // false: no descriptor was left for it
 
  private:
   // What is sent one behind the other: memory, in one transfer, or a range, in chunks.
@@ -36,9 +38,12 @@ class FileSend final : public FileOperation {
   bool Step(Lock& lock) override;
   void MoveOnMedium(Lane& lane) override;
   void OnWireEnded(Lane& lane, const provider::TransferResult& result) override;
-  bool CancelsBegun() const override { return on_short_ == OnShortFile::kStop; }
+  // Not what is on its way already.
+  bool CancelsBegun() const override { return on_short_ == OnShortFile::kStop && !AllShipped(); }
   bool IsOver() const override;
   void Describe(Event& event) const override;
+  bool AllShipped() const { return part_ == parts_.size() && shipped_ == begun_chunks_; }
+  int Own(int descriptor);
   void DropUnshipped();
   bool ShipNext(Lock& lock);
   bool BeginChunk(Lock& lock);
@@ -46,6 +51,8 @@ class FileSend final : public FileOperation {
   void BeginRange(Lane& lane, Lock& lock);
 
   std::vector<Part> parts_;
+  std::vector<std::pair<int, int>> owned_;  // the caller's descriptor, and ours
+  bool opened_ = false;
   size_t part_ = 0;            // of the next chunk
   uint64_t done_of_part_ = 0;  // begun, of the range
   uint64_t begun_chunks_ = 0;

@@ -6,6 +6,7 @@
 #include <list>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "impl/provider/observer.h"
 #include "impl/sockets/stream/operation.h"
@@ -26,6 +27,7 @@ class PostOrder {
   struct Turn {
     Operation* operation = nullptr;
     provider::Request::Kind kind = provider::Request::Kind::kTransfer;
+    bool is_file() const { return operation != nullptr && operation->file != nullptr; }
   };
 
   // A file goes, and nothing else may.
@@ -38,25 +40,36 @@ class PostOrder {
     waiting_.push_back(turn);
     return true;
   }
-  // Of a file: the same, and what comes behind waits for it.
+  // Of a file: it waits for a file before it to be over, and what comes behind waits for it.
   bool HoldOrBegin(Operation& file) {
     const std::lock_guard lock(mutex_);
-    if (!busy()) {
-      busy_.store(true, std::memory_order_release);
-      return false;
-    }
-    waiting_.push_back({&file});
-    return true;
+    const bool waits = busy() || file_goes_;
+    if (waits) waiting_.push_back({&file});
+    file_goes_ = true;
+    busy_.store(true, std::memory_order_release);
+    return waits;
   }
-  // The one before has gone: whose turn it is; nobody's, where nothing waits any more.
+  // All of a file has been submitted; or it is over, too. False: another thread is at the turns.
+  bool BeginTurns(bool is_over) {
+    const std::lock_guard lock(mutex_);
+    if (is_over) file_goes_ = false;
+    return !std::exchange(taking_turns_, true);
+  }
+  // Behind BeginTurns, until it answers a file or nothing: whose turn it is.
   std::optional<Turn> Next() {
     const std::lock_guard lock(mutex_);
-    if (waiting_.empty()) {
-      busy_.store(false, std::memory_order_release);
+    const bool is_file = !waiting_.empty() && waiting_.front().is_file();
+    if (waiting_.empty() || (is_file && file_goes_)) {
+      taking_turns_ = false;
+      if (waiting_.empty()) busy_.store(false, std::memory_order_release);
       return std::nullopt;
     }
     const Turn turn = waiting_.front();
     waiting_.pop_front();
+    if (is_file) {
+      file_goes_ = true;
+      taking_turns_ = false;
+    }
     return turn;
   }
   // It will have no turn. Null: it does not wait here.
@@ -84,6 +97,8 @@ class PostOrder {
  private:
   std::atomic<bool> busy_{false};
   std::mutex mutex_;
+  bool file_goes_ = false;  // has had its turn, and is not over
+  bool taking_turns_ = false;
   std::list<Turn> waiting_;
 };
 

@@ -16,6 +16,10 @@ absl::Status Late() {
   return MakeError(ErrorKind::kDeadlineExceeded, "it had not ended before its deadline");
 }
 
+absl::Status NoDescriptor() {
+  return MakeError(ErrorKind::kMemory, "no descriptor is left for the transfer of a file");
+}
+
 }  // namespace
 
 template <typename Make>
@@ -36,6 +40,7 @@ absl::StatusOr<OpId> StreamState::PostFile(EventType type, const OpArgs& args, c
       absl::StatusOr<std::shared_ptr<FileOperation>> answer = make(operation);
       if (!answer.ok()) return answer.status();
       file = *std::move(answer);
+      file->HoldSlots();
       context_.operations().With(op, [&](Operation& found) { found.file = file; });
       waits = behind_files_.HoldOrBegin(operation);
       return absl::OkStatus();
@@ -66,7 +71,9 @@ absl::StatusOr<OpId> StreamState::SendFile(const FilePlan& plan, const OpArgs& a
                         }
                       }
                     }
-                    return std::make_shared<FileSend>(Self(), context_, operation, plan);
+                    auto file = std::make_shared<FileSend>(Self(), context_, operation, plan);
+                    if (!file->opened()) return NoDescriptor();
+                    return file;
                   });
 }
 
@@ -76,7 +83,12 @@ absl::StatusOr<OpId> StreamState::RecvFile(const FileSink& sink, const OpArgs& a
   if (absl::Status can = FileReceive::Check(context_, sink); !can.ok()) return can;
   return PostFile(EventType::kRecvFile, args,
                   [&](Operation& operation) -> absl::StatusOr<std::shared_ptr<FileOperation>> {
-                    return std::make_shared<FileReceive>(Self(), context_, operation, sink);
+                    if (absl::Status room = FileReceive::Reserve(context_, sink); !room.ok()) {
+                      return room;
+                    }
+                    auto file = std::make_shared<FileReceive>(Self(), context_, operation, sink);
+                    if (!file->opened()) return NoDescriptor();
+                    return file;
                   });
 }
 
@@ -86,9 +98,12 @@ void StreamState::SubmitTransfer(provider::Transfer& transfer) {
   Submit({.kind = provider::Request::Kind::kTransfer, .transfer = &transfer});
 }
 
-void StreamState::CancelTransfer(provider::Transfer& transfer) {
+void StreamState::CancelTransfer(provider::Transfer& transfer, CancelMode mode) {
   Submit({.kind = provider::Request::Kind::kCancel,
           .transfer = &transfer,
+          .cancel_mode = mode == CancelMode::kAbortConnection
+                             ? provider::CancelMode::kAbortConnection
+                             : provider::CancelMode::kIfNotStarted,
           .tag = transfer.tag.load(std::memory_order_relaxed)});
 }
 
