@@ -197,6 +197,7 @@ bool PlainListener::Wanted() {
 
 void PlainListener::Step() {
   TellReady();
+  if (!ready_.empty()) library_.polls().TellReady(number_);
   if (!IsOpen()) return End(ECANCELED);
   if (Wanted() && AcceptSome()) WatchListener();
   CheckNumberLater();

@@ -43,6 +43,8 @@ class PlainListener : public std::enable_shared_from_this<PlainListener> {
   int Cancel(bool by_handle, exs_ahandle_t handle);
   // Ends all, and what nobody has taken is reset. The number stays the caller's to close.
   void Close();
+  // A connection waits here for an accept. On the helper's thread.
+  bool has_ready() const { return !ready_.empty(); }
 
  private:
   struct Waiting {

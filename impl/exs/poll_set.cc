@@ -53,6 +53,7 @@ int PollSet::Add(const exs_pollfd_t& asked) {
   entry.number = asked.exs_pfd_fd;
   if (entry.number < 0) return 0;
   if (library_.numbers().Find(entry.number, &entry.own) == 0) return 0;
+  entry.listener = library_.listeners().Find(entry.number);
   entry.duplicate = fcntl(entry.number, F_DUPFD_CLOEXEC, 0);
   if (entry.duplicate < 0 && errno != EBADF) return errno;
   if (entry.duplicate < 0) entry.ready = EXS_POLLNVAL;
@@ -121,9 +122,16 @@ bool PollSet::LookAtOthers() {
   bool any = false;
   for (Entry& entry : entries_) {
     if (entry.duplicate >= 0) entry.ready = PollOne(entry.duplicate, entry.events);
+    if (entry.listener != nullptr && entry.listener->has_ready()) {
+      entry.ready = static_cast<short>(entry.ready | (entry.events & EXS_POLLIN));
+    }
     any |= entry.ready != 0;
   }
   return any;
+}
+
+void PollSet::LookAgain() {
+  if (!finishing_ && LookAtOthers()) Finish(0);
 }
 
 // Asks back what is asked below; the event follows when that has ended.

@@ -9,6 +9,7 @@
 
 #include "impl/exs/library.h"
 #include "impl/exs/operation.h"
+#include "impl/exs/plain_listener.h"
 
 namespace esdp::exs {
 
@@ -33,6 +34,8 @@ class PollSet : public std::enable_shared_from_this<PollSet> {
 
   exs_ahandle_t handle() const { return operation_.handle; }
   bool Has(int fd) const;
+  // On the helper's thread: there may be something to tell.
+  void LookAgain();
   // Ends with ECANCELED.
   void Stop();
 
@@ -42,6 +45,7 @@ class PollSet : public std::enable_shared_from_this<PollSet> {
     short ready = 0;
     int number = -1;
     std::shared_ptr<ExsSocket> own = {};
+    std::shared_ptr<PlainListener> listener = {};  // which may have taken connections already
     OpId op = OpId::kNone;
     int duplicate = -1;  // of any other descriptor
     uint64_t name = 0;   // that the helper knows it by

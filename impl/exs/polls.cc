@@ -1,6 +1,7 @@
 #include "impl/exs/polls.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "impl/exs/poll_set.h"
@@ -20,6 +21,16 @@ void Polls::Remove(const PollSet* set) {
   if (found == sets_.end()) return;
   last = std::move(*found);
   sets_.erase(found);
+}
+
+void Polls::TellReady(int fd) {
+  std::vector<std::shared_ptr<PollSet>> asked;  // each may end, and go
+  {
+    const std::lock_guard lock(mutex_);
+    std::ranges::copy_if(sets_, std::back_inserter(asked),
+                         [fd](const auto& each) { return each->Has(fd); });
+  }
+  for (const auto& each : asked) each->LookAgain();
 }
 
 int Polls::Cancel(int fd, bool by_handle, exs_ahandle_t handle) {

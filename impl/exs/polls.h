@@ -22,6 +22,8 @@ class Polls {
  public:
   void Add(std::shared_ptr<PollSet> set);
   void Remove(const PollSet* set);
+  // On the helper's thread: those that have the descriptor look again.
+  void TellReady(int fd);
   // Asks those that have the descriptor to end, all or those with that handle; how many.
   int Cancel(int fd, bool by_handle, exs_ahandle_t handle);
 

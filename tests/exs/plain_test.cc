@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -399,6 +400,25 @@ TEST_F(PlainListenerTest, ACancelledAcceptGivesItsSlotsBack) {
   EXPECT_EQ(1, exs_cancel(listener_, nullptr, EXS_CAF_FILDES));
   EXPECT_EQ(ECANCELED, Next(small).exs_evt_errno);
   EXPECT_EQ(0, exs_qdelete(small));
+}
+
+// What its first bytes say is known a second later: the accept that has brought it in is over.
+TEST_F(PlainListenerTest, APollTellsOfAConnectionThatTheLibraryHasTakenAlready) {
+  ASSERT_EQ(0, Accept(1));
+  const int peer = Say("");
+  pollfd waits{listener_, POLLIN, 0};
+  while (poll(&waits, 1, 0) != 0) continue;  // until it was taken from the system
+  ASSERT_EQ(1, exs_cancel(listener_, nullptr, EXS_CAF_FILDES));
+  EXPECT_EQ(ECANCELED, Next().exs_evt_errno);
+  exs_pollfd_t polled = {listener_, EXS_POLLIN, 0, {}};
+  ASSERT_EQ(0, exs_poll(&polled, 1, 0, queue_, nullptr));
+  EXPECT_EQ(1, Next().exs_evt_union.exs_evt_poll.exs_evt_ready);
+  EXPECT_EQ(EXS_POLLIN, polled.exs_pfd_revents);
+  ASSERT_EQ(0, Accept(1));
+  const exs_event_t accepted = Next();
+  EXPECT_EQ(0, accepted.exs_evt_errno);
+  close(accepted.exs_evt_union.exs_evt_accept.exs_evt_newfd);
+  close(peer);
 }
 
 TEST_F(PlainListenerTest, WrongArgumentsOfAnAcceptAreRefused) {
