@@ -17,7 +17,7 @@
 #include "impl/sockets/context/log_limit.h"
 #include "impl/sockets/socket/socket_state.h"
 
-// What a stream keeps of its readiness, which nothing public shows.
+// What a stream keeps of its readiness, whoever asks for it.
 
 namespace esdp::sockets {
 namespace {
@@ -80,6 +80,7 @@ class ReadinessTest : public ::testing::Test {
     }
     return false;
   }
+  uint32_t Bits() { return far_->stream().polls().Bits(); }
   void Send(uint64_t bytes) {
     const std::string text(bytes, 'x');
     ASSERT_TRUE(near_->stream()
@@ -94,21 +95,22 @@ class ReadinessTest : public ::testing::Test {
   std::shared_ptr<SocketState> near_, far_, listener_;
 };
 
+constexpr uint32_t kReset = kPollReadable | kPollWritable | kPollPeerEnded | kPollFailed;
+
 TEST_F(ReadinessTest, AStreamKeepsWhatItWatches) {
-  far_->stream().WatchReadiness();
-  ASSERT_TRUE(Until([&] { return far_->stream().readiness().writable; }));
+  far_->stream().polls().Watch();
+  ASSERT_TRUE(Until([&] { return Bits() == kPollWritable; }));
   Send(10);
-  ASSERT_TRUE(Until([&] { return far_->stream().readiness().readable; }));
+  ASSERT_TRUE(Until([&] { return Bits() == (kPollReadable | kPollWritable); }));
   near_->Abort();
-  ASSERT_TRUE(Until([&] { return far_->stream().readiness().ended; }));
-  EXPECT_EQ(far_->stream().readiness(), provider::Readiness{.ended = true});
+  EXPECT_TRUE(Until([&] { return Bits() == kReset; }));
 }
 
 TEST_F(ReadinessTest, AStreamThatWatchesNothingKnowsOfItsEnd) {
   Send(10);
   near_->Abort();
-  ASSERT_TRUE(Until([&] { return far_->stream().readiness().ended; }));
-  EXPECT_EQ(far_->stream().readiness(), provider::Readiness{.ended = true});
+  ASSERT_TRUE(Until([&] { return Bits() != 0; }));
+  EXPECT_EQ(Bits(), kReset);
 }
 
 }  // namespace
