@@ -9,8 +9,10 @@
 // What Socket::SendFile and Socket::RecvFile take. Sizes and offsets in bytes.
 //
 // Bytes pass through registered slots of the Context, read and written by threads of its own
-// (ContextLimits::file_pool_max, file_threads): nothing is registered or mapped while data flows,
-// and no call waits for a medium. What is posted behind one in its direction waits for its turn, a
+// (ContextLimits::file_pool_max, file_threads): nothing is registered or mapped while data flows. A
+// post asks the file system what the descriptor is, reserves room for a RecvFile, opens a file for
+// kDirect, and may register slots; it waits for no byte, unless there are no threads: then whoever
+// moves the protocol waits for the medium. What is posted behind one in its direction waits for its turn, a
 // Shutdown and a graceful Close too. Lists are copied at post; slices and descriptors are borrowed
 // until the terminal event.
 //

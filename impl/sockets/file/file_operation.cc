@@ -82,9 +82,15 @@ void FileOperation::OnTransferFinished(provider::Transfer& transfer,
   Lane& lane = lanes_[static_cast<LaneTransfer&>(transfer).lane];
   const auto self = shared_from_this();
   provider::TransferResult result = told;
+  absl::Status ended;
   if (result.ending == provider::EndReason::kTooLate && stream_->AtEndOfStream(is_send_)) {
     result.ending = provider::EndReason::kOk;
     result.end_of_stream = true;
+  } else if (result.ending == provider::EndReason::kTooLate) {
+    ended = stream_->EndedStatus();
+  } else if (result.ending != provider::EndReason::kOk) {
+    ended = result.failure != nullptr ? StatusOf(*result.failure)
+                                      : MakeError(KindOfEnding(result.ending), "");
   }
   {
     const std::lock_guard lock(mutex_);
@@ -96,12 +102,7 @@ void FileOperation::OnTransferFinished(provider::Transfer& transfer,
     if (result.end_of_stream) flags_ |= kEof;
     if (result.written) flags_ |= kWritten;
     lane.state = Lane::State::kIdle;
-    if (result.ending == provider::EndReason::kTooLate) {
-      Stop(stream_->EndedStatus());
-    } else if (result.ending != provider::EndReason::kOk) {
-      Stop(result.failure != nullptr ? StatusOf(*result.failure)
-                                     : MakeError(KindOfEnding(result.ending), ""));
-    }
+    Stop(std::move(ended));
     OnWireEnded(lane, result);
   }
   Advance();

@@ -27,8 +27,8 @@ class StreamState;
 // of which each has one slot at a time, and are on the medium and on the wire side by side.
 //
 //   Owns:     its lanes, and the slots that these have.
-//   Threads:  any: whoever brings news also does what follows from it (Advance). Its lock is held
-//             while neither the shard, the medium nor another object is called.
+//   Threads:  any: whoever brings news also does what follows from it (Advance). Under its lock
+//             nobody is called but the pool, for a slot: neither shard, medium nor stream.
 //   Blocks:   never; without threads for files, as long as their medium takes.
 //   Units:    bytes.
 //   Errors:   the first one ends it; see Event and file.h.

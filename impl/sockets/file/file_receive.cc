@@ -27,7 +27,7 @@ absl::Status FileReceive::Check(ContextState& context, const FileSink& sink) {
     return MakeError(ErrorKind::kInvalidArgument,
                      "the descriptor " + std::to_string(sink.fd) +
                          " of a FileSink is not that of a regular file that can be written "
-                         "anywhere: open it without O_APPEND");
+                         "anywhere: open it without O_APPEND and O_DIRECT");
   }
   return absl::OkStatus();
 }
