@@ -14,7 +14,7 @@
 namespace esdp::sockets {
 
 ListenerState::ListenerState(SocketState& socket, ContextState& context)
-    : socket_(socket), context_(context) {}
+    : socket_(socket), context_(context), polls_(context) {}
 
 SocketId ListenerState::id() const { return socket_.id(); }
 
@@ -116,13 +116,11 @@ void ListenerState::Close() {
   (void)OrNoMemory([&] { return context_.shard().StopListening(name); });
   FinishAccepts(MakeError(ErrorKind::kShutDown, "the listener was closed"));
   decltype(arrived_) arrived;
-  decltype(polls_) polls;
   {
     const std::lock_guard lock(mutex_);
     arrived.swap(arrived_);
-    polls.swap(polls_);
   }
-  for (Operation* operation : polls) context_.Finish(*operation, ClosedHandle());
+  polls_.Close();
   for (const auto& [id, socket] : arrived) socket->Drop();
   for (const auto& [id, untaken] : context_.untaken().TakeAllOf(this->id())) untaken.socket->Drop();
 }
@@ -132,6 +130,23 @@ void ListenerState::FinishAccepts(const absl::Status& status) {
     if (operation->accepts_left != 1) operation->queue->AddOpenEnded(-1);
     context_.Finish(*operation, status);
   }
+}
+
+absl::StatusOr<OpId> ListenerState::Poll(uint32_t mask, const OpArgs& args) {
+  absl::StatusOr<OpId> op = polls_.Add(id(), mask, args);
+  if (op.ok()) TellPolls();
+  return op;
+}
+
+// An Accept would not wait where one has failed.
+uint32_t ListenerState::PollBits() const {
+  const std::lock_guard lock(mutex_);
+  if (!failed_.ok()) return kPollReadable | kPollFailed;
+  return !arrived_.empty() && accepts_.empty() ? uint32_t{kPollReadable} : 0;
+}
+
+void ListenerState::TellPolls() {
+  polls_.Tell([this] { return PollBits(); });
 }
 
 void ListenerState::OnFailed(const provider::Failure& failure) { Fail(StatusOf(failure)); }

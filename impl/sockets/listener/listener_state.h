@@ -8,13 +8,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "esdp/socket.h"
 #include "impl/provider/types.h"
 #include "impl/sockets/stream/operation.h"
+#include "impl/sockets/stream/waiting_polls.h"
 
 namespace esdp::sockets {
 
@@ -46,7 +46,7 @@ class ListenerState {
   // Readable: a connection waits that no Accept is there for. Readable and failed: none will come.
   // No other bit ever holds.
   absl::StatusOr<OpId> Poll(uint32_t mask, const OpArgs& args);
-  void FinishPoll(OpId op, const absl::Status& status);
+  WaitingPolls& polls() { return polls_; }
   // Ends every Accept and Poll, and drops the connections that nobody has taken. Allocates nothing: the
   // destructor of a handle may be what calls.
   void Close();
@@ -73,7 +73,7 @@ class ListenerState {
   absl::Status Begin(const Address& address, const Tell& tell);
   void FinishAccepts(const absl::Status& status);
   void Fail(const absl::Status& why);
-  uint32_t PollBitsLocked() const;
+  uint32_t PollBits() const;
   void MatchAll();  // may throw std::bad_alloc
   // Takes the slot for the event of the first connection; `*last` is the Accept that ends with it.
   // False: the queue of that Accept is full, and will match again.
@@ -83,6 +83,7 @@ class ListenerState {
 
   SocketState& socket_;
   ContextState& context_;
+  WaitingPolls polls_;
   std::atomic<uint8_t> fabric_{0};  // its place among the shard's
   std::atomic<bool> closed_{false};
   std::atomic<bool> of_one_{false};  // a connection that was there: no other will come
@@ -92,7 +93,6 @@ class ListenerState {
   Address local_;
   absl::Status failed_;  // why none will come
   std::deque<Operation*> accepts_;
-  std::vector<Operation*> polls_;
   // No Accept has seen them. In the order in which they came, which is that of their names.
   std::map<SocketId, std::shared_ptr<SocketState>> arrived_;
   uint64_t ended_before_accept_ = 0;

@@ -182,8 +182,8 @@ absl::StatusOr<OpId> SocketState::Poll(uint32_t mask, const OpArgs& args) {
 }
 
 void SocketState::FinishPoll(OpId op, const absl::Status& status) {
-  if (ListenerState* const listening = listener()) return listening->FinishPoll(op, status);
-  stream_.polls().Finish(op, status);
+  ListenerState* const listening = listener();
+  (listening != nullptr ? listening->polls() : stream_.polls().waiting()).Finish(op, status);
 }
 
 SocketState::Role SocketState::BeginClosing() {

@@ -168,7 +168,7 @@ StreamState::Ending StreamState::BeginClose(CloseMode mode, Operation* operation
 }
 
 void StreamState::GoOnClosing(Ending ending) {
-  polls_.Close();
+  polls_.waiting().Close();
   if (ending == Ending::kOver) return MaybeFinishClose();
   if (ending == Ending::kInOrder && behind_files_.Hold(Kind::kClose)) return;
   Submit({.kind = ending == Ending::kInOrder ? Kind::kClose : Kind::kAbort});

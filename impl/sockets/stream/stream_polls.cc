@@ -3,9 +3,7 @@
 #include <utility>
 
 #include "impl/sockets/context/context_state.h"
-#include "impl/sockets/errors.h"
 #include "impl/sockets/socket/socket_state.h"
-#include "impl/sockets/stream/polled.h"
 #include "impl/sockets/stream/stream_state.h"
 
 namespace esdp::sockets {
@@ -54,10 +52,6 @@ std::shared_ptr<ReadinessListener> StreamPolls::Listener() const {
 
 uint32_t StreamPolls::Bits() const {
   const std::lock_guard lock(mutex_);
-  return BitsLocked();
-}
-
-uint32_t StreamPolls::BitsLocked() const {
   const bool ended = readiness_.ended || over_;
   uint32_t bits = 0;
   if (readiness_.readable || ended) bits |= kPollReadable;
@@ -69,22 +63,8 @@ uint32_t StreamPolls::BitsLocked() const {
 }
 
 absl::StatusOr<OpId> StreamPolls::Poll(uint32_t mask, const OpArgs& args) {
-  absl::StatusOr<Operation*> made = context_.NewOperation(EventType::kPoll, id_, args);
-  if (!made.ok()) return made.status();
-  Operation& operation = **made;
-  const OpId op = operation.id;
-  operation.poll_mask = mask;
-  operation.has_alarm = args.deadline != absl::InfiniteFuture();
-  {
-    std::unique_lock lock(mutex_);
-    const bool closed = closed_;
-    if (closed || !Append(polls_, &operation)) {
-      lock.unlock();
-      context_.Discard(operation);
-      return closed ? ClosedHandle() : NoMemory();
-    }
-  }
-  context_.SetAlarm(op, args.deadline);
+  absl::StatusOr<OpId> op = waiting_.Add(id_, mask, args);
+  if (!op.ok()) return op;
   Watch();
   TellPolls();
   return op;
@@ -95,37 +75,8 @@ void StreamPolls::TellChange() {
   TellPolls();
 }
 
-// One after the other, since each may be the last holder of its queue.
 void StreamPolls::TellPolls() {
-  for (;;) {
-    Operation* operation = nullptr;
-    Event event;
-    {
-      const std::lock_guard lock(mutex_);
-      operation = TakePolled(polls_, BitsLocked(), event);
-    }
-    if (operation == nullptr) return;
-    context_.Finish(*operation, event);
-  }
-}
-
-void StreamPolls::Finish(OpId op, const absl::Status& status) {
-  Operation* operation = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    operation = TakeNamed(polls_, op);
-  }
-  if (operation != nullptr) context_.Finish(*operation, status);
-}
-
-void StreamPolls::Close() {
-  std::vector<Operation*> polls;
-  {
-    const std::lock_guard lock(mutex_);
-    closed_ = true;
-    polls.swap(polls_);
-  }
-  for (Operation* operation : polls) context_.Finish(*operation, ClosedHandle());
+  waiting_.Tell([this] { return Bits(); });
 }
 
 }  // namespace esdp::sockets

@@ -5,14 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "esdp/operation.h"
 #include "impl/provider/types.h"
-#include "impl/sockets/stream/operation.h"
 #include "impl/sockets/stream/readiness_listener.h"
+#include "impl/sockets/stream/waiting_polls.h"
 
 namespace esdp::sockets {
 
@@ -30,7 +28,7 @@ class StreamPolls {
  public:
   // Part of `stream`, which outlives it.
   StreamPolls(StreamState& stream, ContextState& context, SocketId id)
-      : stream_(stream), context_(context), id_(id) {}
+      : stream_(stream), id_(id), waiting_(context) {}
 
   // From now on the readiness follows the connection. Without, it knows of an end alone. It may be
   // called again.
@@ -40,21 +38,19 @@ class StreamPolls {
   std::shared_ptr<ReadinessListener> Listener() const;
   uint32_t Bits() const;  // of PollMask
   absl::StatusOr<OpId> Poll(uint32_t mask, const OpArgs& args);
-  void Finish(OpId op, const absl::Status& status);
-  void Close();  // nobody will look any more
+  WaitingPolls& waiting() { return waiting_; }
 
   // From the shard, under its lock.
   void OnReadiness(const provider::Readiness& readiness);
   void OnEnd(bool in_order);
 
  private:
-  uint32_t BitsLocked() const;
   void TellChange();
   void TellPolls();
 
   StreamState& stream_;
-  ContextState& context_;
   const SocketId id_;
+  WaitingPolls waiting_;
   std::atomic<bool> watches_{false};  // the shard tells of the readiness
   std::atomic<bool> has_listener_{false};
 
@@ -62,8 +58,6 @@ class StreamPolls {
   provider::Readiness readiness_;
   bool over_ = false;
   bool failed_ = false;
-  bool closed_ = false;
-  std::vector<Operation*> polls_;
   std::shared_ptr<ReadinessListener> listener_;
 };
 
