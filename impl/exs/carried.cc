@@ -19,23 +19,19 @@ Carried::~Carried() = default;
 
 bool Carried::Register(const Part& part, uint64_t length, Region* region) {
   if (transfer_.copies) return false;
-  return Keep(library_.pins().Take(library_.context(), transfer_.way,
-                                   absl::MakeSpan(part.base + part.offset, length)),
-              region);
-}
-
-bool Carried::Allocate(uint64_t bytes, Region* region) {
-  return Keep(library_.pins().Allocate(library_.context(), bytes), region);
-}
-
-bool Carried::Keep(absl::StatusOr<Region> made, Region* region) {
+  absl::StatusOr<Region> made = library_.pins().Take(
+      library_.context(), transfer_.way, absl::MakeSpan(part.base + part.offset, length));
   if (made.ok()) {
     *region = *std::move(made);
     return true;
   }
+  CopyFromHere();
+  return false;
+}
+
+void Carried::CopyFromHere() {
   transfer_.copies = true;
   register_failures_.fetch_add(1, std::memory_order_relaxed);
-  return false;
 }
 
 void Carried::Note(const Event& event) {

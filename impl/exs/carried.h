@@ -60,8 +60,8 @@ class Carried {
   // The next piece of memory that nobody registered, of up to so many bytes. False: it has to be
   // copied, as all that follows.
   bool Register(const Part& part, uint64_t length, Region* region);
-  // Memory of the library's own; false as above.
-  bool Allocate(uint64_t bytes, Region* region);
+  // Nothing can be registered any more.
+  void CopyFromHere();
   void Unregister(uint64_t bytes) { library_.pins().Return(bytes); }
   bool copies() const { return transfer_.copies; }
 
@@ -79,8 +79,6 @@ class Carried {
   CarriedEnd end_;
 
  private:
-  bool Keep(absl::StatusOr<Region> made, Region* region);
-
   std::atomic<uint64_t>& register_failures_;
   Done done_;
 };

@@ -25,9 +25,6 @@ CarriedSend::CarriedSend(const Place& place, Transfer transfer, Done done)
 }
 
 CarriedSend::~CarriedSend() {
-  for (const Piece& piece : pieces_) {
-    if (piece.region.valid()) Unregister(kPieceBytes);
-  }
   if (counted_) library_.helper().EndSend();
 }
 
@@ -64,12 +61,13 @@ void CarriedSend::Step() {
 // False when it has to wait for something to end.
 bool CarriedSend::SendNext() {
   Part& part = transfer_.parts[next_];
-  if (end_.error != 0 || outstanding_ == kOutstandingMax) return false;
+  if (end_.error != 0 || outstanding_ == kOutstandingMax || file_goes_) return false;
   if (part.length == 0) {
     ++next_;
     return true;
   }
-  if (part.file.valid()) return SendFromFile(part);
+  if (const size_t end = EndOfFiles(); end > next_ && !copies()) return SendFiles(end);
+  if (part.file.valid()) return SendFileCopied(part);
   return part.base != nullptr ? SendUnregistered(part) : SendMemory(part);
 }
 
@@ -117,14 +115,6 @@ bool CarriedSend::PostCopied(Part& part, absl::Span<const std::byte> bytes) {
   return false;
 }
 
-// Null: both are being sent, or there is no registered memory, so that what follows is copied.
-CarriedSend::Piece* CarriedSend::FreePiece() {
-  Piece* piece = pieces_[0].busy ? &pieces_[1] : pieces_.data();
-  if (piece->busy) return nullptr;
-  if (!piece->region.valid() && !Allocate(kPieceBytes, &piece->region)) return nullptr;
-  return piece;
-}
-
 // 0 with an error: what is left of the part is not in the file.
 size_t CarriedSend::Read(const Part& part, std::byte* to, uint64_t room) {
   ssize_t got = 0;
@@ -135,15 +125,48 @@ size_t CarriedSend::Read(const Part& part, std::byte* to, uint64_t room) {
   return got < 0 ? 0 : static_cast<size_t>(got);
 }
 
-bool CarriedSend::SendFromFile(Part& part) {
-  Piece* piece = copies() ? nullptr : FreePiece();
-  if (piece == nullptr) return copies() && SendFileCopied(part);
-  const size_t got = Read(part, static_cast<std::byte*>(piece->region.info().base), kPieceBytes);
-  if (got == 0) return false;
-  part.offset += got;
-  part.length -= got;
-  piece->busy = true;
-  return Send(*piece->region.slice(0, got), {.piece = piece});
+// Behind the next files, with the registered memory before and behind them; next_ where there are
+// none.
+size_t CarriedSend::EndOfFiles() const {
+  const auto& parts = transfer_.parts;
+  const auto is_registered = [](const Part& part) {
+    return !part.file.valid() && part.base == nullptr;
+  };
+  const auto is_file = [](const Part& part) { return part.file.valid() && part.is_regular; };
+  const auto next = parts.begin() + static_cast<ptrdiff_t>(next_);
+  const auto first = std::find_if_not(next, parts.end(), is_registered);
+  const auto behind = std::find_if_not(first, parts.end(), is_file);
+  if (first == behind) return next_;
+  return static_cast<size_t>(std::find_if_not(behind, parts.end(), is_registered) - parts.begin());
+}
+
+// As one. Nothing is posted behind it meanwhile: what follows a file that ends early must not leave.
+bool CarriedSend::SendFiles(size_t end) {
+  std::vector<Slice> header;
+  std::vector<FileRange> ranges;
+  std::vector<Slice> trailer;
+  for (size_t i = next_; i < end; ++i) {
+    const Part& part = transfer_.parts[i];
+    if (part.file.valid()) {
+      ranges.push_back({part.file.get(), part.offset, part.length});
+    } else {
+      (ranges.empty() ? header : trailer).push_back(part.slice);
+    }
+  }
+  const FilePlan plan = {header, ranges, trailer, FileStrategy::kPipelined, OnShortFile::kStop};
+  const absl::Status posted =
+      Post([&](const OpArgs& args) { return socket_.SendFile(plan, args); }, {.is_file = true});
+  if (posted.ok()) {
+    file_goes_ = true;
+    next_ = end;
+    return false;
+  }
+  if (ErrnoOf(posted) != ENOBUFS) {
+    Fail(posted);
+    return false;
+  }
+  CopyFromHere();
+  return true;
 }
 
 bool CarriedSend::SendFileCopied(Part& part) {
@@ -186,7 +209,7 @@ absl::Status CarriedSend::Post(const Below& below, const Sent& sent) {
 
 void CarriedSend::OnSent(const Event& event, const Sent& sent) {
   --outstanding_;
-  if (sent.piece != nullptr) sent.piece->busy = false;
+  if (sent.is_file) file_goes_ = false;
   Unregister(sent.registered);
   Note(event);
   Step();

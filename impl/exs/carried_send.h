@@ -1,7 +1,6 @@
 #ifndef ESDP_IMPL_EXS_CARRIED_SEND_H_
 #define ESDP_IMPL_EXS_CARRIED_SEND_H_
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -13,12 +12,13 @@
 namespace esdp::exs {
 
 // A send in pieces. Memory that nobody registered is registered piece by piece, while those before
-// are sent, or copied where that fails. Files are read into two pieces of registered memory, of
-// which one is filled while the other is sent.
+// are sent, or copied where that fails. Files go by SendFile, with the registered memory around
+// them; they are read here and copied where there is no registered memory for them, or where they
+// are no regular ones.
 //
 //   Owns:     its parts and pieces.
 //   Threads:  as Carried.
-//   Blocks:   as Carried.
+//   Blocks:   as Carried; only files that are copied are read here.
 //   Units:    bytes.
 //   Errors:   an errno in the end.
 class CarriedSend final : public Carried, public std::enable_shared_from_this<CarriedSend> {
@@ -32,14 +32,10 @@ class CarriedSend final : public Carried, public std::enable_shared_from_this<Ca
  private:
   static constexpr size_t kOutstandingMax = kPinnedMax / kPieceBytes;
 
-  struct Piece {
-    Region region;
-    bool busy = false;
-  };
   // What is over with a send.
   struct Sent {
-    Piece* piece = nullptr;   // is free
     uint64_t registered = 0;  // is no more
+    bool is_file = false;
   };
 
   void Step();
@@ -48,7 +44,8 @@ class CarriedSend final : public Carried, public std::enable_shared_from_this<Ca
   bool SendUnregistered(Part& part);
   bool SendCopied(Part& part);
   bool PostCopied(Part& part, absl::Span<const std::byte> bytes);
-  bool SendFromFile(Part& part);
+  size_t EndOfFiles() const;
+  bool SendFiles(size_t end);
   bool SendFileCopied(Part& part);
   size_t Read(const Part& part, std::byte* to, uint64_t room);
   bool Send(const Slice& slice, const Sent& sent);
@@ -56,12 +53,11 @@ class CarriedSend final : public Carried, public std::enable_shared_from_this<Ca
   template <typename Below>
   absl::Status Post(const Below& below, const Sent& sent);
   SendFlags FlagsAfter(const Part& part) const;
-  Piece* FreePiece();
   void OnSent(const Event& event, const Sent& sent);
 
-  std::array<Piece, 2> pieces_;
-  std::vector<std::byte> buffer_;  // in place of them, where nothing can be registered
+  std::vector<std::byte> buffer_;  // of files that are copied
   size_t outstanding_ = 0;
+  bool file_goes_ = false;
   bool counted_ = false;  // among what the helper lets leave before the process ends
 
   std::mutex mutex_;

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <utility>
@@ -24,9 +25,13 @@ int MakeFilePart(const exs_fdvec_t& file, Part* part) {
   }
   const int mode = fcntl(file.exs_fdv_fd, F_GETFL);
   if (mode < 0 || (mode & O_ACCMODE) == O_WRONLY) return EBADF;
-  if (lseek(file.exs_fdv_fd, 0, SEEK_CUR) < 0) return ESPIPE;
+  struct stat details;
+  if (lseek(file.exs_fdv_fd, 0, SEEK_CUR) < 0 || fstat(file.exs_fdv_fd, &details) != 0) {
+    return ESPIPE;
+  }
   part->file = OwnedFd(fcntl(file.exs_fdv_fd, F_DUPFD_CLOEXEC, 0));
   if (!part->file.valid()) return errno;
+  part->is_regular = S_ISREG(details.st_mode);
   part->offset = file.exs_fdv_offset;
   part->length = file.exs_fdv_len;
   return 0;

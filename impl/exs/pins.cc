@@ -6,15 +6,16 @@
 
 namespace esdp::exs {
 
-template <typename Make>
-absl::StatusOr<Region> Pins::Count(uint64_t bytes, Make make) {
+absl::StatusOr<Region> Pins::Take(Context& context, Way way, absl::Span<std::byte> memory) {
+  const uint64_t bytes = memory.size();
   const uint64_t before = now_.fetch_add(bytes);
   const uint64_t limit = limit_.load();
   if (before > limit || bytes > limit - before) {
     Return(bytes);
     return absl::ResourceExhaustedError("the limit of what is registered for transfers");
   }
-  absl::StatusOr<Region> region = make();
+  absl::StatusOr<Region> region =
+      way == Way::kSending ? context.RegisterReadOnly(memory) : context.Register(memory);
   if (!region.ok()) {
     Return(bytes);
     return region;
@@ -22,16 +23,6 @@ absl::StatusOr<Region> Pins::Count(uint64_t bytes, Make make) {
   uint64_t most = most_.load();
   while (most < before + bytes && !most_.compare_exchange_weak(most, before + bytes)) continue;
   return region;
-}
-
-absl::StatusOr<Region> Pins::Take(Context& context, Way way, absl::Span<std::byte> memory) {
-  return Count(memory.size(), [&] {
-    return way == Way::kSending ? context.RegisterReadOnly(memory) : context.Register(memory);
-  });
-}
-
-absl::StatusOr<Region> Pins::Allocate(Context& context, uint64_t bytes) {
-  return Count(bytes, [&] { return context.Allocate(bytes); });
 }
 
 }  // namespace esdp::exs

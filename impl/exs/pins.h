@@ -26,8 +26,6 @@ class Pins {
   void SetLimit(uint64_t bytes) { limit_.store(bytes); }
 
   absl::StatusOr<Region> Take(Context& context, Way way, absl::Span<std::byte> memory);
-  // The same with memory of the library's own.
-  absl::StatusOr<Region> Allocate(Context& context, uint64_t bytes);
   // The transfer has ended.
   void Return(uint64_t bytes) { now_.fetch_sub(bytes); }
 
@@ -36,9 +34,6 @@ class Pins {
   uint64_t TakeMost() { return most_.exchange(now_.load()); }
 
  private:
-  template <typename Make>
-  absl::StatusOr<Region> Count(uint64_t bytes, Make make);
-
   std::atomic<uint64_t> limit_{UINT64_MAX};
   std::atomic<uint64_t> now_{0};
   std::atomic<uint64_t> most_{0};

@@ -43,6 +43,7 @@ struct Part {
   Slice slice = {};
   std::byte* base = nullptr;  // that nobody registered
   OwnedFd file = {};          // a duplicate
+  bool is_regular = false;    // of a file
   uint64_t offset = 0;        // in the file; in memory that nobody registered
   uint64_t length = 0;        // from there on
 };
