@@ -5,6 +5,7 @@
 
 #include "absl/time/time.h"
 #include "esdp/address.h"
+#include "esdp/operation.h"
 #include "impl/base/time.h"
 #include "impl/provider/types.h"
 
@@ -14,6 +15,11 @@ namespace esdp::sockets {
 
 provider::Address ToProvider(const Address& address);
 Address FromProvider(const provider::Address& address);
+
+inline provider::CancelMode ToProvider(CancelMode mode) {
+  return mode == CancelMode::kAbortConnection ? provider::CancelMode::kAbortConnection
+                                              : provider::CancelMode::kIfNotStarted;
+}
 
 inline Duration ToDuration(absl::Duration duration) {
   if (duration == absl::InfiniteDuration()) return kDurationInfinite;

@@ -34,12 +34,21 @@ void BehindFiles::GoOn(bool sends, bool is_over) {
     if (turn->operation == nullptr) {
       stream_.Submit({.kind = turn->kind});
     } else if (turn->operation->file == nullptr) {
-      stream_.SubmitTransfer(turn->operation->transfer);
+      Pass(*turn->operation);
     } else {
       const std::shared_ptr<FileOperation> file = turn->operation->file;
       return file->Begin(/*by_caller=*/false);
     }
   }
+}
+
+void BehindFiles::Pass(Operation& operation) {
+  // It may have ended before the submission returns.
+  const OpId op = operation.id;
+  provider::Transfer& transfer = operation.transfer;
+  PostOrder& order = OrderOf(transfer.is_send);
+  stream_.SubmitTransfer(transfer);
+  if (const auto mode = order.EndPassing()) stream_.CancelTransfer(transfer, op, *mode);
 }
 
 void BehindFiles::Cancel(const std::list<PostOrder::Turn>& taken) {
@@ -49,19 +58,20 @@ void BehindFiles::Cancel(const std::list<PostOrder::Turn>& taken) {
   }
 }
 
-bool BehindFiles::End(OpId op, const absl::Status& status) {
+bool BehindFiles::End(OpId op, const absl::Status& status, provider::CancelMode mode) {
   for (const bool sends : {true, false}) {
     if (!IsBusy(sends)) continue;
     if (Operation* const waiting = OrderOf(sends).Take(op); waiting != nullptr) {
       context_.Finish(*waiting, status);
       return true;
     }
+    if (OrderOf(sends).CancelPassing(op, mode)) return true;
   }
   return false;
 }
 
 void BehindFiles::CancelFile(OpId op, const absl::Status& status, CancelMode mode) {
-  if (End(op, status)) return;
+  if (End(op, status, provider::CancelMode::kIfNotStarted)) return;
   std::shared_ptr<FileOperation> file;
   context_.operations().With(op, [&](Operation& found) { file = found.file; });
   if (file != nullptr) file->Cancel(status, mode);

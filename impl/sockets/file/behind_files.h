@@ -40,12 +40,14 @@ class BehindFiles {
   // What waits now will have no turn: it is for Cancel, behind the event of the file.
   std::list<PostOrder::Turn> TakeOperations(bool sends) { return OrderOf(sends).TakeOperations(); }
   void Cancel(const std::list<PostOrder::Turn>& taken);
-  // It ends with this status, where it has had no turn yet.
-  bool End(OpId op, const absl::Status& status);
+  // It ends with this status, where it has had no turn yet; or in this mode, where it is having its
+  // turn. False: it is for the shard.
+  bool End(OpId op, const absl::Status& status, provider::CancelMode mode);
   // A file, whether it waits or goes.
   void CancelFile(OpId op, const absl::Status& status, CancelMode mode);
 
  private:
+  void Pass(Operation& operation);
   PostOrder& OrderOf(bool sends) { return sends ? sends_ : receives_; }
 
   StreamState& stream_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "impl/sockets/context/context_state.h"
+#include "impl/sockets/convert.h"
 #include "impl/sockets/errors.h"
 #include "impl/sockets/socket/socket_state.h"
 
@@ -150,7 +151,7 @@ bool FileReceive::CancelPosted(Lock& lock) {
     Lane& lane = LaneOf(chunk - 1);
     if (lane.state != Lane::State::kOnWire) continue;
     lock.unlock();
-    stream_->CancelTransfer(*lane.transfer, cancel_mode_);
+    stream_->CancelTransfer(*lane.transfer, operation_.id, ToProvider(cancel_mode_));
     lock.lock();
   }
   return true;

@@ -59,6 +59,7 @@ class PostOrder {
   std::optional<Turn> Next() {
     const std::lock_guard lock(mutex_);
     const bool is_file = !waiting_.empty() && waiting_.front().is_file();
+    passing_ = OpId::kNone;
     if (waiting_.empty() || (is_file && file_goes_)) {
       taking_turns_ = false;
       if (waiting_.empty()) busy_.store(false, std::memory_order_release);
@@ -69,8 +70,25 @@ class PostOrder {
     if (is_file) {
       file_goes_ = true;
       taking_turns_ = false;
+    } else if (turn.operation != nullptr) {
+      passing_ = turn.operation->id;
+      late_cancel_.reset();
     }
     return turn;
+  }
+  // Of one that has its turn and may not be submitted yet, where nobody would find it: the cancel is
+  // kept for then. False: it is submitted, or still waits.
+  bool CancelPassing(OpId op, provider::CancelMode mode) {
+    const std::lock_guard lock(mutex_);
+    if (op == OpId::kNone || passing_ != op) return false;
+    late_cancel_ = mode;
+    return true;
+  }
+  // The last turn's operation has been submitted: how it was cancelled meanwhile.
+  std::optional<provider::CancelMode> EndPassing() {
+    const std::lock_guard lock(mutex_);
+    passing_ = OpId::kNone;
+    return std::exchange(late_cancel_, std::nullopt);
   }
   // It will have no turn. Null: it does not wait here.
   Operation* Take(OpId op) {
@@ -99,6 +117,8 @@ class PostOrder {
   std::mutex mutex_;
   bool file_goes_ = false;  // has had its turn, and is not over
   bool taking_turns_ = false;
+  OpId passing_ = OpId::kNone;
+  std::optional<provider::CancelMode> late_cancel_;
   std::list<Turn> waiting_;
 };
 

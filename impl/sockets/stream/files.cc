@@ -98,13 +98,12 @@ void StreamState::SubmitTransfer(provider::Transfer& transfer) {
   Submit({.kind = provider::Request::Kind::kTransfer, .transfer = &transfer});
 }
 
-void StreamState::CancelTransfer(provider::Transfer& transfer, CancelMode mode) {
+void StreamState::CancelTransfer(provider::Transfer& transfer, OpId tag,
+                                 provider::CancelMode mode) {
   Submit({.kind = provider::Request::Kind::kCancel,
           .transfer = &transfer,
-          .cancel_mode = mode == CancelMode::kAbortConnection
-                             ? provider::CancelMode::kAbortConnection
-                             : provider::CancelMode::kIfNotStarted,
-          .tag = transfer.tag.load(std::memory_order_relaxed)});
+          .cancel_mode = mode,
+          .tag = static_cast<uint64_t>(tag)});
 }
 
 absl::Time StreamState::LingersBehindFile() const {

@@ -15,18 +15,12 @@ using Kind = provider::Request::Kind;
 
 constexpr absl::Duration kConnectWait = absl::Seconds(30);
 
-provider::CancelMode ToProvider(CancelMode mode) {
-  return mode == CancelMode::kAbortConnection ? provider::CancelMode::kAbortConnection
-                                              : provider::CancelMode::kIfNotStarted;
-}
-
 }  // namespace
 
 absl::Status StreamState::Connect(Operation& operation, const Address& local, const Address& peer,
                                   const provider::ConnectionOptions& options, absl::Time deadline) {
   const auto tell = [&](Time last, const Named& named) {
-    return context_.shard().Connect(sockets::ToProvider(local), sockets::ToProvider(peer), options,
-                                    last, named);
+    return context_.shard().Connect(ToProvider(local), ToProvider(peer), options, last, named);
   };
   // By reference, since a copy would take memory, and nothing here could be undone for its want.
   return BeginConnect(operation, local, peer, deadline, std::cref(tell));
@@ -134,25 +128,23 @@ void StreamState::Cancel(OpId op, EventType type, provider::Transfer* transfer, 
       return behind_files_.CancelFile(op, MakeError(ErrorKind::kCancelled, "Cancel was called"),
                                       mode);
     default:
-      if (behind_files_.End(op, MakeError(ErrorKind::kCancelled, "Cancel was called"))) return;
-      return Submit({.kind = Kind::kCancel,
-                     .transfer = transfer,
-                     .cancel_mode = ToProvider(mode),
-                     .tag = static_cast<uint64_t>(op)});
+      if (behind_files_.End(op, MakeError(ErrorKind::kCancelled, "Cancel was called"),
+                            ToProvider(mode))) {
+        return;
+      }
+      return CancelTransfer(*transfer, op, ToProvider(mode));
   }
 }
 
 void StreamState::EndShort(OpId op) {
   provider::Transfer* transfer = nullptr;
   context_.operations().With(op, [&](Operation& found) { transfer = &found.transfer; });
+  constexpr provider::CancelMode kMode = provider::CancelMode::kEndShort;
   if (transfer == nullptr ||
-      behind_files_.End(op, MakeError(ErrorKind::kCancelled, "it has not begun"))) {
+      behind_files_.End(op, MakeError(ErrorKind::kCancelled, "it has not begun"), kMode)) {
     return;
   }
-  Submit({.kind = Kind::kCancel,
-          .transfer = transfer,
-          .cancel_mode = provider::CancelMode::kEndShort,
-          .tag = static_cast<uint64_t>(op)});
+  CancelTransfer(*transfer, op, kMode);
 }
 
 StreamState::Ending StreamState::BeginClose(CloseMode mode, Operation* operation) {

@@ -73,7 +73,7 @@ class StreamState {
   BehindFiles& behind_files() { return behind_files_; }
   void Submit(provider::Request&& request);
   void SubmitTransfer(provider::Transfer& transfer);
-  void CancelTransfer(provider::Transfer& transfer, CancelMode mode);
+  void CancelTransfer(provider::Transfer& transfer, OpId tag, provider::CancelMode mode);
   absl::Status EndedStatus() const;
   // The connection has ended in order: a receive finds the end of the stream, as often as it asks.
   bool AtEndOfStream(bool is_send) const;
