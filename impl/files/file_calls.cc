@@ -48,8 +48,11 @@ class SystemCalls final : public FileCalls {
     const iovec one{to.data(), to.size()};
     const int64_t answer = Restarted(
         [&] { return preadv2(descriptor, &one, 1, static_cast<off_t>(offset), RWF_NOWAIT); });
+    if (answer > 0 || answer == -EOPNOTSUPP) return answer;
+    // Sandboxes have other words for it.
+    if (answer == -ENOSYS || answer == -EPERM) return -EOPNOTSUPP;
     // 0 before the end of the file has been a fault of some kernels: who reads with a wait knows.
-    return answer > 0 ? answer : -EAGAIN;
+    return -EAGAIN;
   }
 
   int64_t Write(int descriptor, std::span<const std::byte> from, uint64_t offset) override {

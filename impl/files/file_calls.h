@@ -29,7 +29,8 @@ class FileCalls {
   virtual int Describe(int descriptor, FileDetails& details) = 0;
   // As pread(2): 0 is the end of the file.
   virtual int64_t Read(int descriptor, std::span<std::byte> to, uint64_t offset) = 0;
-  // Only what is in memory: EAGAIN where it would have to wait, or the system cannot tell.
+  // Only what is in memory: EAGAIN where it would have to wait, EOPNOTSUPP where the system cannot
+  // tell for this file.
   virtual int64_t ReadCached(int descriptor, std::span<std::byte> to, uint64_t offset) = 0;
   // As pwrite(2).
   virtual int64_t Write(int descriptor, std::span<const std::byte> from, uint64_t offset) = 0;

@@ -38,7 +38,10 @@ class ScriptedCalls final : public files::FileCalls {
     const int64_t answer = read ? read(descriptor, to, offset) : 0;
     return answer != 0 ? answer : system_.Read(descriptor, to, offset);
   }
-  int64_t ReadCached(int, std::span<std::byte>, uint64_t) override { return -EOPNOTSUPP; }
+  int64_t ReadCached(int descriptor, std::span<std::byte> to, uint64_t offset) override {
+    ++asked_cached;
+    return cached ? cached(descriptor, to, offset) : -EOPNOTSUPP;
+  }
   int64_t Write(int descriptor, std::span<const std::byte> from, uint64_t offset) override {
     const int64_t answer = write ? write(from, offset) : 0;
     if (answer < 0) return answer;
@@ -53,8 +56,10 @@ class ScriptedCalls final : public files::FileCalls {
 
   // 0: as the system. Of a write: so many bytes of it, or an error.
   std::function<int64_t(int, std::span<std::byte>, uint64_t)> read;
+  std::function<int64_t(int, std::span<std::byte>, uint64_t)> cached;  // none: EOPNOTSUPP
   std::function<int64_t(std::span<const std::byte>, uint64_t)> write;
   std::function<int()> sync;
+  std::atomic<int> asked_cached{0};
   int reserve = 0;
   bool full = false;  // the table of descriptors
   int direct = -1;
@@ -165,6 +170,38 @@ TEST_P(FileFaultTest, ReadsAndWritesThatComeShortGoOn) {
             pread(target_, written.data(), written.size(), 0));
   EXPECT_TRUE(SameBytes(written, content_));
   close(target_);
+}
+
+TEST_P(FileFaultTest, WhatIsInMemoryIsReadWithoutAThreadForFiles) {
+  std::mutex mutex;
+  std::vector<uint64_t> waited_at;
+  sending_.read = [&](int, std::span<std::byte>, uint64_t offset) {
+    const std::lock_guard lock(mutex);
+    waited_at.push_back(offset);
+    return 0;
+  };
+  // The third chunk is in memory up to its middle, and the fourth not at all.
+  sending_.cached = [](int descriptor, std::span<std::byte> to, uint64_t offset) -> int64_t {
+    const uint64_t cached_up_to = 2 * kSlot + 1000;
+    if (offset >= cached_up_to) return -EAGAIN;
+    const size_t length = std::min<size_t>(to.size(), cached_up_to - offset);
+    return pread(descriptor, to.data(), length, static_cast<off_t>(offset));
+  };
+  Memory& to = Make(server_, content_.size());
+  const OpId receive = server_.Recv(to.All(), RecvFlags::kWaitAll);
+  // By one slot, each chunk but the first begins as the one before it ends: in a report of the shard.
+  EndWell(client_, PostAll(OnShortFile::kAbort, FileStrategy::kPlain), content_.size());
+  EndWell(server_, receive, content_.size());
+  EXPECT_TRUE(SameBytes(to.bytes, content_));
+  EXPECT_EQ(waited_at, (std::vector<uint64_t>{2 * kSlot + 1000, 3 * kSlot}));
+}
+
+TEST_P(FileFaultTest, AFileOfWhichTheSystemCannotTellIsAskedOnce) {
+  Memory& to = Make(server_, content_.size());
+  const OpId receive = server_.Recv(to.All(), RecvFlags::kWaitAll);
+  EndWell(client_, PostAll(OnShortFile::kAbort, FileStrategy::kPlain), content_.size());
+  EndWell(server_, receive, content_.size());
+  EXPECT_EQ(sending_.asked_cached, 1);
 }
 
 // What has left the stream and what is in the file are both told, so that the rest can be taken.

@@ -143,6 +143,7 @@ void FileOperation::Advance() {
   if (!finished_ && IsOver()) Finish(lock);
   if (advancing_) return;
   advancing_ = true;
+  has_moved_here_ = false;
   while (std::exchange(again_, false)) {
     while (!finished_ && Step(lock)) continue;
     if (!finished_ && IsOver()) Finish(lock);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "esdp/event.h"
@@ -89,7 +90,9 @@ class FileOperation : public SlotPool::Waiter, public std::enable_shared_from_th
   void Stop(absl::Status status);
   void StopForFile(int error, const char* what, bool may_be_full, Lock& lock);
   bool stopped() const { return !status_.ok(); }
-  bool by_caller() const { return by_caller_; }
+  // Whether this thread may move a chunk itself, where that waits for nothing: one at a time, where
+  // the Context's other traffic waits for it.
+  bool MayMoveHere() { return by_caller_ || !std::exchange(has_moved_here_, true); }
   // What waits behind it in its direction goes on. False: it does already.
   bool LetOthersGo(Lock& lock);
   // Of a lane that has nothing to do. False: none has a slot.
@@ -123,6 +126,7 @@ class FileOperation : public SlotPool::Waiter, public std::enable_shared_from_th
   bool holds_slots_ = false;
   bool by_caller_ = false;
   bool advancing_ = false;
+  bool has_moved_here_ = false;  // since this thread began to advance it
   bool again_ = false;
   bool begun_ = false;
   bool released_ = false;

@@ -153,7 +153,7 @@ void FileSend::BeginMemory(Lane& lane) {
 }
 
 void FileSend::BeginRange(Lane& lane, Lock& lock) {
-  const Part& part = parts_[part_];
+  Part& part = parts_[part_];
   ++begun_chunks_;
   lane.descriptor = part.range.fd;
   lane.direct = -1;
@@ -174,16 +174,20 @@ void FileSend::BeginRange(Lane& lane, Lock& lock) {
     ++part_;
     done_of_part_ = 0;
   }
-  if (!by_caller() || lane.direct >= 0) return RunOnMedium(lane, lock);
-  // What is in memory needs no other thread.
   lane.state = Lane::State::kOnMedium;
+  if (lane.direct < 0 && part.tells_cached && MayMoveHere()) ReadCached(lane, part, lock);
+  if (lane.moved < lane.length) return RunOnMedium(lane, lock);
+  lane.state = Lane::State::kReady;
+}
+
+// What is in memory needs no other thread.
+void FileSend::ReadCached(Lane& lane, Part& part, Lock& lock) {
   lock.unlock();
   const int64_t cached =
       calls().ReadCached(lane.descriptor, lane.slot->memory.first(lane.length), lane.offset);
   lock.lock();
-  lane.moved = cached > 0 ? static_cast<uint64_t>(cached) : 0;
-  if (lane.moved < lane.length) return RunOnMedium(lane, lock);
-  lane.state = Lane::State::kReady;
+  if (cached > 0) lane.moved = static_cast<uint64_t>(cached);
+  if (cached == -EOPNOTSUPP) part.tells_cached = false;
 }
 
 void FileSend::MoveOnMedium(Lane& lane) {

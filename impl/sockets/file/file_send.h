@@ -32,6 +32,7 @@ class FileSend final : public FileOperation {
     FileRange range = {};
     uint32_t range_index = 0;
     int direct = -1;
+    bool tells_cached = true;  // the system tells what of the file is in memory
     bool is_memory() const { return pieces > 0; }
   };
 
@@ -49,6 +50,7 @@ class FileSend final : public FileOperation {
   bool BeginChunk(Lock& lock);
   void BeginMemory(Lane& lane);
   void BeginRange(Lane& lane, Lock& lock);
+  void ReadCached(Lane& lane, Part& part, Lock& lock);
 
   std::vector<Part> parts_;
   std::vector<std::pair<int, int>> owned_;  // the caller's descriptor, and ours
