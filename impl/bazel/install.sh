@@ -33,6 +33,7 @@ esdp_test_packages=(
   clang-format-14
   clang-tidy-14
   cmake
+  fio
   iperf3
   iproute2
   libclang-rt-14-dev

@@ -6,8 +6,9 @@ import statistics
 import sys
 
 import programs
+from file_cells import FileCells
 
-NAMES = ["zcopy", "bcopy", "latency", "rate", "one_processor", "blocking", "memory", "allocations", "long_path"]
+NAMES = ["zcopy", "bcopy", "latency", "rate", "one_processor", "blocking", "memory", "allocations", "files", "long_path"]
 
 TARGETS = [
     "//tools/esdp_perf",
@@ -17,6 +18,7 @@ TARGETS = [
     "//tests/bench:connection_memory",
     "//tests/bench:allocations",
     "//tests/bench:delay_path",
+    "//tests/bench:file_transfer",
 ]
 
 ROUND_TRIPS = (1, 20, 50, 100)  # milliseconds
@@ -34,7 +36,7 @@ ON_LONG_PATHS = (
 )
 
 
-class Bench:
+class Bench(FileCells):
     def __init__(self, options):
         self.options = options
         self.folder = programs.pathlib.Path(options.bin) if options.bin else programs.build(TARGETS)

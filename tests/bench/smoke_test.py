@@ -71,6 +71,15 @@ class BenchTest(unittest.TestCase):
             self.assertGreater(row["peer"], 0)
             self.assertGreater(row["median"], 0)
 
+    def test_files_are_measured_beside_memory_and_fio(self):
+        result = bench("--json", "--only", "files", "--file-mib", "16")
+        self.assertEqual(0, result.returncode, result.stderr)
+        rows = json.loads(result.stdout)["rows"]
+        self.assertEqual(6, len(rows))
+        self.check(rows)
+        for row in rows:
+            self.assertGreater(row["peer"], 0, row["what"])
+
     def test_the_table_has_a_line_for_each_figure(self):
         result = bench("--only", "latency")
         self.assertEqual(0, result.returncode, result.stderr)
