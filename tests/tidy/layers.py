@@ -39,12 +39,13 @@ MAY_USE = {
     "impl/sockets": ["api", "impl/base", "impl/files", "impl/provider"],
     "impl/assembly": None,  # everything
     "impl/switch": [],
+    "impl/switch/rules": [],
     "impl/exs": ["api", "impl/switch", "impl/provider"],  # a client, which nobody inside uses; of the last the pair
     "samples": [],
     "tools": [],
     "bindings/python": [],
 }
-CLIENTS = ["impl/exs", "impl/switch"]
+CLIENTS = ["impl/exs", "impl/switch", "impl/switch/rules"]
 LIBRARY = re.compile(r"//(api|impl/[a-z/]+):([\w-]+)")
 
 
