@@ -14,8 +14,8 @@
 #include "impl/fabric/qpip/inbound.h"
 #include "impl/fabric/qpip/receiver.h"
 #include "impl/fabric/qpip/tcp_stream.h"
-#include "impl/fabric/qpip/work_queue.h"
 #include "impl/fabric/soft/region_table.h"
+#include "impl/fabric/soft/work_queue.h"
 
 // A byte stream into qpip's receiving half: MPA, DDP and RDMAP as a peer may send them. The first
 // byte says whether frames are summed, the second how the stream is cut. 0xfeedc0de stands for the

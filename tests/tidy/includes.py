@@ -50,6 +50,8 @@ ROOMS = [
         ["isa-l[.]h", "isa-l/.*", "crc[.]h"],
         pure=True,
     ),
+    # What those of real time wait on.
+    Room("impl/fabric/soft/poller[.]cc", [BASE, PORT, SOFT], [ABSEIL, "sys/epoll[.]h", "unistd[.]h"]),
     Room(SOFT, [BASE, PORT, SOFT], [ABSEIL]),
     Room("impl/fabric/qpip/.*", [BASE, PORT, SOFT, "impl/fabric/qpip/.*"], [ABSEIL, POSIX]),
     Room("impl/fabric/local/.*", [BASE, PORT, SOFT, "impl/fabric/local/.*"], [ABSEIL, POSIX]),

@@ -7,9 +7,9 @@
 #include "impl/fabric/outbox.h"
 #include "impl/fabric/qpip/lingering.h"
 #include "impl/fabric/qpip/options.h"
-#include "impl/fabric/qpip/poller.h"
 #include "impl/fabric/qpip/receiver.h"
 #include "impl/fabric/qpip/transmitter.h"
+#include "impl/fabric/soft/poller.h"
 #include "impl/fabric/soft/region_table.h"
 #include "impl/fabric/types.h"
 

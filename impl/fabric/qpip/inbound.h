@@ -10,11 +10,18 @@
 #include "impl/fabric/qpip/ddp.h"
 #include "impl/fabric/qpip/rdmap.h"
 #include "impl/fabric/qpip/receiver.h"
-#include "impl/fabric/qpip/work_queue.h"
 #include "impl/fabric/soft/region_table.h"
+#include "impl/fabric/soft/work_queue.h"
 #include "impl/fabric/types.h"
 
 namespace esdp::fabric::qpip {
+
+using soft::EntryList;
+using soft::Place;
+using soft::ReceiveSlot;
+using soft::RegionTable;
+using soft::SendSlot;
+using soft::WorkQueue;
 
 // One of our RDMA Reads whose response has not fully arrived. Its tag admits nothing but the
 // response, and only in its turn: it is in no table.

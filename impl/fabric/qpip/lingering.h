@@ -8,10 +8,15 @@
 
 #include "impl/base/handle_table.h"
 #include "impl/base/time.h"
-#include "impl/fabric/qpip/poller.h"
 #include "impl/fabric/qpip/tcp_stream.h"
+#include "impl/fabric/soft/poller.h"
 
 namespace esdp::fabric::qpip {
+
+using soft::Poller;
+using soft::Readiness;
+using soft::Watched;
+using soft::WatchId;
 
 // Sockets whose queue pair or request is gone and whose last words are still to be heard: a
 // Terminate, or an MPA rejection. A socket that is closed while unread bytes wait is reset by the

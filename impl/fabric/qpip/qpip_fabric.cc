@@ -12,7 +12,6 @@
 #include "impl/fabric/qpip/queue_pair.h"
 #include "impl/fabric/qpip/rendezvous.h"
 #include "impl/fabric/qpip/tcp_stream.h"
-#include "impl/fabric/soft/region_table.h"
 
 namespace esdp::fabric::qpip {
 namespace {
@@ -80,7 +79,9 @@ class QpipFabric final : public Fabric, private QueuePairs {
   absl::StatusOr<RemoteRange> Bind(QueuePairId id, RegionId region, std::byte* address,
                                    uint64_t length, Access access) override;
   absl::Status Unbind(QueuePairId id, uint32_t key) override;
-  uint64_t Written(QueuePairId id, uint32_t key) const override;
+  uint64_t Written(QueuePairId id, uint32_t key) const override {
+    return commons_.regions.Written(id, key);
+  }
 
   absl::StatusOr<QueuePairId> CreateQueuePair(const QueuePairOptions& options) override;
   absl::Status DestroyQueuePair(QueuePairId id) override;
@@ -160,10 +161,6 @@ absl::StatusOr<RemoteRange> QpipFabric::Bind(QueuePairId id, RegionId region, st
     return absl::FailedPreconditionError("a window is bound while the queue pair is ready");
   }
   return commons_.regions.Bind(id, region, address, length, access);
-}
-
-uint64_t QpipFabric::Written(QueuePairId id, uint32_t key) const {
-  return commons_.regions.Written(id, key);
 }
 
 absl::Status QpipFabric::Unbind(QueuePairId id, uint32_t key) {
@@ -358,6 +355,8 @@ bool QpipFabric::Dispatch(const Readiness& ready) {
     case Watched::kLingering:
       commons_.lingering.OnReady(ready.owner);
       return true;
+    case Watched::kProcess:  // none here
+      break;
   }
   return false;
 }
@@ -383,6 +382,8 @@ void QpipFabric::RunDeadlines() {
         break;
       case Watched::kListener:
         rendezvous_.OnListenerDeadline(due.owner);
+        break;
+      case Watched::kProcess:  // none here
         break;
     }
   }

@@ -16,7 +16,7 @@
 #include "impl/fabric/qpip/startup.h"
 #include "impl/fabric/qpip/tcp_stream.h"
 #include "impl/fabric/qpip/transmitter.h"
-#include "impl/fabric/qpip/work_queue.h"
+#include "impl/fabric/soft/work_queue.h"
 #include "impl/fabric/types.h"
 
 namespace esdp::fabric::qpip {

@@ -14,10 +14,15 @@
 #include "impl/fabric/qpip/mpa.h"
 #include "impl/fabric/qpip/rdmap.h"
 #include "impl/fabric/qpip/tcp_stream.h"
-#include "impl/fabric/qpip/work_queue.h"
 #include "impl/fabric/soft/region_table.h"
+#include "impl/fabric/soft/work_queue.h"
 
 namespace esdp::fabric::qpip {
+
+using soft::EntryList;
+using soft::Place;
+using soft::SendSlot;
+using soft::WorkQueue;
 
 // One RDMAP message on its way out.
 struct OutMessage {

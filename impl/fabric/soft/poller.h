@@ -1,5 +1,5 @@
-#ifndef ESDP_IMPL_FABRIC_QPIP_POLLER_H_
-#define ESDP_IMPL_FABRIC_QPIP_POLLER_H_
+#ifndef ESDP_IMPL_FABRIC_SOFT_POLLER_H_
+#define ESDP_IMPL_FABRIC_SOFT_POLLER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -11,10 +11,10 @@
 #include "impl/base/timer_queue.h"
 #include "impl/fabric/ready_descriptor.h"
 
-namespace esdp::fabric::qpip {
+namespace esdp::fabric::soft {
 
 // What a watched descriptor belongs to.
-enum class Watched : uint8_t { kQueuePair, kListener, kRequest, kInitiator, kLingering };
+enum class Watched : uint8_t { kQueuePair, kListener, kRequest, kInitiator, kLingering, kProcess };
 
 // Names one thing that is watched. Stale ones are ignored.
 enum class WatchId : uint64_t { kNone = 0 };
@@ -79,6 +79,6 @@ class Poller {
   TimerQueue deadlines_;
 };
 
-}  // namespace esdp::fabric::qpip
+}  // namespace esdp::fabric::soft
 
-#endif  // ESDP_IMPL_FABRIC_QPIP_POLLER_H_
+#endif  // ESDP_IMPL_FABRIC_SOFT_POLLER_H_

@@ -1,5 +1,5 @@
-#ifndef ESDP_IMPL_FABRIC_QPIP_WORK_QUEUE_H_
-#define ESDP_IMPL_FABRIC_QPIP_WORK_QUEUE_H_
+#ifndef ESDP_IMPL_FABRIC_SOFT_WORK_QUEUE_H_
+#define ESDP_IMPL_FABRIC_SOFT_WORK_QUEUE_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -13,9 +13,7 @@
 // What is posted on a queue pair. Work and entries are counted from the queue pair's first: a
 // number names the same thing for as long as it lives, whatever was taken out before it.
 
-namespace esdp::fabric::qpip {
-
-using soft::RegionTable;
+namespace esdp::fabric::soft {
 
 // A position in a list of entries.
 struct Place {
@@ -130,6 +128,6 @@ class WorkQueue {
   uint64_t first_ = 0;
 };
 
-}  // namespace esdp::fabric::qpip
+}  // namespace esdp::fabric::soft
 
-#endif  // ESDP_IMPL_FABRIC_QPIP_WORK_QUEUE_H_
+#endif  // ESDP_IMPL_FABRIC_SOFT_WORK_QUEUE_H_

@@ -1,4 +1,4 @@
-#include "impl/fabric/qpip/poller.h"
+#include "impl/fabric/soft/poller.h"
 
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-namespace esdp::fabric::qpip {
+namespace esdp::fabric::soft {
 namespace {
 
 constexpr size_t kReadyMax = 64;
@@ -109,4 +109,4 @@ bool Poller::NextDue(Time now, Readiness& due) {
   return true;
 }
 
-}  // namespace esdp::fabric::qpip
+}  // namespace esdp::fabric::soft
