@@ -22,10 +22,6 @@ absl::StatusOr<Channel> Channel::Open(const std::string& fabric) {
 }
 
 // The ranges are ours and lie inside the region.
-esdp::Slice Channel::ChunkSlice(size_t index, uint64_t length) const {
-  return region_.slice(index * kChunkBytes, length).value_or(esdp::Slice());
-}
-
 esdp::Slice Channel::OutSlice(uint64_t length) const {
   return region_.slice(kOut, length).value_or(esdp::Slice());
 }
@@ -38,14 +34,28 @@ absl::StatusOr<esdp::Event> Channel::Take(absl::Time deadline) {
   esdp::Event event;
   const auto count = queue_.Dequeue(absl::MakeSpan(&event, 1), {.deadline = deadline});
   if (!count.ok()) return count.status();
-  if (event.type == esdp::EventType::kAccept && event.ok()) arrived_.push_back(event.accepted);
+  KeptArrived(event);
   return event;
+}
+
+bool Channel::KeptArrived(const esdp::Event& event) {
+  if (event.type != esdp::EventType::kAccept) return false;
+  if (event.ok()) arrived_.push_back(event.accepted);
+  return true;
 }
 
 absl::StatusOr<esdp::Event> Channel::Next() {
   for (;;) {
     auto event = Take(context_.Now() + kPatience);
     if (!event.ok() || event->type != esdp::EventType::kAccept) return event;
+  }
+}
+
+std::optional<esdp::Event> Channel::TryNext() {
+  for (;;) {
+    esdp::Event event;
+    if (queue_.TryDequeue(absl::MakeSpan(&event, 1)).value_or(0) == 0) return std::nullopt;
+    if (!KeptArrived(event)) return event;
   }
 }
 

@@ -4,10 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 
@@ -20,8 +18,8 @@ File::~File() {
   if (fd_ >= 0) close(fd_);
 }
 
-absl::Status File::Failed(const char* what) const {
-  const int reason = errno;
+absl::Status File::Failed(int reason, const char* what) const {
+  if (reason == 0) return absl::OutOfRangeError(path_ + ": became shorter while it was read");
   if (reason == ENOSPC || reason == EDQUOT || reason == EFBIG) {
     const absl::Status told = absl::ErrnoToStatus(reason, path_ + ": " + what);
     return absl::ResourceExhaustedError(told.message());
@@ -33,9 +31,9 @@ bool WantsRoom(const absl::Status& status) { return absl::IsResourceExhausted(st
 
 absl::StatusOr<File> File::OpenToRead(const std::string& path) {
   File file(path, open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.fd_ < 0) return file.Failed("cannot be opened");
+  if (file.fd_ < 0) return file.Failed(errno, "cannot be opened");
   struct stat about {};
-  if (fstat(file.fd_, &about) != 0) return file.Failed("cannot be looked at");
+  if (fstat(file.fd_, &about) != 0) return file.Failed(errno, "cannot be looked at");
   if (!S_ISREG(about.st_mode)) return absl::InvalidArgumentError(path + ": not a plain file");
   return file;
 }
@@ -43,13 +41,13 @@ absl::StatusOr<File> File::OpenToRead(const std::string& path) {
 absl::StatusOr<File> File::OpenToWrite(const std::string& path) {
   constexpr mode_t kMode = 0644;
   File file(path, open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, kMode));
-  if (file.fd_ < 0) return file.Failed("cannot be opened");
+  if (file.fd_ < 0) return file.Failed(errno, "cannot be opened");
   return file;
 }
 
 absl::StatusOr<uint64_t> File::Size() const {
   struct stat about {};
-  if (fstat(fd_, &about) != 0) return Failed("cannot be looked at");
+  if (fstat(fd_, &about) != 0) return Failed(errno, "cannot be looked at");
   return static_cast<uint64_t>(about.st_size);
 }
 
@@ -58,31 +56,9 @@ absl::Status File::Read(uint64_t offset, std::byte* bytes, size_t length) const 
   while (done < length) {
     const ssize_t count =
         pread(fd_, bytes + done, length - done, static_cast<off_t>(offset + done));
-    if (count == 0) return absl::OutOfRangeError(path_ + ": became shorter while it was read");
-    if (count < 0 && errno != EINTR) return Failed("cannot be read");
+    if (count == 0) return Failed(0, "cannot be read");
+    if (count < 0 && errno != EINTR) return Failed(errno, "cannot be read");
     if (count > 0) done += static_cast<size_t>(count);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status File::Write(uint64_t offset, const std::byte* bytes, size_t length) const {
-  size_t done = 0;
-  while (done < length) {
-    const ssize_t count =
-        pwrite(fd_, bytes + done, length - done, static_cast<off_t>(offset + done));
-    if (count < 0 && errno != EINTR) return Failed("cannot be written");
-    if (count > 0) done += static_cast<size_t>(count);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status File::AddTo(Digest& digest, uint64_t length) const {
-  std::vector<std::byte> buffer(std::min<uint64_t>(length, 1 << 20));
-  for (uint64_t offset = 0; offset < length;) {
-    const size_t part = std::min<uint64_t>(length - offset, buffer.size());
-    if (absl::Status status = Read(offset, buffer.data(), part); !status.ok()) return status;
-    digest.Add(buffer.data(), part);
-    offset += part;
   }
   return absl::OkStatus();
 }
@@ -93,16 +69,16 @@ absl::Status File::Reserve(uint64_t offset, uint64_t length) const {
     return absl::OkStatus();
   }
   if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG) return absl::OkStatus();
-  return Failed("no room for it");
+  return Failed(errno, "no room for it");
 }
 
 absl::Status File::Truncate(uint64_t length) const {
   return ftruncate(fd_, static_cast<off_t>(length)) == 0 ? absl::OkStatus()
-                                                         : Failed("cannot be cut");
+                                                         : Failed(errno, "cannot be cut");
 }
 
 absl::Status File::Sync() const {
-  return fsync(fd_) == 0 ? absl::OkStatus() : Failed("cannot be brought to disk");
+  return fsync(fd_) == 0 ? absl::OkStatus() : Failed(errno, "cannot be brought to disk");
 }
 
 }  // namespace esdp_copy

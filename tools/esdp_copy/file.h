@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "tools/esdp_copy/digest.h"
 
 namespace esdp_copy {
 
@@ -21,20 +20,19 @@ class File {
   File& operator=(File&&) = delete;
   ~File();
 
+  int descriptor() const { return fd_; }
   absl::StatusOr<uint64_t> Size() const;
   // Fills all of it; a file that ends before is an error.
   absl::Status Read(uint64_t offset, std::byte* bytes, size_t length) const;
-  absl::Status Write(uint64_t offset, const std::byte* bytes, size_t length) const;
-  // The first `length` bytes.
-  absl::Status AddTo(Digest& digest, uint64_t length) const;
   // Takes disk space for what is still to come, where the file system can; its size stays.
   absl::Status Reserve(uint64_t offset, uint64_t length) const;
   absl::Status Truncate(uint64_t length) const;
   absl::Status Sync() const;
+  // The status of an errno; 0: the file ends too early.
+  absl::Status Failed(int reason, const char* what) const;
 
  private:
   File(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
-  absl::Status Failed(const char* what) const;
 
   std::string path_;
   int fd_;

@@ -10,6 +10,7 @@
 
 #include "tools/esdp_copy/channel.h"
 #include "tools/esdp_copy/file.h"
+#include "tools/esdp_copy/file_digest.h"
 
 namespace esdp_copy {
 namespace {
@@ -39,9 +40,9 @@ class Session {
         !status.ok()) {
       return status;
     }
-    for (size_t i = 0; i < kDepth; ++i) PostNext();
+    for (int i = 0; i < kSpansOut; ++i) PostNext();
     while (offset_ < request_.size) {
-      if (status = TakePiece(); !status.ok()) return status;
+      if (status = TakeSpan(); !status.ok()) return status;
     }
     return Finish();
   }
@@ -63,69 +64,85 @@ class Session {
     auto file = File::OpenToWrite(PartPath());
     if (!file.ok()) return file.status();
     file_.emplace(*std::move(file));
+    digest_.emplace(*file_);
     const auto size = file_->Size();
     if (!size.ok()) return size.status();
     if (request_.resume && *size <= request_.size) offset_ = *size;
     if (absl::Status status = file_->Truncate(offset_); !status.ok()) return status;
-    if (absl::Status status = file_->AddTo(digest_, offset_); !status.ok()) return status;
+    digest_->Allow(offset_);
     posted_ = offset_;
     absl::Status room = file_->Reserve(offset_, request_.size - offset_);
     if (!room.ok()) file_->Truncate(offset_).IgnoreError();  // gives back what it took
     return room;
   }
 
-  // A receive for the next piece; behind the last, for the checksum. Posted ahead, so that pieces
-  // are placed straight in their buffers. What goes wrong is told by the events.
+  // A receive for the next span; behind the last, for the checksum. What goes wrong is told by the
+  // events.
   void PostNext() {
     if (posted_ < request_.size) {
-      const uint64_t length = std::min<uint64_t>(request_.size - posted_, kChunkBytes);
-      const esdp::Slice slice = channel_.ChunkSlice(next_, length);
-      if (!Post(slice)) return;
-      next_ = (next_ + 1) % kDepth;
-      posted_ += length;
+      const uint64_t length = std::min(request_.size - posted_, kSpanBytes);
+      // Room was taken for the whole file; a full disk is to be told to the client.
+      const esdp::FileSink span = {.fd = file_->descriptor(),
+                                   .offset = posted_,
+                                   .length = length,
+                                   .reserve = false,
+                                   .on_short = esdp::OnShortFile::kStop};
+      if (Keep(socket_.RecvFile(span, {channel_.queue()}))) posted_ += length;
     } else if (!digest_posted_) {
-      digest_posted_ = Post(channel_.InSlice(Sum().size()));
+      digest_posted_ = Keep(socket_.Recv(channel_.InSlice(Sum().size()), esdp::RecvFlags::kWaitAll,
+                                         {channel_.queue()}));
     }
   }
 
-  bool Post(const esdp::Slice& slice) {
-    const auto op = socket_.Recv(slice, esdp::RecvFlags::kWaitAll, {channel_.queue()});
+  bool Keep(const absl::StatusOr<esdp::OpId>& op) {
     if (!op.ok() && post_status_.ok()) post_status_ = op.status();
     return op.ok();
   }
 
-  // The event of the next receive, which must be filled.
-  absl::Status AwaitReceive(uint64_t length) {
+  // The event of the next receive, of this kind.
+  absl::StatusOr<esdp::Event> AwaitReceive(esdp::EventType type) {
     for (;;) {
       const auto event = channel_.Next();
       if (!event.ok()) return event.status();
-      if (event->socket != socket_.id() || event->type != esdp::EventType::kRecv) continue;
-      if (!event->ok()) return event->status();
-      return event->bytes == length ? absl::OkStatus()
-                                    : absl::AbortedError("the client ended before the file did");
+      if (event->socket == socket_.id() && event->type == type) return event;
     }
   }
 
-  absl::Status TakePiece() {
+  absl::Status TakeSpan() {
     if (!post_status_.ok()) return post_status_;
-    const size_t length = std::min<uint64_t>(request_.size - offset_, kChunkBytes);
-    if (absl::Status status = AwaitReceive(length); !status.ok()) return status;
-    const std::byte* const piece = channel_.chunk(taken_);
-    if (absl::Status status = file_->Write(offset_, piece, length); !status.ok()) {
-      return Refuse(status);
+    const auto event = AwaitReceive(esdp::EventType::kRecvFile);
+    if (!event.ok()) return event.status();
+    offset_ = std::max(offset_, event->file_offset);
+    digest_->Allow(offset_);
+    if (event->ok()) {
+      PostNext();
+      return absl::OkStatus();
     }
-    digest_.Add(piece, length);
-    offset_ += length;
-    taken_ = (taken_ + 1) % kDepth;
-    PostNext();
-    return absl::OkStatus();
+    if ((event->flags & esdp::kEof) != 0) return Early();
+    const bool of_file =
+        event->kind == esdp::ErrorKind::kFile || event->kind == esdp::ErrorKind::kNoSpace;
+    return of_file ? Refuse(file_->Failed(event->sys_errno, "cannot be written")) : event->status();
+  }
+
+  static absl::Status Early() { return absl::AbortedError("the client ended before the file did"); }
+
+  // Of all that has come, however long that takes.
+  absl::StatusOr<Sum> Digest() {
+    for (;;) {
+      const absl::StatusOr<bool> done = digest_->WaitFor(request_.size, kPatience);
+      if (!done.ok()) return done.status();
+      if (*done) return digest_->Finish();
+    }
   }
 
   absl::Status Finish() {
     if (!post_status_.ok()) return post_status_;
-    const Sum sum = digest_.Finish();
-    if (absl::Status status = AwaitReceive(sum.size()); !status.ok()) return status;
-    if (!std::equal(sum.begin(), sum.end(), channel_.in().begin())) {
+    const auto event = AwaitReceive(esdp::EventType::kRecv);
+    if (!event.ok() || !event->ok()) return event.ok() ? event->status() : event.status();
+    const absl::StatusOr<Sum> sum = Digest();
+    if (!sum.ok()) return Refuse(sum.status());
+    if (event->bytes != sum->size()) return Early();
+    if (!std::equal(sum->begin(), sum->end(), channel_.in().begin())) {
       offset_ = 0;
       file_->Truncate(0).IgnoreError();
       return Refuse(absl::DataLossError("the SHA-256 differs: nothing is kept"));
@@ -158,11 +175,9 @@ class Session {
   esdp::Socket socket_;
   Request request_;
   std::optional<File> file_;
-  Digest digest_;
+  std::optional<FileDigest> digest_;
   uint64_t offset_ = 0;  // bytes that are in the file
   uint64_t posted_ = 0;  // bytes that receives are posted for
-  size_t next_ = 0;      // buffer of the next receive
-  size_t taken_ = 0;     // buffer of the next piece
   bool digest_posted_ = false;
   absl::Status post_status_;
 };

@@ -3,20 +3,20 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
+#include <array>
 #include <filesystem>
 #include <utility>
-#include <vector>
 
 #include "tools/esdp_copy/channel.h"
 #include "tools/esdp_copy/file.h"
+#include "tools/esdp_copy/file_digest.h"
 #include "tools/esdp_copy/progress_bar.h"
 
 namespace esdp_copy {
 namespace {
 
-constexpr uint64_t kAnswerCookie = kDepth;   // below: the number of a piece's buffer
-constexpr uint64_t kOutCookie = kDepth + 1;  // the request, and at the end the checksum
+constexpr uint64_t kOutCookie = 1;  // of the request, and at the end of the checksum
+constexpr absl::Duration kDraw = absl::Milliseconds(100);
 
 Outcome GoneForGood(const absl::Status& status) {
   return {false, false, std::string(status.message())};
@@ -36,6 +36,7 @@ class Sender {
         name_(std::move(name)),
         file_(std::move(file)),
         size_(size),
+        digest_(file_),
         channel_(std::move(channel)) {}
 
   Outcome Run() {
@@ -43,10 +44,7 @@ class Sender {
     if (absl::Status status = Ask(); !status.ok()) return Lost(status);
     if (answer_.state != Answer::State::kGoOn) return Refused();
     offset_ = std::min(answer_.offset, size_);
-    if (absl::Status status = file_.AddTo(digest_, offset_); !status.ok()) {
-      return GoneForGood(status);
-    }
-    for (size_t i = 0; i < kDepth; ++i) free_.push_back(i);
+    digest_.Allow(offset_);
     return Stream();
   }
 
@@ -73,9 +71,7 @@ class Sender {
   }
 
   absl::Status AwaitAnswer() {
-    return socket_
-        .Recv(channel_.InSlice(), esdp::RecvFlags::kWaitAll, {channel_.queue(), kAnswerCookie})
-        .status();
+    return socket_.Recv(channel_.InSlice(), esdp::RecvFlags::kWaitAll, {channel_.queue()}).status();
   }
 
   Outcome Stream() {
@@ -83,12 +79,13 @@ class Sender {
                     !options_.quiet && (options_.progress || isatty(STDERR_FILENO) != 0),
                     channel_.context().Now());
     while (!answered_) {
-      while (posted_.ok() && !free_.empty() && offset_ < size_) {
-        if (absl::Status status = SendPiece(); !status.ok()) return GoneForGood(status);
-      }
-      if (posted_.ok() && offset_ == size_ && !digest_sent_) SendDigest();
-      if (absl::Status status = TakeEvent(); !status.ok()) return Lost(status);
-      bar.Update(offset_, channel_.context().Now());
+      while (posted_.ok() && spans_ < kSpansOut && offset_ < size_) SendSpan();
+      if (absl::Status status = TakeEvents(); !status.ok()) return Lost(status);
+      if (!file_status_.ok()) return GoneForGood(file_status_);
+      const absl::StatusOr<bool> summed = digest_.WaitFor(size_, absl::ZeroDuration());
+      if (!summed.ok()) return GoneForGood(summed.status());
+      if (posted_.ok() && *summed && offset_ == size_ && !digest_sent_) SendDigest();
+      bar.Update(std::min(offset_, digest_.done()), channel_.context().Now());
     }
     bar.Finish(offset_, channel_.context().Now());
     if (answer_.state != Answer::State::kDone) return Refused();
@@ -96,43 +93,57 @@ class Sender {
     return {true, false, ""};
   }
 
-  // Fails only if the file does. What the socket refuses ends the posting: its events tell why.
-  absl::Status SendPiece() {
-    const size_t buffer = free_.back();
-    const size_t length = std::min<uint64_t>(size_ - offset_, kChunkBytes);
-    if (absl::Status status = file_.Read(offset_, channel_.chunk(buffer), length); !status.ok()) {
-      return status;
-    }
-    free_.pop_back();
-    digest_.Add(channel_.chunk(buffer), length);
-    Post(channel_.ChunkSlice(buffer, length), buffer);
+  // What the socket refuses ends the posting: its events tell why.
+  void SendSpan() {
+    const uint64_t length = std::min(size_ - offset_, kSpanBytes);
+    const std::array<esdp::FileRange, 1> span = {
+        esdp::FileRange{file_.descriptor(), offset_, length}};
+    Keep(socket_.SendFile({.ranges = span}, {channel_.queue()}));
+    ++spans_;
     offset_ += length;
-    return absl::OkStatus();
+    digest_.Allow(offset_);
   }
 
   void SendDigest() {
     const Sum sum = digest_.Finish();
     std::copy(sum.begin(), sum.end(), channel_.out().begin());
-    Post(channel_.OutSlice(sum.size()), kOutCookie);
+    Keep(socket_.Send(channel_.OutSlice(sum.size()), esdp::SendFlags::kNone,
+                      {channel_.queue(), kOutCookie}));
     digest_sent_ = true;
   }
 
-  void Post(const esdp::Slice& slice, uint64_t cookie) {
-    const auto op = socket_.Send(slice, esdp::SendFlags::kNone, {channel_.queue(), cookie});
+  void Keep(const absl::StatusOr<esdp::OpId>& op) {
     if (!op.ok() && posted_.ok()) posted_ = op.status();
+  }
+
+  // Waits for one while the transfer goes on, and for the checksum where that is what is missing.
+  absl::Status TakeEvents() {
+    if (spans_ > 0 || digest_sent_ || !posted_.ok()) return TakeEvent();
+    const absl::StatusOr<bool> summed = digest_.WaitFor(size_, kDraw);
+    if (!summed.ok()) return absl::OkStatus();  // the caller asks again
+    while (const auto event = channel_.TryNext()) {
+      if (absl::Status status = Take(*event); !status.ok()) return status;
+    }
+    return absl::OkStatus();
   }
 
   absl::Status TakeEvent() {
     const auto event = channel_.Next();
-    if (!event.ok()) return event.status();
-    if (!event->ok()) return event->status();
-    if (event->type == esdp::EventType::kSend) {
-      if (event->cookie < kDepth) free_.push_back(event->cookie);
-      out_is_free_ |= event->cookie == kOutCookie;
+    return event.ok() ? Take(*event) : event.status();
+  }
+
+  absl::Status Take(const esdp::Event& event) {
+    if (event.type == esdp::EventType::kSendFile) --spans_;
+    if (event.kind == esdp::ErrorKind::kFile) {
+      const bool shorter = file_.Size().value_or(size_) < size_;
+      file_status_ = file_.Failed(shorter ? 0 : event.sys_errno, "cannot be read");
+      return absl::OkStatus();
     }
-    if (event->type != esdp::EventType::kRecv) return absl::OkStatus();
+    if (!event.ok()) return event.status();
+    out_is_free_ |= event.cookie == kOutCookie;
+    if (event.type != esdp::EventType::kRecv) return absl::OkStatus();
     const auto answer = DecodeAnswer(channel_.in());
-    if (event->bytes != kRecordBytes || !answer) {
+    if (event.bytes != kRecordBytes || !answer) {
       return absl::DataLossError("the server does not speak as esdp_copy does");
     }
     answer_ = *answer;
@@ -153,12 +164,13 @@ class Sender {
   std::string name_;
   File file_;
   uint64_t size_;
+  FileDigest digest_;
   Channel channel_;
   esdp::Socket socket_;
-  Digest digest_;
-  std::vector<uint64_t> free_;  // buffers
-  bool out_is_free_ = false;    // the request has gone
-  uint64_t offset_ = 0;         // of the next piece
+  int spans_ = 0;             // that are out
+  bool out_is_free_ = false;  // the request has gone
+  uint64_t offset_ = 0;       // of the next span
+  absl::Status file_status_;
   bool digest_sent_ = false;
   absl::Status posted_;
   bool answered_ = false;

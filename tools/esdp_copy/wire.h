@@ -10,12 +10,11 @@
 // What the two sides say to each other, one connection for each file:
 //
 //   client: Request   server: Answer (kGoOn and from which byte, or kFailed)
-//   client: the bytes from there on, in pieces of kChunkBytes; then their SHA-256
+//   client: the bytes from there on; then the SHA-256 of the whole file
 //   server: Answer (kDone, or kFailed; the latter also at any time before)
 
 namespace esdp_copy {
 
-inline constexpr size_t kChunkBytes = 1 << 20;
 inline constexpr size_t kRecordBytes = 512;  // of a Request, and of an Answer
 using Record = std::span<std::byte, kRecordBytes>;
 

@@ -140,6 +140,17 @@ class EsdpCopyTest(ProgramTest):
         self.finish(server)
         self.assertEqual(["long.part", "other"], sorted(os.listdir(self.far)))
 
+    def test_a_file_that_becomes_shorter_on_the_way_is_told_as_gone_for_good(self):
+        path = os.path.join(self.near, "long")
+        with open(path, "wb") as file:
+            file.truncate(1 << 31)
+        _, address = self.serve()
+        client, _ = self.start("sh", "-c", 'exec "$0" "$@" 2>&1', ESDP_COPY, path, address, "--progress", until="long")
+        os.truncate(path, PIECE)
+        output, _ = client.communicate(timeout=60)
+        self.assertEqual(3, client.returncode, output)
+        self.assertIn(path + ": became shorter while it was read", output)
+
     def test_a_symbolic_link_in_the_folder_is_not_followed(self):
         outside = os.path.join(self.near, "outside")
         os.symlink(outside, os.path.join(self.far, "file.part"))
