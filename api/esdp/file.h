@@ -84,6 +84,9 @@ struct FileSink {
   // post, before data flows.
   bool reserve = true;
   OnShortFile on_short = OnShortFile::kAbort;
+  // Whole blocks of zeros (4 KiB) become holes, where the file system has any, and no room is
+  // reserved: for files that were sparse at their source.
+  bool sparse = false;
 };
 
 }  // namespace esdp

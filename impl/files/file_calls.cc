@@ -74,6 +74,19 @@ class SystemCalls final : public FileCalls {
     return refused ? static_cast<int>(-answer) : 0;
   }
 
+  int MakeHole(int descriptor, uint64_t offset, uint64_t length) override {
+    const auto begin = static_cast<off_t>(offset);
+    const auto end = static_cast<off_t>(offset + length);
+    const int64_t punched = Restarted([&] {
+      return fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, begin, end - begin);
+    });
+    struct stat status {};
+    if (punched != 0) return static_cast<int>(-punched);
+    if (fstat(descriptor, &status) != 0) return errno;
+    if (status.st_size >= end) return 0;
+    return static_cast<int>(-Restarted([&] { return ftruncate(descriptor, end); }));
+  }
+
   int Duplicate(int descriptor) override {
     return static_cast<int>(Restarted([&] { return fcntl(descriptor, F_DUPFD_CLOEXEC, 0); }));
   }

@@ -38,6 +38,9 @@ class FileCalls {
   virtual int Sync(int descriptor) = 0;
   // Room for bytes to come, where the file system can promise any; its size stays.
   virtual int Reserve(int descriptor, uint64_t offset, uint64_t length) = 0;
+  // Zeros that take no room, where the file system can have such; the file is at least as long then.
+  // EOPNOTSUPP: it cannot.
+  virtual int MakeHole(int descriptor, uint64_t offset, uint64_t length) = 0;
   // As dup(2), close-on-exec.
   virtual int Duplicate(int descriptor) = 0;
   // The same file for O_DIRECT: a descriptor for Close, or an error.

@@ -50,6 +50,9 @@ class ScriptedCalls final : public files::FileCalls {
   }
   int Sync(int) override { return sync ? sync() : 0; }
   int Reserve(int, uint64_t, uint64_t) override { return reserve; }
+  int MakeHole(int descriptor, uint64_t offset, uint64_t length) override {
+    return hole != 0 ? hole : system_.MakeHole(descriptor, offset, length);
+  }
   int Duplicate(int descriptor) override { return full ? -EMFILE : system_.Duplicate(descriptor); }
   int OpenDirect(int descriptor) override { return direct = dup(descriptor); }
   void Close(int descriptor) override { system_.Close(descriptor); }
@@ -61,6 +64,7 @@ class ScriptedCalls final : public files::FileCalls {
   std::function<int()> sync;
   std::atomic<int> asked_cached{0};
   int reserve = 0;
+  int hole = 0;
   bool full = false;  // the table of descriptors
   int direct = -1;
 
@@ -243,6 +247,23 @@ TEST_P(FileFaultTest, ASyncThatFailsIsFinal) {
   EXPECT_EQ(event.kind, ErrorKind::kFile);
   EXPECT_EQ(event.sys_errno, EIO);
   EXPECT_EQ(event.bytes, content_.size());
+  close(target_);
+}
+
+TEST_P(FileFaultTest, WhereNoHolesCanBeMadeZerosAreWritten) {
+  receiving_.hole = EOPNOTSUPP;
+  std::fill(content_.begin() + 5000, content_.begin() + 3 * kSlot, std::byte{0});
+  ASSERT_EQ(static_cast<ssize_t>(content_.size()),
+            pwrite(fd_, content_.data(), content_.size(), 0));
+  target_ = memfd_create("target", MFD_CLOEXEC);
+  const OpId op = server_.Accepted(server_.socket.RecvFile(
+      {.fd = target_, .length = content_.size(), .sparse = true}, server_.Args()));
+  EndWell(client_, PostAll(OnShortFile::kAbort), content_.size());
+  EndWell(server_, op, content_.size());
+  std::vector<std::byte> written(content_.size());
+  EXPECT_EQ(static_cast<ssize_t>(written.size()),
+            pread(target_, written.data(), written.size(), 0));
+  EXPECT_TRUE(SameBytes(written, content_));
   close(target_);
 }
 

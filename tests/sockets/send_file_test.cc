@@ -1,7 +1,9 @@
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -335,6 +337,39 @@ TEST_P(RecvFileTest, AFileGoesIntoAFileAndWhatFollowsToTheNextReceive) {
     const std::vector<std::byte> written = target.Read();
     ASSERT_EQ(written.size(), 3 + length);
     EXPECT_TRUE(SameBytes(absl::MakeConstSpan(written).subspan(3), source.content()));
+  }
+}
+
+// Zeros at the beginning, between bytes that are none, across slots, and at the end; from an offset
+// inside a block. What was there before is gone, and only whole blocks are holes.
+TEST_P(RecvFileTest, BlocksOfZerosBecomeHolesWhereAskedFor) {
+  constexpr size_t kBlock = 4096;
+  for (const uint64_t offset : {uint64_t{0}, uint64_t{100}}) {
+    TestFile source(6 * kSlot + 10, 15);
+    std::vector<std::byte> content = source.content();
+    const auto erase = [&](size_t from, size_t to) {
+      std::fill(content.begin() + static_cast<ptrdiff_t>(from),
+                content.begin() + static_cast<ptrdiff_t>(to), std::byte{0});
+    };
+    erase(0, 3 * kBlock);
+    erase(5 * kBlock + 1, 6 * kBlock);
+    erase(kSlot - 10, 3 * kSlot + 10);
+    erase(5 * kSlot, content.size());
+    ASSERT_EQ(static_cast<ssize_t>(content.size()),
+              pwrite(source.fd(), content.data(), content.size(), 0));
+    const TestFile target(2 * kSlot, 16);
+    const OpId op =
+        Take({.fd = target.fd(), .offset = offset, .length = content.size(), .sparse = true});
+    const std::array<FileRange, 1> range = {source.Range(0, content.size())};
+    EndWell(client_, Post({.ranges = range}), content.size());
+    EndWell(server_, op, content.size());
+    const std::vector<std::byte> written = target.Read();
+    ASSERT_EQ(written.size(), offset + content.size());
+    EXPECT_TRUE(SameBytes(absl::MakeConstSpan(written).subspan(offset), content));
+    struct stat status {};
+    ASSERT_EQ(0, fstat(target.fd(), &status));
+    // Of the six slots three are holes.
+    EXPECT_LT(status.st_blocks * 512, static_cast<int64_t>(4 * kSlot));
   }
 }
 

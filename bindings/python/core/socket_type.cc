@@ -57,13 +57,14 @@ py::object SendFile(SocketObject& self, const py::sequence& ranges, QueueObject&
 
 py::object ReceiveFile(SocketObject& self, const py::object& target, QueueObject& queue,
                        const py::object& cookie, std::string_view sync, uint64_t sync_every,
-                       bool reserve, std::string_view on_short, const Seconds& timeout,
+                       bool reserve, std::string_view on_short, bool sparse, const Seconds& timeout,
                        std::string_view path) {
   ReceiveFileArguments file(target);
   file.sink.sync = SyncPolicyFrom(sync);
   file.sink.sync_every = sync_every;
   file.sink.reserve = reserve;
   file.sink.on_short = OnShortFileFrom(on_short);
+  file.sink.sparse = sparse;
   return self.ReceiveFile(file, queue, SendArguments(cookie, timeout, "reusable", path));
 }
 
@@ -132,12 +133,14 @@ void DefineFiles(SocketClass& type) {
            "connection; with on_short='stop' the event tells how far it went.")
       .def("recv_file", &ReceiveFile, arg("target"), arg("queue"), arg("cookie") = py::none(),
            py::kw_only(), arg("sync") = "none", arg("sync_every") = FileSink().sync_every,
-           arg("reserve") = true, arg("on_short") = "abort", arg("timeout") = py::none(),
-           arg("path") = "threshold",
+           arg("reserve") = true, arg("on_short") = "abort", arg("sparse") = false,
+           arg("timeout") = py::none(), arg("path") = "threshold",
            "Writes the next bytes of the stream to a part of a file, a tuple (file, offset, "
            "length). "
            "sync: 'none', 'end' (they are on the medium with the event) or 'every' (also each time "
-           "sync_every bytes were written). reserve: no room for them is told now.");
+           "sync_every bytes were written). reserve: no room for them is told now. sparse: blocks "
+           "of "
+           "zeros become holes, and no room is reserved.");
 }
 
 void DefineConnection(SocketClass& type) {

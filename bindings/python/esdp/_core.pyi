@@ -252,6 +252,7 @@ class Socket(metaclass=_Metaclass):
         sync_every: int = 67108864,
         reserve: bool = True,
         on_short: _OnShort = "abort",
+        sparse: bool = False,
         timeout: Optional[float] = None,
         path: _Path = "threshold",
     ) -> OpId: ...

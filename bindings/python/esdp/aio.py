@@ -320,6 +320,7 @@ class Socket:
         sync_every: int = 64 << 20,
         reserve: bool = True,
         on_short: Literal["abort", "stop"] = "abort",
+        sparse: bool = False,
         timeout: Optional[float] = None,
         path: _Path = "threshold",
         on_cancel: _OnCancel = "abort",
@@ -327,7 +328,7 @@ class Socket:
         """The next bytes of the stream to a part of a file, a tuple (file, offset, length); the file stays open until it
         has ended. Cancelled, or with an error, its event tells how many came: those are in the file."""
         options: dict[str, Any] = {"reserve": reserve, "on_short": on_short, "path": path, "on_cancel": on_cancel}
-        options.update(sync=sync, sync_every=sync_every)
+        options.update(sync=sync, sync_every=sync_every, sparse=sparse)
         if self._unread or self._line is not None:
             return receive_file_later(self, target, timeout, options)
         return self._receive_file(target, timeout, **options)

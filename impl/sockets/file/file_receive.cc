@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -12,6 +14,23 @@
 #include "impl/sockets/socket/socket_state.h"
 
 namespace esdp::sockets {
+namespace {
+
+constexpr size_t kBlock = 4096;  // of holes
+
+bool IsZeroBlock(std::span<const std::byte> bytes) {
+  if (bytes.size() < kBlock) return false;
+  return bytes[0] == std::byte{0} && std::memcmp(bytes.data(), bytes.data() + 1, kBlock - 1) == 0;
+}
+
+// How many bytes lie before the first whole block of zeros.
+size_t BytesBeforeHole(std::span<const std::byte> bytes, uint64_t offset) {
+  size_t at = (kBlock - offset % kBlock) % kBlock;
+  while (at < bytes.size() && !IsZeroBlock(bytes.subspan(at))) at += kBlock;
+  return std::min(at, bytes.size());
+}
+
+}  // namespace
 
 absl::Status FileReceive::Check(ContextState& context, const FileSink& sink) {
   if (sink.length == 0 || sink.offset > INT64_MAX || sink.length > INT64_MAX - sink.offset) {
@@ -34,7 +53,7 @@ absl::Status FileReceive::Check(ContextState& context, const FileSink& sink) {
 }
 
 absl::Status FileReceive::Reserve(ContextState& context, const FileSink& sink) {
-  if (!sink.reserve) return absl::OkStatus();
+  if (!sink.reserve || sink.sparse) return absl::OkStatus();
   const int refused = context.files().calls->Reserve(sink.fd, sink.offset, sink.length);
   if (refused == 0) return absl::OkStatus();
   return MakeError(ErrorKind::kNoSpace, "the file system has no room for " +
@@ -45,7 +64,8 @@ FileReceive::FileReceive(std::shared_ptr<StreamState> stream, ContextState& cont
                          Operation& operation, const FileSink& sink)
     : FileOperation(std::move(stream), context, operation, sink.on_short),
       sink_(sink),
-      descriptor_(calls().Duplicate(sink.fd)) {}
+      descriptor_(calls().Duplicate(sink.fd)),
+      makes_holes_(sink.sparse) {}
 
 FileReceive::~FileReceive() {
   if (descriptor_ >= 0) calls().Close(descriptor_);
@@ -123,11 +143,26 @@ bool FileReceive::EndWritten(Lock& lock) {
   return true;
 }
 
+void FileReceive::MakeHole(Lane& lane) {
+  const std::span<const std::byte> rest =
+      lane.slot->memory.subspan(lane.moved, lane.length - lane.moved);
+  size_t length = kBlock;
+  while (IsZeroBlock(rest.subspan(length))) length += kBlock;
+  // Whatever the reason of a refusal is: zeros can be written, or that tells why not.
+  makes_holes_ = calls().MakeHole(lane.descriptor, lane.offset + lane.moved, length) == 0;
+  if (makes_holes_) lane.moved += length;
+}
+
 // Of the thread that runs it alone: one chunk is on the medium at a time.
 void FileReceive::MoveOnMedium(Lane& lane) {
   while (lane.moved < lane.length) {
-    const std::span<const std::byte> rest =
+    std::span<const std::byte> rest =
         lane.slot->memory.subspan(lane.moved, lane.length - lane.moved);
+    if (makes_holes_) rest = rest.first(BytesBeforeHole(rest, lane.offset + lane.moved));
+    if (rest.empty()) {
+      MakeHole(lane);
+      continue;
+    }
     const int64_t answer = calls().Write(lane.descriptor, rest, lane.offset + lane.moved);
     if (answer <= 0) {
       lane.error = answer == 0 ? EIO : static_cast<int>(-answer);

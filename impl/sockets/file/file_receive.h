@@ -34,6 +34,7 @@ class FileReceive final : public FileOperation {
   bool WriteNext(Lock& lock);
   bool EndWritten(Lock& lock);
   bool CancelPosted(Lock& lock);
+  void MakeHole(Lane& lane);
 
   const FileSink sink_;
   const int descriptor_;   // a duplicate: the end of a Context waits for no medium
@@ -43,6 +44,7 @@ class FileReceive final : public FileOperation {
   uint64_t to_write_ = 0;  // the chunk whose turn it is
   uint64_t unsynced_ = 0;
   bool writing_ = false;
+  bool makes_holes_;  // of the thread that writes
   bool posted_cancelled_ = false;
 };
 

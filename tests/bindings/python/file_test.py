@@ -48,6 +48,15 @@ def test_parts_of_files_go_between_header_and_trailer_into_a_file(pair, source, 
     memory.close()
 
 
+def test_zeros_become_holes_where_asked_for(pair, target):
+    wanted = b"x" * SLOT + bytes(4 * SLOT) + b"y"
+    pair.right.recv_file((target, 0, len(wanted)), pair.queue, "recv", sparse=True)
+    pair.left.send(pair.context.register(bytearray(wanted)), pair.queue, "send")
+    assert {event.cookie: event.check().bytes for event in pair.wait(2)} == {"recv": len(wanted), "send": len(wanted)}
+    assert os.pread(target.fileno(), 2 * len(wanted), 0) == wanted
+    assert os.fstat(target.fileno()).st_blocks * 512 < 4 * SLOT
+
+
 def test_a_file_that_ends_early_stops_with_the_exact_count(pair, source, content):
     pair.left.send_file([(source, 0, len(content) + 1)], pair.queue, "send", on_short="stop")
     received = bytearray(len(content))
