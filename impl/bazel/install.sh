@@ -12,8 +12,10 @@ esdp_build_packages=(
   libgtest-dev
   libibverbs-dev
   libisal-dev
+  libprotobuf-dev
   librdmacm-dev
   libssl-dev
+  protobuf-compiler
   python3
 )
 

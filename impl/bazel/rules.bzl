@@ -65,6 +65,27 @@ def esdp_cc_library(name, precompiled = None, **kwargs):
 def esdp_cc_binary(name, **kwargs):
     native.cc_binary(name = name, **_with_precompiled_header(kwargs))
 
+def esdp_proto_library(name, src, runtime = "lite", **kwargs):
+    """What protoc makes of NAME.proto: #include <NAME.pb.h>. Its text is not ours, nor are its warnings.
+
+    `runtime` is "full" where messages are read from text.
+    """
+    native.genrule(
+        name = name + "_generated",
+        srcs = [src],
+        outs = ["generated/%s.pb.%s" % (name, end) for end in ("h", "cc")],
+        cmd = "/usr/bin/protoc --proto_path=$$(dirname $<) --cpp_out=$(RULEDIR)/generated $<",
+    )
+    native.cc_library(
+        name = name,
+        srcs = ["generated/%s.pb.cc" % name],
+        hdrs = ["generated/%s.pb.h" % name],
+        copts = ["-std=c++20", "-w"],
+        includes = ["generated"],
+        deps = ["@protobuf//:" + runtime],
+        **kwargs
+    )
+
 def esdp_c_binary(name, **kwargs):
     """A program in C, as a user of libexs writes it."""
     native.cc_binary(name = name, copts = ["-std=c89", "-pedantic", "-Wall", "-Wextra", "-Werror"], **kwargs)

@@ -161,6 +161,33 @@ def _python_impl(ctx):
 
 _python_repository = repository_rule(implementation = _python_impl, local = True, environ = ["ESDP_PYTHON_HEADERS"])
 
+# Protocol buffers, for tools alone, in a repository of their own: only who builds those needs the packages.
+_PROTOBUF = """
+cc_library(
+    name = "lite",
+    linkopts = ["-lprotobuf-lite"],
+    visibility = ["//visibility:public"],
+)
+
+cc_library(
+    name = "full",
+    linkopts = ["-lprotobuf", "-lpthread"],
+    visibility = ["//visibility:public"],
+)
+"""
+
+def _protobuf_impl(ctx):
+    needed = {
+        "/usr/include/google/protobuf/message_lite.h": "libprotobuf-dev",
+        "/usr/bin/protoc": "protobuf-compiler",
+    }
+    for path, package in needed.items():
+        if not ctx.path(path).exists:
+            fail("%s is missing: apt-get install %s" % (path, package))
+    ctx.file("BUILD", _PROTOBUF)
+
+_protobuf_repository = repository_rule(implementation = _protobuf_impl, local = True)
+
 def system_repositories():
     _stub_repository(name = "rules_cc", files = _native_rules("cc", _CC_RULES))
     _stub_repository(name = "rules_java", files = _native_rules("java", _JAVA_RULES))
@@ -169,3 +196,4 @@ def system_repositories():
     native.local_repository(name = "platforms", path = "/usr/share/bazel/platforms")
     _system_repository(name = "system")
     _python_repository(name = "python")
+    _protobuf_repository(name = "protobuf")

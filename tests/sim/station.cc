@@ -12,12 +12,13 @@
 namespace esdp::simulation {
 
 absl::StatusOr<Context> OpenContext(const std::shared_ptr<fabric::sim::World>& world,
-                                    const fabric::Limits& limits, ContextOptions options) {
+                                    const fabric::Limits& limits, ContextOptions options,
+                                    std::shared_ptr<fabric::sim::HostModel> host) {
   options.fabric = "sim";
   options.progress = Progress::kManual;
   const auto make_shard = [&](provider::Observer& observer, const provider::ShardOptions& wanted)
       -> absl::StatusOr<std::unique_ptr<provider::Shard>> {
-    auto fabric = fabric::sim::MakeSimFabric(world, limits);
+    auto fabric = fabric::sim::MakeSimFabric(world, limits, host);
     if (!fabric.ok()) return fabric.status();
     return provider::Shard::Create(*std::move(fabric), observer, wanted);
   };

@@ -77,9 +77,18 @@ def linted(tree):
     """clang-tidy, with the checks of .clang-tidy, has nothing to say about what is shipped."""
     options = ["-std=c++20", f"-I{tree.root}", f"-I{tree.root}/api", *_python_headers()]
     shipped = tree.select((".cc",), ("bindings", "impl", "samples", "tools"))
-    found = _in_parallel(lambda batch: _lint(tree, options, batch), _batches(shipped))
-    # A header is looked at once for every batch that includes it.
-    return sorted(set(found))
+    with tempfile.TemporaryDirectory() as generated:
+        _generate(tree, generated)
+        options += ["-isystem", generated]
+        found = _in_parallel(lambda batch: _lint(tree, options, batch), _batches(shipped))
+        # A header is looked at once for every batch that includes it.
+        return sorted(set(found))
+
+
+def _generate(tree, folder):
+    """What protoc makes of the messages of the tools."""
+    for path in tree.select((".proto",), ("tools",)):
+        _run(["protoc", f"--proto_path={os.path.dirname(path)}", f"--cpp_out={folder}", path], tree.root)
 
 
 def _batches(paths):

@@ -129,6 +129,8 @@ ROOMS = [
     ),
     Room("bindings/python/.*", ["esdp/.*", "bindings/python/.*"], [API_ABSEIL, "pybind11/.*"]),
     Room("samples/.*", ["esdp/.*", "samples/.*"], [ABSEIL, POSIX]),
+    # Test-beds for the simulator, as text.
+    Room("tools/testbed/.*", ["tools/testbed/.*"], [ABSEIL, "google/protobuf/.*", "testbed[.]pb[.]h"]),
     Room("tools/.*", ["esdp/.*", "tools/.*"], [ABSEIL, POSIX, "openssl/(evp|sha)[.]h"]),
 ]
 

@@ -33,6 +33,7 @@ MAY_USE = {
     "impl/fabric/local": ["impl/base", "impl/fabric", "impl/fabric/soft"],
     "impl/fabric/verbs": ["impl/base", "impl/fabric"],
     "impl/fabric/sim": ["impl/base", "impl/fabric", "impl/fabric/soft"],
+    "impl/fabric/sim/testbed": ["impl/base", "impl/fabric", "impl/fabric/sim"],
     "impl/provider": SDP_PART + ["impl/sdp", "impl/sdp/lifecycle", "impl/fabric", "impl/provider/transport"],
     "impl/provider/transport": ["impl/base", "impl/fabric", "impl/provider"],  # of that the regions
     "impl/files": [],

@@ -12,6 +12,7 @@ void Outbox::Complete(const Completion& completion) {
     account.held.push_back(completion);
   } else {
     completions_.push_back(completion);
+    if (IsSend(completion)) ++sends_;
   }
   ShowReadable();
 }
@@ -62,6 +63,7 @@ size_t Outbox::TakeCompletions(absl::Span<Completion> completions) {
   for (size_t i = 0; i < count; ++i) {
     completions[i] = completions_.front();
     completions_.pop_front();
+    if (IsSend(completions[i])) --sends_;
     --accounts_[completions[i].queue_pair].untaken;
     MaybeCloseAccount(completions[i].queue_pair);
   }

@@ -41,6 +41,9 @@ class Outbox {
   void ForgetQueuePair(QueuePairId queue_pair);
 
   bool HasSomething() const { return !completions_.empty() || !events_.empty(); }
+  // Completions of Sends that succeeded, which nobody waits for.
+  size_t sends() const { return sends_; }
+  bool HasMoreThanSends() const { return completions_.size() > sends_ || !events_.empty(); }
   size_t TakeCompletions(absl::Span<Completion> completions);
   bool TakeEvent(RendezvousEvent& event);
 
@@ -53,6 +56,9 @@ class Outbox {
     std::optional<RendezvousEvent> last;  // its kDisconnected, waiting for the completions
   };
 
+  static bool IsSend(const Completion& completion) {
+    return completion.opcode == Opcode::kSend && completion.status == WorkStatus::kSuccess;
+  }
   void LetGo(QueuePairId queue_pair);
   // When the last completion was taken.
   void MaybeCloseAccount(QueuePairId queue_pair);
@@ -64,6 +70,7 @@ class Outbox {
   ReadyDescriptor ready_;
   bool ok_;
   std::deque<Completion> completions_;
+  size_t sends_ = 0;  // of them
   std::deque<RendezvousEvent> events_;
   std::map<QueuePairId, Account> accounts_;
 };

@@ -1,5 +1,6 @@
 #include "impl/fabric/sim/sim_fabric.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -20,7 +21,7 @@ absl::Status NoQueuePair() { return absl::NotFoundError("no queue pair has this 
 
 class SimFabric : public Fabric, public Inhabitant {
  public:
-  SimFabric(std::shared_ptr<World> world, const Limits& limits);
+  SimFabric(std::shared_ptr<World> world, const Limits& limits, std::shared_ptr<HostModel> host);
   ~SimFabric() override;
 
   bool ok() const { return outbox_.ok(); }
@@ -30,10 +31,7 @@ class SimFabric : public Fabric, public Inhabitant {
   Time Now() const override { return world_->Now(); }
 
   absl::StatusOr<RegionId> Register(std::byte* base, uint64_t length, Access access) override;
-  absl::Status Deregister(RegionId region) override {
-    const std::lock_guard held(*world_);
-    return regions_.Deregister(region);
-  }
+  absl::Status Deregister(RegionId region) override;
   absl::StatusOr<RemoteRange> RegionKey(RegionId region) override {
     const std::lock_guard held(*world_);
     return regions_.RegionKey(region);
@@ -78,7 +76,8 @@ class SimFabric : public Fabric, public Inhabitant {
 
   bool HasSomethingToPoll() const override { return awake_ || outbox_.HasSomething(); }
   void RingDoorbell() override {
-    if (doorbell_) doorbell_();
+    if (host_ == nullptr) return Ring();
+    host_->OnSomethingToPoll(outbox_.sends(), awake_ || outbox_.HasMoreThanSends());
   }
   void Vanish(bool told) override {
     rendezvous_->StopAll();
@@ -89,6 +88,9 @@ class SimFabric : public Fabric, public Inhabitant {
   }
 
  private:
+  void Ring() {
+    if (doorbell_) doorbell_();
+  }
   // Null when there is none.
   SimQueuePair* Find(QueuePairId queue_pair) const;
   absl::Status CheckPrivateData(ConstBytes private_data) const;
@@ -96,6 +98,7 @@ class SimFabric : public Fabric, public Inhabitant {
   Address HostAddress(Family family) const;
 
   std::shared_ptr<World> world_;
+  std::shared_ptr<HostModel> host_;  // null where nothing takes time
   Limits limits_;
   uint64_t number_;
   Outbox outbox_;
@@ -109,20 +112,24 @@ class SimFabric : public Fabric, public Inhabitant {
   bool awake_ = false;                   // its time has come, and nobody has polled since
 };
 
-SimFabric::SimFabric(std::shared_ptr<World> world, const Limits& limits)
+SimFabric::SimFabric(std::shared_ptr<World> world, const Limits& limits,
+                     std::shared_ptr<HostModel> host)
     : world_(std::move(world)),
+      host_(std::move(host)),
       limits_(limits),
       number_(world_->NextNumber()),
       regions_(std::make_unique<WorldKeys>(world_->random())),
-      around_{*world_, regions_, outbox_, limits_},
+      around_{*world_, regions_, outbox_, limits_, host_.get()},
       rendezvous_(std::make_shared<Rendezvous>(around_)) {
   limits_.virtual_time = true;
   world_->Join(number_, this);
+  if (host_ != nullptr) host_->SetPoll([this] { Ring(); });
 }
 
 SimFabric::~SimFabric() {
   const std::lock_guard held(*world_);
   WakeAt(kTimeInfinite);
+  if (host_ != nullptr) host_->SetPoll(nullptr);
   world_->Leave(number_);
   rendezvous_->StopAll();
   for (const auto& [id, queue_pair] : queue_pairs_) queue_pair->Destroy();
@@ -136,7 +143,16 @@ absl::StatusOr<RegionId> SimFabric::Register(std::byte* base, uint64_t length, A
     return absl::OutOfRangeError("longer than region_bytes_max: register it in pieces");
   }
   if (absl::Status status = CheckMemory(length); !status.ok()) return status;
+  if (host_ != nullptr) host_->OnRegister(length);
   return regions_.Register(base, length, access);
+}
+
+absl::Status SimFabric::Deregister(RegionId region) {
+  const std::lock_guard held(*world_);
+  const uint64_t before = regions_.registered_bytes();
+  absl::Status status = regions_.Deregister(region);
+  if (host_ != nullptr && status.ok()) host_->OnDeregister(before - regions_.registered_bytes());
+  return status;
 }
 
 absl::StatusOr<RemoteRange> SimFabric::Bind(QueuePairId queue_pair, RegionId region,
@@ -272,8 +288,11 @@ void SimFabric::WakeAt(Time time) {
 size_t SimFabric::Poll(absl::Span<Completion> completions) {
   const std::lock_guard held(*world_);
   awake_ = false;
+  if (host_ != nullptr)
+    completions = completions.first(std::min(completions.size(), host_->PollLimit()));
   const size_t count = outbox_.TakeCompletions(completions);
   for (const Completion& completion : completions.first(count)) {
+    if (host_ != nullptr) host_->OnPolled(completion.opcode);
     if (SimQueuePair* found = Find(completion.queue_pair)) found->OnPolled(completion.opcode);
   }
   return count;
@@ -333,13 +352,14 @@ Limits DefaultSimLimits() {
 }
 
 absl::StatusOr<std::unique_ptr<Fabric>> MakeSimFabric(const std::shared_ptr<World>& world,
-                                                      const Limits& limits) {
+                                                      const Limits& limits,
+                                                      std::shared_ptr<HostModel> host) {
   if (world == nullptr) return absl::InvalidArgumentError("a simulated fabric needs a world");
   if (limits.private_data_max > kPrivateDataMax) {
     return absl::InvalidArgumentError("private_data_max is beyond what an event can hold");
   }
   const std::lock_guard held(*world);
-  auto fabric = std::make_unique<SimFabric>(world, limits);
+  auto fabric = std::make_unique<SimFabric>(world, limits, std::move(host));
   if (!fabric->ok()) return absl::ResourceExhaustedError("no descriptor for the fabric's fd()");
   return fabric;
 }

@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "impl/fabric/port.h"
+#include "impl/fabric/sim/host_model.h"
 #include "impl/fabric/sim/world.h"
 
 namespace esdp::fabric::sim {
@@ -22,10 +23,13 @@ Limits DefaultSimLimits();
 // The fabric keeps the world alive. fd() is readable while there is something to poll, at once.
 // Everything else that happens, happens in Advance, or in the same calls of the World.
 //
+// `host`, where it is given, says what the host of this fabric takes for its work.
+//
 // ResourceExhausted when there is no descriptor for fd(); InvalidArgument when `limits` is out of
 // range.
 absl::StatusOr<std::unique_ptr<Fabric>> MakeSimFabric(const std::shared_ptr<World>& world,
-                                                      const Limits& limits = DefaultSimLimits());
+                                                      const Limits& limits = DefaultSimLimits(),
+                                                      std::shared_ptr<HostModel> host = nullptr);
 
 }  // namespace esdp::fabric::sim
 

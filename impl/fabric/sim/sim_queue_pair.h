@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "impl/fabric/sim/frame.h"
 #include "impl/fabric/sim/handshake.h"
+#include "impl/fabric/sim/host_model.h"
 #include "impl/fabric/sim/outbox.h"
 #include "impl/fabric/sim/work_queues.h"
 #include "impl/fabric/sim/world.h"
@@ -25,6 +26,7 @@ struct Surroundings {
   soft::RegionTable& regions;
   Outbox& outbox;
   const Limits& limits;
+  HostModel* host = nullptr;  // what its processors and its device take, if that counts
 };
 
 // One end of a simulated connection. Posts put elements into the work queues; turns, which are
@@ -88,6 +90,7 @@ class SimQueuePair : public std::enable_shared_from_this<SimQueuePair> {
   void TransmitElement(const SendElement& element);
   void TransmitSome();
   void Transmit(Frame frame);
+  void Carry(Frame frame);
 
   // Arrivals: sim_queue_pair_receive.cc.
   bool WaitsForReceive(const Frame& frame) const;

@@ -34,6 +34,7 @@ absl::Status SimQueuePair::PostSend(absl::Span<const SendWork> batch) {
     Record(StepKind::kPost, static_cast<uint64_t>(work.opcode),
            LengthOf(work.entries, work.entry_count));
     sends_.Push(work);
+    if (around_.host != nullptr) around_.host->OnPost(work.opcode);
   }
   ScheduleTurn();
   return absl::OkStatus();
@@ -119,7 +120,8 @@ void SimQueuePair::ScheduleTurn() {
   turn_scheduled_ = true;
   World& world = around_.world;
   // The adapter serves its queue pairs in an order that the caller cannot foresee.
-  world.Schedule(world.Now() + world.DrawTransit(0), [weak = weak_from_this()] {
+  const Time seen = around_.host == nullptr ? world.Now() : around_.host->DeviceTime();
+  world.Schedule(seen + world.DrawTransit(0), [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->TakeTurn();
   });
 }
@@ -186,6 +188,7 @@ void SimQueuePair::Transmit(Frame frame) {
   Record(StepKind::kTransmit, static_cast<uint64_t>(frame.kind), DigestOf(frame.payload));
   if (silent_) return;
   const bool news = IsNews(frame.kind);
+  if (around_.host != nullptr && !news) return Carry(std::move(frame));
   Time arrival = world.Now() + world.DrawTrip(number_, frame.payload.size());
   if (news) arrival += world.DrawLateness(number_);
   // Only the news of the begin goes a way of its own.
@@ -193,6 +196,20 @@ void SimQueuePair::Transmit(Frame frame) {
   world.Schedule(arrival, [peer = peer_, frame = std::move(frame)]() mutable {
     if (const auto queue_pair = peer.lock()) queue_pair->OnFrame(std::move(frame));
   });
+}
+
+// As Transmit, where the device and the link take their time.
+void SimQueuePair::Carry(Frame frame) {
+  const auto peer = peer_.lock();
+  const Cargo cargo{.flow = number_,
+                    .bytes = frame.payload.size(),
+                    .answers = frame.kind == FrameKind::kReadResponse};
+  around_.host->Carry(cargo, peer == nullptr ? nullptr : peer->around_.host,
+                      [to = peer_, frame = std::move(frame)]() mutable {
+                        if (const auto queue_pair = to.lock()) {
+                          queue_pair->OnFrame(std::move(frame));
+                        }
+                      });
 }
 
 }  // namespace esdp::fabric::sim

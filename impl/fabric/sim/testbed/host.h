@@ -1,0 +1,87 @@
+#ifndef ESDP_IMPL_FABRIC_SIM_TESTBED_HOST_H_
+#define ESDP_IMPL_FABRIC_SIM_TESTBED_HOST_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "impl/base/time.h"
+#include "impl/fabric/sim/host_model.h"
+#include "impl/fabric/sim/testbed/machine.h"
+#include "impl/fabric/sim/testbed/parameters.h"
+#include "impl/fabric/sim/testbed/wire.h"
+#include "impl/fabric/sim/world.h"
+
+namespace esdp::fabric::sim::testbed {
+
+// One host of a test-bed: a machine, a device and its way out. The protocol runs in no virtual time
+// at an instant, and is charged for what it does there: whoever ran it then has the processor for
+// that long. What it posts leaves when it would have come so far.
+//
+//   Owns:     the machine and the wire.
+//   Threads:  the world's lock.
+//   Blocks:   never.
+//   Units:    bytes, virtual time.
+//   Errors:   –
+class Host : public HostModel {
+ public:
+  Host(std::shared_ptr<World> world, const Parameters& parameters);
+
+  Machine& machine() { return machine_; }
+  const Parameters& parameters() const { return parameters_; }
+  World& world() { return *world_; }
+
+  // Only in between do calls take the processors' time: connections are made before, and ended
+  // behind it.
+  void StartCounting() { counts_ = true; }
+  void StopCounting();
+
+  // The protocol lives in the kernel: a tasklet polls, one completion after the other, and `behind`
+  // runs behind each, where it wakes threads.
+  void ServeInKernel(std::function<void()> behind) { behind_poll_ = std::move(behind); }
+  // It lives in a process, which polls as often as it likes, and is woken by an interrupt after it
+  // has asked for that: `wake` runs once for each Arm.
+  void ServeInProcess(std::function<void()> wake) { wake_process_ = std::move(wake); }
+  void Arm() { armed_ = true; }
+
+  // Runs the protocol now, and tells what that takes. It may poll so many completions.
+  Work Charge(const std::function<void()>& protocol, size_t polls = 0);
+  // What the thread that runs in Charge does beside the protocol.
+  void Add(Duration time) { charged_ += time; }
+  // Copying, where a part of what is read and written is in no cache.
+  Work Copy(uint64_t bytes, double read_missing, double write_missing) const;
+
+  void OnRegister(uint64_t bytes) override;
+  void OnDeregister(uint64_t bytes) override;
+  void OnPost(Opcode opcode) override;
+  void OnPolled(Opcode opcode) override;
+  Time DeviceTime() const override { return world_->Now() + charged_; }
+  void Carry(const Cargo& cargo, HostModel* peer, std::function<void()> arrive) override;
+  void OnDma(uint64_t bytes) override { machine_.OnDma(bytes); }
+  void OnSomethingToPoll(size_t sends, bool more) override;
+  size_t PollLimit() override { return counts_ ? polls_ : ~size_t{0}; }
+  void SetPoll(std::function<void()> poll) override { poll_ = std::move(poll); }
+
+ private:
+  void Interrupt(std::function<void()> then);
+  void RunTasklet();
+
+  const std::shared_ptr<World> world_;
+  const Parameters parameters_;
+  Machine machine_;
+  Wire wire_;
+  bool counts_ = false;
+  Duration charged_{};  // in the Charge that runs
+  size_t polls_ = 0;    // left to it
+  std::function<void()> poll_;
+  std::function<void()> behind_poll_;
+  std::function<void()> wake_process_;
+  Task tasklet_{/*interrupt=*/true};
+  bool interrupted_ = false;  // the tasklet has a processor, or waits for one
+  bool more_to_poll_ = false;
+  bool armed_ = false;
+};
+
+}  // namespace esdp::fabric::sim::testbed
+
+#endif  // ESDP_IMPL_FABRIC_SIM_TESTBED_HOST_H_
