@@ -42,9 +42,9 @@ enum class DeliveryMode : uint8_t {
 struct ContextOptions {
   // "auto": each socket takes an RDMA device where it leads to the peer, else qpip;
   // Socket::transport() tells which. All devices with an active port are opened, with "auto:rxe0"
-  // the one of that name. A named fabric is used or Open fails: "qpip"; "verbs", all RDMA devices
-  // with an active port, or "verbs:rxe0", the one of that name; "sim", or "sim:42" with its seed,
-  // which implies kManual.
+  // the one of that name. A named fabric is used or Open fails: "qpip"; "local", between programs of
+  // one user on this host; "verbs", all RDMA devices with an active port, or "verbs:rxe0", the one
+  // of that name; "sim", or "sim:42" with its seed, which implies kManual.
   std::string fabric = "auto";
   Progress progress = Progress::kThread;
   // Pins the progress thread; then nobody takes its place.

@@ -50,7 +50,7 @@ void Choose(const ContextOptions& options, DiagnosticsReport& report) {
 std::string NamesOfUnlocked() {
   std::vector<std::string> names;
   for (const assembly::FabricRow& row : assembly::FabricTable()) {
-    if (row.open != nullptr && !row.locks_memory) names.emplace_back(row.name);
+    if (!row.locks_memory) names.emplace_back(row.name);
   }
   std::string text;
   for (size_t i = 0; i < names.size(); ++i) {

@@ -17,7 +17,7 @@ std::string Printable(std::string_view text) { return absl::CHexEscape(std::stri
 absl::Status Unknown(std::string_view text) {
   std::string known = "\"auto\", \"auto:DEVICE\"";
   for (const FabricRow& row : FabricTable()) {
-    if (row.open != nullptr) known += std::string(", ") + row.known;
+    known += std::string(", ") + row.known;
   }
   return sockets::MakeError(ErrorKind::kInvalidArgument,
                             "there is no fabric \"" + Printable(text) + "\": known are " + known);
@@ -56,11 +56,7 @@ absl::StatusOr<FabricName> ParseFabricName(const std::string& text) {
   const size_t colon = text.find(':');
   const FabricRow* const row = FindFabric(std::string_view(text).substr(0, colon));
   if (row == nullptr) return Unknown(text);
-  if (colon == std::string::npos) {
-    if (row->open != nullptr) return FabricName{row->transport};
-    return sockets::MakeError(ErrorKind::kUnsupported, "this build has no fabric \"" + text +
-                                                           "\": use \"qpip\" or \"auto\"");
-  }
+  if (colon == std::string::npos) return FabricName{row->transport};
   const std::string_view rest = std::string_view(text).substr(colon + 1);
   if (row->suffix == Suffix::kSeed) return ParseSeed(*row, rest);
   if (row->suffix == Suffix::kDevice && !rest.empty()) return ParseDevice(*row, rest);

@@ -23,7 +23,7 @@ struct FabricName {
   fabric::verbs::Profile profile = fabric::verbs::Profile::kTcp;
 };
 
-// InvalidArgument lists the known names; Unimplemented names a fabric that this build has not.
+// InvalidArgument lists the known names.
 absl::StatusOr<FabricName> ParseFabricName(const std::string& text);
 
 }  // namespace esdp::assembly

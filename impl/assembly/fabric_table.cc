@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "impl/base/status.h"
+#include "impl/fabric/local/local_fabric.h"
 #include "impl/fabric/qpip/qpip_fabric.h"
 #include "impl/fabric/sim/sim_fabric.h"
 #include "impl/fabric/sim/world.h"
@@ -108,7 +109,25 @@ FabricReport DiagnoseSim() {
 
 // --- local ---
 
-FabricReport DiagnoseLocal() { return {"local", false, "not in this build: use qpip"}; }
+absl::Status OpenLocal(const ContextOptions& options, const FabricName& name, const Log& log,
+                       OpenedFabrics& opened) {
+  static_cast<void>(options);
+  static_cast<void>(name);
+  fabric::local::LocalOptions wanted;
+  wanted.log = log;
+  auto local = fabric::local::MakeLocalFabric(wanted);
+  if (local.ok()) return opened.Add(Transport::kLocal, std::move(local));
+  if (absl::IsResourceExhausted(local.status())) return local.status();
+  return MakeError(ErrorKind::kFabric, "local: " + std::string(FromAbsl(local.status().message())));
+}
+
+FabricReport DiagnoseLocal() {
+  const auto fabric = fabric::local::MakeLocalFabric();
+  if (!fabric.ok()) return {"local", false, std::string(FromAbsl(fabric.status().message()))};
+  return {
+      "local", true,
+      "queue pairs over shared memory, between programs of one user on this host; by name only"};
+}
 
 constexpr FabricRow kTable[] = {
     {.name = "verbs",
@@ -141,12 +160,12 @@ constexpr FabricRow kTable[] = {
      .diagnose = DiagnoseSim},
     {.name = "local",
      .transport = Transport::kLocal,
-     .known = "",
+     .known = "\"local\"",
      .suffix = Suffix::kNone,
      .in_auto = InAuto::kNever,
      .why_auto = "",
      .locks_memory = false,
-     .open = nullptr,
+     .open = OpenLocal,
      .diagnose = DiagnoseLocal},
 };
 

@@ -56,7 +56,7 @@ enum class InAuto : uint8_t {
 struct FabricRow {
   const char* name;
   Transport transport;
-  // Every way to write it in ContextOptions::fabric, for errors; empty where `open` is null.
+  // Every way to write it in ContextOptions::fabric, for errors.
   const char* known;
   Suffix suffix;
   InAuto in_auto;
@@ -64,7 +64,6 @@ struct FabricRow {
   const char* why_auto;
   // Registered memory counts against the limit on locked memory.
   bool locks_memory;
-  // Null: this build has the name, but not the fabric.
   absl::Status (*open)(const ContextOptions& options, const FabricName& name, const Log& log,
                        OpenedFabrics& opened);
   FabricReport (*diagnose)();

@@ -56,13 +56,6 @@ TEST(FabricNameTest, ASeedThatIsNoNumberIsRefusedWithAnExample) {
   }
 }
 
-TEST(FabricNameTest, AFabricThatIsNotBuiltIsUnimplementedAndAnotherIsNamed) {
-  const absl::Status status = ParseFabricName("local").status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_TRUE(Contains(status, "local")) << status;
-  EXPECT_TRUE(Contains(status, "qpip")) << status;
-}
-
 TEST(FabricNameTest, AnUnknownNameIsRefusedWithTheKnownOnes) {
   for (const char* text :
        {"", "QPIP", "qpip ", "simulator", "tcp", "sim42", "verbs:", "verbs0", "auto:"}) {

@@ -47,6 +47,10 @@ std::string NameOf(World world) {
       return "QpipThread";
     case World::kQpipManual:
       return "QpipManual";
+    case World::kLocalThread:
+      return "LocalThread";
+    case World::kLocalManual:
+      return "LocalManual";
     case World::kSim:
       return "Sim";
     case World::kVerbsThread:
@@ -65,7 +69,7 @@ std::vector<World> Worlds() {
 
 std::vector<World> WorldsInRealTime() {
   if (!Device().name.empty()) return {World::kVerbsThread, World::kVerbsManual};
-  return {World::kQpipThread, World::kQpipManual};
+  return {World::kQpipThread, World::kQpipManual, World::kLocalThread, World::kLocalManual};
 }
 
 std::vector<World> WorldsByHand() {
@@ -75,12 +79,15 @@ std::vector<World> WorldsByHand() {
 }
 
 std::vector<World> WorldsWithThread() {
-  return {Device().name.empty() ? World::kQpipThread : World::kVerbsThread};
+  if (!Device().name.empty()) return {World::kVerbsThread};
+  return {World::kQpipThread, World::kLocalThread};
 }
 
 Transport TransportOf(World world) {
   if (world == World::kSim) return Transport::kSim;
-  return IsVerbs(world) ? Transport::kVerbs : Transport::kQpip;
+  if (IsVerbs(world)) return Transport::kVerbs;
+  const bool local = world == World::kLocalThread || world == World::kLocalManual;
+  return local ? Transport::kLocal : Transport::kQpip;
 }
 
 Address HostOf(World world, uint16_t port) {
@@ -90,9 +97,7 @@ Address HostOf(World world, uint16_t port) {
 
 ContextOptions OptionsOf(World world, Context* of) {
   ContextOptions options;
-  options.fabric = world == World::kSim ? "sim"
-                   : IsVerbs(world)     ? "verbs:" + Device().name
-                                        : "qpip";
+  options.fabric = IsVerbs(world) ? "verbs:" + Device().name : ToString(TransportOf(world));
   options.progress = HasThread(world) ? Progress::kThread : Progress::kManual;
   if (world == World::kSim) options.world_of = of;
   options.peer_moves = PeerMoves::kUnguarded;  // raw peers know no token

@@ -21,18 +21,27 @@
 
 namespace esdp::contract {
 
-enum class World : uint8_t { kQpipThread, kQpipManual, kSim, kVerbsThread, kVerbsManual };
+enum class World : uint8_t {
+  kQpipThread,
+  kQpipManual,
+  kLocalThread,
+  kLocalManual,
+  kSim,
+  kVerbsThread,
+  kVerbsManual
+};
 std::string NameOf(World world);
 inline void PrintTo(World world, std::ostream* out) { *out << NameOf(world); }
 
-// What a program is run over: qpip and the simulator; where ESDP_VERBS_HOSTS names a device and an
+// What a program is run over: qpip, local and the simulator; where ESDP_VERBS_HOSTS names a device and an
 // address of it, "rxe0=10.77.0.1", that device alone.
 std::vector<World> Worlds();
 std::vector<World> WorldsInRealTime();  // all but the simulator
 std::vector<World> WorldsWithThread();
 std::vector<World> WorldsByHand();  // where nothing moves but in the calls of the test
 inline bool HasThread(World world) {
-  return world == World::kQpipThread || world == World::kVerbsThread;
+  return world == World::kQpipThread || world == World::kLocalThread ||
+         world == World::kVerbsThread;
 }
 Transport TransportOf(World world);
 // Where that world is reached from this machine.

@@ -35,7 +35,7 @@ TEST(OpeningTest, AnUnknownFabricIsRefusedAndTheKnownOnesAreListed) {
 }
 
 TEST(OpeningTest, ANamedFabricIsNeverReplacedByAnother) {
-  for (const std::string name : {"verbs:none0", "local"}) {
+  for (const std::string name : {"verbs:none0", "verbs:none0:ib"}) {
     const auto opened = Context::Open({.fabric = name});
     ASSERT_FALSE(opened.ok());
     EXPECT_TRUE(opened.status().code() == StatusCode::kUnimplemented ||
@@ -73,7 +73,7 @@ TEST(OpeningTest, ANameThatIsNoTextIsToldEscaped) {
 }
 
 TEST(OpeningTest, ADmaBufNeedsADevice) {
-  for (const char* fabric : {"qpip", "sim"}) {
+  for (const char* fabric : {"qpip", "local", "sim"}) {
     Context context = *Context::Open({.fabric = fabric});
     const auto refused = context.RegisterDmaBuf(0, 0, 4096);
     EXPECT_TRUE(Refuses(refused, ErrorKind::kUnsupported, StatusCode::kUnimplemented)) << fabric;

@@ -1,0 +1,101 @@
+#include "impl/fabric/local/channel.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <new>
+#include <utility>
+
+#include "impl/base/status.h"
+
+namespace esdp::fabric::local {
+namespace {
+
+// Of a block: its words and slots. The ring's pages come with the first bytes in them.
+constexpr size_t kResident = offsetof(Block, ring);
+constexpr uint32_t kReasonBits = 8;
+
+}  // namespace
+
+absl::StatusOr<WritableMemory> Channel::MakeBlock() {
+  return MakeWritableMemory(sizeof(Block), kResident);
+}
+
+absl::StatusOr<std::unique_ptr<Channel>> Channel::Make(Descriptor&& socket, Mapping&& own,
+                                                       const Descriptor& peers_block) {
+  ESDP_ASSIGN_OR_RETURN(Mapping peers, MapReadOnly(peers_block, sizeof(Block), kResident));
+  return std::unique_ptr<Channel>(new Channel(std::move(socket), std::move(own), std::move(peers)));
+}
+
+Channel::Channel(Descriptor socket, Mapping own, Mapping peers)
+    : socket_(std::move(socket)),
+      own_memory_(std::move(own)),
+      peers_memory_(std::move(peers)),
+      own_(*reinterpret_cast<Block*>(own_memory_.base())),
+      peer_(*reinterpret_cast<const Block*>(peers_memory_.base())),
+      writer_(own_, peer_),
+      reader_(peer_, own_) {}
+
+void Channel::Publish() {
+  writer_.Publish();
+  Wake();
+}
+
+void Channel::GiveBack() {
+  reader_.Tell();
+  if (peer_.starved.load(std::memory_order_seq_cst) != 0) Wake();
+}
+
+bool Channel::SetStarved(bool starved) {
+  if (starved == starved_) return false;
+  starved_ = starved;
+  own_.starved.store(starved ? 1 : 0, std::memory_order_seq_cst);
+  return starved;
+}
+
+// Sequentially consistent on both sides: either the other end's load in Wake sees that we are
+// armed, or our looks here see what it has published before.
+bool Channel::Arm(bool leaves_slots) {
+  own_.armed.store(++armed_, std::memory_order_seq_cst);
+  return (!leaves_slots && reader_.HasMore()) || (starved_ && writer_.Refresh()) ||
+         peer_end().reason != EndReason::kNone;
+}
+
+void Channel::Disarm() {
+  if (is_armed()) own_.armed.store(++armed_, std::memory_order_seq_cst);
+}
+
+PeerEnd Channel::peer_end() const {
+  const uint64_t word = peer_.end.load(std::memory_order_seq_cst);
+  const uint64_t reason = word & ((uint64_t{1} << kReasonBits) - 1);
+  if (reason > static_cast<uint64_t>(EndReason::kProtocol)) return {EndReason::kReset, 0};
+  return {static_cast<EndReason>(reason), word >> kReasonBits};
+}
+
+void Channel::TellEnd(EndReason reason, uint64_t refused_read) {
+  own_.end.store(static_cast<uint64_t>(reason) | refused_read << kReasonBits,
+                 std::memory_order_seq_cst);
+  Publish();
+}
+
+// A socket that is full has woken the other end long ago; one that is broken is seen as its end.
+void Channel::Wake() {
+  const uint64_t armed = peer_.armed.load(std::memory_order_seq_cst);
+  if (armed % 2 == 0 || armed == woken_) return;
+  woken_ = armed;
+  constexpr char kWord = 0;
+  (void)send(socket_.number(), &kWord, sizeof(kWord), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+bool Channel::DrainSocket() {
+  constexpr int kMost = 64;
+  for (int i = 0; i < kMost; ++i) {
+    char words[8];
+    const ssize_t bytes = recv(socket_.number(), words, sizeof(words), MSG_DONTWAIT);
+    if (bytes < 0) return errno == EAGAIN || errno == EINTR;
+    if (bytes == 0) return false;
+  }
+  return true;
+}
+
+}  // namespace esdp::fabric::local

@@ -1,0 +1,86 @@
+#ifndef ESDP_IMPL_FABRIC_LOCAL_CHANNEL_H_
+#define ESDP_IMPL_FABRIC_LOCAL_CHANNEL_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "impl/fabric/local/layout.h"
+#include "impl/fabric/local/shared_memory.h"
+#include "impl/fabric/local/slot_reader.h"
+#include "impl/fabric/local/slot_writer.h"
+
+namespace esdp::fabric::local {
+
+// What an end says of itself.
+struct PeerEnd {
+  EndReason reason = EndReason::kNone;
+  uint64_t refused_read = 0;  // kAccess: the n-th one, from 1; 0: it was no read
+};
+
+// The two blocks of a queue pair, the socket that both ends hold as long as they live, and who has
+// to be woken. A block is never taken back while the other end may read it: the one that outlives
+// the other still has what was published.
+//
+//   Owns:     the socket, our block, the mapping of the other.
+//   Threads:  not thread-safe.
+//   Blocks:   never.
+//   Units:    –
+//   Errors:   nothing that the other end does is more than an end of the connection.
+class Channel {
+ public:
+  // `socket` is connected; `peers_block` came through it. PermissionDenied where that is no block;
+  // a failure leaves the others where they are.
+  static absl::StatusOr<std::unique_ptr<Channel>> Make(Descriptor&& socket, Mapping&& own,
+                                                       const Descriptor& peers_block);
+  // A block for one end, all zeros.
+  static absl::StatusOr<WritableMemory> MakeBlock();
+
+  int socket() const { return socket_.number(); }
+  SlotWriter& writer() { return writer_; }
+  SlotReader& reader() { return reader_; }
+
+  // Shows what the writer has put, and wakes the other end if it sleeps.
+  void Publish();
+  // Gives back what the reader has taken, and wakes the other end if that is what it waits for.
+  void GiveBack();
+  // Whether we wait for the other end to give something back. True: we do, and did not before.
+  bool SetStarved(bool starved);
+
+  // From now on the other end wakes us when it does something. True: it has done it already.
+  // Slots that we leave where they are do not count.
+  bool Arm(bool leaves_slots);
+  // It need not. Whatever has moved, or whoever was woken, disarms before it arms again: an end is
+  // woken once for each Arm.
+  void Disarm();
+  bool is_armed() const { return armed_ % 2 != 0; }
+
+  // What the peer said last of its end; looked at before its slots, what it has published before
+  // that is there.
+  PeerEnd peer_end() const;
+  // Says why this end is over. Whatever was put before is published.
+  void TellEnd(EndReason reason, uint64_t refused_read);
+
+  // Takes what has been sent to wake us. False: the other end is gone.
+  bool DrainSocket();
+
+ private:
+  Channel(Descriptor socket, Mapping own, Mapping peers);
+  void Wake();
+
+  Descriptor socket_;
+  Mapping own_memory_;
+  Mapping peers_memory_;
+  Block& own_;
+  const Block& peer_;
+  SlotWriter writer_;
+  SlotReader reader_;
+  uint64_t armed_ = 0;
+  bool starved_ = false;
+  uint64_t woken_ = 0;  // the last Arm of the other end's that it was woken for
+};
+
+}  // namespace esdp::fabric::local
+
+#endif  // ESDP_IMPL_FABRIC_LOCAL_CHANNEL_H_

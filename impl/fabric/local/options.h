@@ -1,0 +1,27 @@
+#ifndef ESDP_IMPL_FABRIC_LOCAL_OPTIONS_H_
+#define ESDP_IMPL_FABRIC_LOCAL_OPTIONS_H_
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "impl/base/clock.h"
+#include "impl/base/time.h"
+
+namespace esdp::fabric::local {
+
+// How a local fabric behaves. The defaults suit a program that gives them no thought.
+struct LocalOptions {
+  // How long a peer that has connected may take to send its request.
+  Duration startup_timeout = std::chrono::seconds(10);
+  // How long an orderly Disconnect waits for the peer to make room for what was sent.
+  Duration close_timeout = std::chrono::seconds(3);
+  // Told what the system withholds and no call could answer. May be empty.
+  std::function<void(const std::string&)> log{};
+  // Outlives the fabric. Null: the system's clock.
+  const Clock* clock = nullptr;
+};
+
+}  // namespace esdp::fabric::local
+
+#endif  // ESDP_IMPL_FABRIC_LOCAL_OPTIONS_H_
