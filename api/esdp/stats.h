@@ -63,7 +63,11 @@ struct ContextStats {
   uint32_t queues = 0;
   uint32_t operations = 0;  // outstanding
   uint64_t operations_posted = 0;
-  uint64_t bounce_bytes = 0;         // of SendCopy, in use
+  uint64_t bounce_bytes = 0;  // of SendCopy, in use
+  // Of SendFile: read from the page cache in passing, and by the threads for files. Of RecvFile.
+  uint64_t file_bytes_cached = 0;
+  uint64_t file_bytes_read = 0;
+  uint64_t file_bytes_written = 0;
   uint64_t accepts_given_up = 0;     // accepted connections that nobody took in time
   uint64_t ended_before_accept = 0;  // incoming ones that ended before an Accept took them
   // Incoming connections that were rejected, by the limit that they met.

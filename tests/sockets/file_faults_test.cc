@@ -198,6 +198,8 @@ TEST_P(FileFaultTest, WhatIsInMemoryIsReadWithoutAThreadForFiles) {
   EndWell(server_, receive, content_.size());
   EXPECT_TRUE(SameBytes(to.bytes, content_));
   EXPECT_EQ(waited_at, (std::vector<uint64_t>{2 * kSlot + 1000, 3 * kSlot}));
+  EXPECT_EQ(client_.context.Stats().file_bytes_cached, 2 * kSlot + 1000);
+  EXPECT_EQ(client_.context.Stats().file_bytes_read, content_.size() - 2 * kSlot - 1000);
 }
 
 TEST_P(FileFaultTest, AFileOfWhichTheSystemCannotTellIsAskedOnce) {

@@ -338,6 +338,7 @@ TEST_P(RecvFileTest, AFileGoesIntoAFileAndWhatFollowsToTheNextReceive) {
     ASSERT_EQ(written.size(), 3 + length);
     EXPECT_TRUE(SameBytes(absl::MakeConstSpan(written).subspan(3), source.content()));
   }
+  EXPECT_EQ(server_.context.Stats().file_bytes_written, 1 + kSlot + kSlot + 1 + 9 * kSlot + 5);
 }
 
 // Zeros at the beginning, between bytes that are none, across slots, and at the end; from an offset

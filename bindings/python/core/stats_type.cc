@@ -151,6 +151,11 @@ void DefineContextStats(py::module_& module) {
       .Count("operations_posted", &ContextStats::operations_posted,
              "Operations posted since it was opened.")
       .Count("bounce_bytes", &ContextStats::bounce_bytes, "Bytes of copied sends, in use.")
+      .Count("file_bytes_cached", &ContextStats::file_bytes_cached,
+             "Of send_file: read from the page cache in passing.")
+      .Count("file_bytes_read", &ContextStats::file_bytes_read,
+             "Of send_file: read by the threads for files.")
+      .Count("file_bytes_written", &ContextStats::file_bytes_written, "Of recv_file.")
       .Count("accepts_given_up", &ContextStats::accepts_given_up,
              "Accepted connections that nobody took in time.")
       .Count("ended_before_accept", &ContextStats::ended_before_accept,

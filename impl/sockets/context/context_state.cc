@@ -276,6 +276,9 @@ ContextStats ContextState::Stats() const {
   stats.operations = operations_.live();
   stats.operations_posted = operations_.posted();
   stats.bounce_bytes = bounce_pool_.in_use();
+  stats.file_bytes_cached = files_.counts.cached.load(std::memory_order_relaxed);
+  stats.file_bytes_read = files_.counts.read.load(std::memory_order_relaxed);
+  stats.file_bytes_written = files_.counts.written.load(std::memory_order_relaxed);
   stats.accepts_given_up = accepts_given_up_.load(std::memory_order_relaxed);
   stats.ended_before_accept = ended_before_accept_.load(std::memory_order_relaxed);
   const auto rejected = [this](provider::Rejection reason) {

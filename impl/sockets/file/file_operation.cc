@@ -176,6 +176,8 @@ bool FileOperation::GiveIdleSlot(Lock& lock) {
 
 files::FileCalls& FileOperation::calls() const { return *context_->files().calls; }
 
+FileCounts& FileOperation::counts() const { return context_->files().counts; }
+
 void FileOperation::RunOnMedium(Lane& lane, Lock& lock) {
   lane.state = Lane::State::kOnMedium;
   lane.keep = shared_from_this();

@@ -2,6 +2,7 @@
 #define ESDP_IMPL_SOCKETS_FILE_FILE_OPERATION_H_
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "esdp/operation.h"
 #include "impl/files/file_calls.h"
 #include "impl/files/io_threads.h"
+#include "impl/sockets/file/file_service.h"
 #include "impl/sockets/file/lane_transfers.h"
 #include "impl/sockets/file/slot_pool.h"
 #include "impl/sockets/stream/operation.h"
@@ -98,6 +100,10 @@ class FileOperation : public SlotPool::Waiter, public std::enable_shared_from_th
   // Of a lane that has nothing to do. False: none has a slot.
   bool GiveIdleSlot(Lock& lock);
   files::FileCalls& calls() const;
+  static void Count(std::atomic<uint64_t>& counter, uint64_t bytes) {
+    counter.fetch_add(bytes, std::memory_order_relaxed);
+  }
+  FileCounts& counts() const;
 
   const std::shared_ptr<StreamState> stream_;
   const std::shared_ptr<ContextState> context_;

@@ -135,6 +135,7 @@ bool FileReceive::EndWritten(Lock& lock) {
   ++to_write_;
   lane.state = Lane::State::kIdle;
   written_ += lane.moved;
+  Count(counts().written, lane.moved);
   if (lane.error != 0) {
     // A sync that failed may have lost what was written before: nothing is to be gone on behind.
     const bool of_write = lane.moved < lane.length;

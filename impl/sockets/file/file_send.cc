@@ -186,7 +186,10 @@ void FileSend::ReadCached(Lane& lane, Part& part, Lock& lock) {
   const int64_t cached =
       calls().ReadCached(lane.descriptor, lane.slot->memory.first(lane.length), lane.offset);
   lock.lock();
-  if (cached > 0) lane.moved = static_cast<uint64_t>(cached);
+  if (cached > 0) {
+    lane.moved = static_cast<uint64_t>(cached);
+    Count(counts().cached, lane.moved);
+  }
   if (cached == -EOPNOTSUPP) part.tells_cached = false;
 }
 
@@ -196,7 +199,10 @@ void FileSend::MoveOnMedium(Lane& lane) {
     const std::span<std::byte> rest =
         lane.slot->memory.subspan(lane.moved, lane.length - lane.moved);
     const int64_t answer = calls().Read(descriptor, rest, lane.offset + lane.moved);
-    if (answer > 0) lane.moved += static_cast<uint64_t>(answer);
+    if (answer > 0) {
+      lane.moved += static_cast<uint64_t>(answer);
+      Count(counts().read, static_cast<uint64_t>(answer));
+    }
     const bool is_direct = descriptor != lane.descriptor;
     // Ends of files, and media that refuse it.
     if (is_direct && (answer <= 0 || lane.moved % kDirectUnit != 0)) {

@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_SOCKETS_FILE_FILE_SERVICE_H_
 #define ESDP_IMPL_SOCKETS_FILE_FILE_SERVICE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -11,6 +12,13 @@
 
 namespace esdp::sockets {
 
+// Bytes; see ContextStats.
+struct FileCounts {
+  std::atomic<uint64_t> cached{0};
+  std::atomic<uint64_t> read{0};
+  std::atomic<uint64_t> written{0};
+};
+
 // What the transfers of files of one Context share.
 struct FileService {
   FileService(size_t pool_bytes, uint32_t thread_count)
@@ -19,6 +27,7 @@ struct FileService {
   SlotPool slots;
   LaneTransferPool transfers;
   files::IoThreads threads;
+  FileCounts counts;
   files::FileCalls* calls = &files::FileCalls::System();
 };
 
