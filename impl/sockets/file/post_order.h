@@ -44,8 +44,9 @@ class PostOrder {
   bool HoldOrBegin(Operation& file) {
     const std::lock_guard lock(mutex_);
     const bool waits = busy() || file_goes_;
+    // One that waits does not go: those before it may still have their turns to come.
     if (waits) waiting_.push_back({&file});
-    file_goes_ = true;
+    if (!waits) file_goes_ = true;
     busy_.store(true, std::memory_order_release);
     return waits;
   }

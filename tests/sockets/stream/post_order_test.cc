@@ -20,6 +20,12 @@ class PostOrderTest : public ::testing::Test {
     for (Operation& each : posted_) EXPECT_TRUE(order_.Hold({&each}));
   }
 
+  // Nobody looks at the file itself: only whether there is one.
+  void AsFile(Operation& operation) {
+    operation.file = std::shared_ptr<FileOperation>(std::shared_ptr<void>(),
+                                                    reinterpret_cast<FileOperation*>(this));
+  }
+
   PostOrder order_;
   Operation file_;
   std::array<Operation, 3> posted_;
@@ -55,6 +61,25 @@ TEST_F(PostOrderTest, ACancelThatComesBetweenTurnAndSubmissionIsKeptForItsSubmis
   EXPECT_EQ(kAbort, order_.EndPassing());
   // It is the shard's now.
   EXPECT_FALSE(order_.CancelPassing(OpId{1}, kIfNotStarted));
+}
+
+TEST_F(PostOrderTest, AFileThatIsPostedMeanwhileKeepsNoFileBeforeItFromItsTurn) {
+  Operation second;
+  Operation third;
+  AsFile(second);
+  AsFile(third);
+  EXPECT_TRUE(order_.HoldOrBegin(second));
+  ASSERT_TRUE(order_.BeginTurns(/*is_over=*/true));
+  for (size_t i = 0; i < posted_.size(); ++i) ASSERT_TRUE(order_.Next().has_value());
+  EXPECT_TRUE(order_.HoldOrBegin(third));
+  const auto turn = order_.Next();
+  ASSERT_TRUE(turn.has_value());
+  EXPECT_EQ(&second, turn->operation);
+  // The third one waits for the second to be over.
+  ASSERT_TRUE(order_.BeginTurns(/*is_over=*/false));
+  EXPECT_FALSE(order_.Next().has_value());
+  ASSERT_TRUE(order_.BeginTurns(/*is_over=*/true));
+  EXPECT_EQ(&third, order_.Next()->operation);
 }
 
 TEST_F(PostOrderTest, ACancelOfAnotherIsNotKept) {
