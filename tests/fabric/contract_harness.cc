@@ -17,6 +17,16 @@ SendWork WorkOf(Opcode opcode, uint64_t id, const std::vector<ScatterEntry>& ent
   return work;
 }
 
+std::shared_ptr<std::byte> AllocateHere(size_t bytes) {
+  return {new std::byte[bytes]{}, std::default_delete<std::byte[]>()};
+}
+
+// Of the variant that is being tested.
+auto& Allocator() {
+  static std::function<std::shared_ptr<std::byte>(size_t)> allocator;
+  return allocator;
+}
+
 }  // namespace
 
 void Endpoint::Collect() {
@@ -80,8 +90,9 @@ absl::Status Endpoint::Invalidate(QueuePairId queue_pair, uint64_t id, uint32_t 
   return fabric_->PostSend(queue_pair, {&work, 1});
 }
 
-Memory::Memory(Endpoint& endpoint, size_t size, Access access) : bytes_(size) {
-  const absl::StatusOr<RegionId> region = endpoint->Register(bytes_.data(), size, access);
+Memory::Memory(Endpoint& endpoint, size_t size, Access access)
+    : size_(size), bytes_(Allocator()(size)) {
+  const absl::StatusOr<RegionId> region = endpoint->Register(bytes_.get(), size, access);
   EXPECT_TRUE(region.ok()) << region.status();
   if (region.ok()) region_ = *region;
 }
@@ -91,14 +102,14 @@ ScatterEntry Memory::Entry(size_t offset, size_t length) {
 }
 
 void Memory::Fill(uint64_t seed) {
-  for (size_t i = 0; i < bytes_.size(); ++i) {
-    bytes_[i] = static_cast<std::byte>(((i + seed + 1) * 0x9e3779b97f4a7c15ull) >> 56);
+  for (size_t i = 0; i < size_; ++i) {
+    *at(i) = static_cast<std::byte>(((i + seed + 1) * 0x9e3779b97f4a7c15ull) >> 56);
   }
 }
 
 std::vector<std::byte> Memory::Copy(size_t offset, size_t length) const {
-  const auto begin = bytes_.begin() + static_cast<ptrdiff_t>(offset);
-  return {begin, begin + static_cast<ptrdiff_t>(length)};
+  const std::byte* const begin = bytes_.get() + offset;
+  return {begin, begin + length};
 }
 
 bool Memory::IsClear(size_t offset, size_t length) const {
@@ -110,6 +121,7 @@ void ContractTest::SetUp() {
   const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
   const auto not_here = GetParam().not_here.find(name.substr(0, name.find('/')));
   if (not_here != GetParam().not_here.end()) GTEST_SKIP() << not_here->second;
+  Allocator() = GetParam().allocate ? GetParam().allocate : AllocateHere;
   auto [one, two] = GetParam().make();
   ASSERT_NE(one, nullptr);
   ASSERT_NE(two, nullptr);

@@ -28,6 +28,8 @@ struct ContractVariant {
   Address host;              // where "two" listens, with port 0
   QueuePairOptions options;  // of every queue pair that a test does not shape itself
   std::function<std::pair<std::unique_ptr<Fabric>, std::unique_ptr<Fabric>>()> make;
+  // Memory to register, all zeros, where it has to be of a special kind.
+  std::function<std::shared_ptr<std::byte>(size_t)> allocate = {};
   // Cases that cannot hold on a device, by name, with the device's reason.
   std::map<std::string, std::string> not_here;
 };
@@ -70,25 +72,25 @@ class Endpoint {
 
 inline constexpr Access kAllRights{.local_write = true, .remote_read = true, .remote_write = true};
 
-// Registered bytes. Declared after the fixture's fabrics, so that it ends before them: nothing
-// polls by then.
+// Registered bytes. Declared after the fixture's fabrics, it ends before them: nothing polls then.
 class Memory {
  public:
   Memory(Endpoint& endpoint, size_t size, Access access = kAllRights);
 
-  size_t size() const { return bytes_.size(); }
+  size_t size() const { return size_; }
   RegionId region() const { return region_; }
-  std::byte* at(size_t offset) { return bytes_.data() + offset; }
+  std::byte* at(size_t offset) { return bytes_.get() + offset; }
   ScatterEntry Entry(size_t offset, size_t length);
   ScatterEntry All() { return Entry(0, size()); }
   // Bytes that tell their place, different for each seed.
   void Fill(uint64_t seed);
-  void Clear() { std::fill(bytes_.begin(), bytes_.end(), std::byte{0}); }
+  void Clear() { std::fill(at(0), at(size_), std::byte{0}); }
   std::vector<std::byte> Copy(size_t offset, size_t length) const;
   bool IsClear(size_t offset, size_t length) const;
 
  private:
-  std::vector<std::byte> bytes_;
+  size_t size_;
+  std::shared_ptr<std::byte> bytes_;
   RegionId region_ = RegionId::kNone;
 };
 
@@ -106,8 +108,7 @@ class ContractTest : public ::testing::TestWithParam<ContractVariant> {
  protected:
   void SetUp() override;
 
-  // Collects on both sides and lets time pass until `done`, which is asked often; false when
-  // `bound` has passed.
+  // Collects on both sides and lets time pass until `done`; false when `bound` has passed.
   bool Pump(const std::function<bool()>& done, Duration bound = kPatience);
   // Lets everything happen that is going to happen by itself.
   void Settle();
@@ -139,8 +140,7 @@ class ContractTest : public ::testing::TestWithParam<ContractVariant> {
   void ExpectReadAllowed(const Link& link, RemoteRange from, const std::vector<std::byte>& bytes);
   void ExpectWriteAllowed(const Link& link, RemoteRange to, size_t length);
 
-  // The next completion of the queue pair, the next event of the kind; a failure of the test when
-  // none comes.
+  // The next completion of the queue pair, or event of the kind; the test fails when none comes.
   Completion NextCompletion(Endpoint& endpoint, QueuePairId queue_pair);
   RendezvousEvent NextEvent(Endpoint& endpoint, RendezvousType type);
   void ExpectSuccess(Endpoint& endpoint, QueuePairId queue_pair, uint64_t id);

@@ -58,7 +58,7 @@ class HalfOpenTest : public PairTest {
   const std::shared_ptr<Log> log_ = std::make_shared<Log>();  // the context lives longer than this
   Address address_;
 };
-ESDP_ON_REAL_WORLDS(HalfOpenTest);
+ESDP_ON_TCP_WORLDS(HalfOpenTest);
 
 TEST_P(HalfOpenTest, TheyKeepNobodyOut) {
   address_ = Listen({}, kBacklog);

@@ -72,6 +72,12 @@ std::vector<World> WorldsInRealTime() {
   return {World::kQpipThread, World::kQpipManual, World::kLocalThread, World::kLocalManual};
 }
 
+std::vector<World> WorldsOverTcp() {
+  std::vector<World> worlds = WorldsInRealTime();
+  std::erase_if(worlds, [](World world) { return TransportOf(world) == Transport::kLocal; });
+  return worlds;
+}
+
 std::vector<World> WorldsByHand() {
   std::vector<World> worlds = Worlds();
   std::erase_if(worlds, HasThread);

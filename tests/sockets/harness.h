@@ -37,6 +37,7 @@ inline void PrintTo(World world, std::ostream* out) { *out << NameOf(world); }
 // address of it, "rxe0=10.77.0.1", that device alone.
 std::vector<World> Worlds();
 std::vector<World> WorldsInRealTime();  // all but the simulator
+std::vector<World> WorldsOverTcp();     // where a raw TCP stream can be the peer, and a device
 std::vector<World> WorldsWithThread();
 std::vector<World> WorldsByHand();  // where nothing moves but in the calls of the test
 inline bool HasThread(World world) {
@@ -164,6 +165,8 @@ inline std::string ParamName(const ::testing::TestParamInfo<World>& info) {
 // Where time is the clock's, threads are threads and peers are processes.
 #define ESDP_ON_REAL_WORLDS(Suite) \
   INSTANTIATE_TEST_SUITE_P(On, Suite, ::testing::ValuesIn(WorldsInRealTime()), ParamName)
+#define ESDP_ON_TCP_WORLDS(Suite) \
+  INSTANTIATE_TEST_SUITE_P(On, Suite, ::testing::ValuesIn(WorldsOverTcp()), ParamName)
 #define ESDP_ON_WORLDS_BY_HAND(Suite) \
   INSTANTIATE_TEST_SUITE_P(On, Suite, ::testing::ValuesIn(WorldsByHand()), ParamName)
 #define ESDP_ON_SIM(Suite) \

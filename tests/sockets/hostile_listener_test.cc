@@ -46,7 +46,7 @@ class HostileListenerTest : public PairTest {
   OpId connect_ = OpId::kNone;
   absl::Time deadline_;
 };
-ESDP_ON_REAL_WORLDS(HostileListenerTest);
+ESDP_ON_TCP_WORLDS(HostileListenerTest);
 
 TEST_P(HostileListenerTest, AHandMadeHonestListenerIsConnectedTo) {
   const Event event = Answer(MpaReply(HonestHelloAck()));

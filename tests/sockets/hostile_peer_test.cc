@@ -83,7 +83,7 @@ class HostilePeerTest : public PairTest {
   Address address_;
   OpId accept_ = OpId::kNone;
 };
-ESDP_ON_REAL_WORLDS(HostilePeerTest);
+ESDP_ON_TCP_WORLDS(HostilePeerTest);
 
 TEST_P(HostilePeerTest, AHandMadeHonestPeerIsServed) {
   ASSERT_NO_FATAL_FAILURE(Listens());

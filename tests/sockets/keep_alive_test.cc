@@ -41,7 +41,7 @@ class KeepAliveTest : public PairTest {
     (void)Listen(options);
   }
 };
-ESDP_ON_REAL_WORLDS(KeepAliveTest);
+ESDP_ON_TCP_WORLDS(KeepAliveTest);
 
 TEST_P(KeepAliveTest, AnIdleAndABusyConnectionFindASilentPeerWithinFourTimesTheIdleTime) {
   Listens(kIdle);

@@ -82,7 +82,7 @@ class LostMoveTest : public PairTest {
   std::unique_ptr<RawStream> raw_;
   OpId receive_ = OpId::kNone;
 };
-ESDP_ON_REAL_WORLDS(LostMoveTest);
+ESDP_ON_TCP_WORLDS(LostMoveTest);
 
 TEST_P(LostMoveTest, APeerThatDiesBehindItsAnswerIsSilentAtTheDeadline) {
   ASSERT_NO_FATAL_FAILURE(ShakeAndReceive());

@@ -108,7 +108,7 @@ class PeerMovesTest : public PairTest {
   std::unique_ptr<RawStream> raw_;
   std::string log_;
 };
-ESDP_ON_REAL_WORLDS(PeerMovesTest);
+ESDP_ON_TCP_WORLDS(PeerMovesTest);
 
 TEST_P(PeerMovesTest, UnlessItIsAskedForNobodyIsMoved) {
   EXPECT_EQ(ContextOptions().peer_moves, PeerMoves::kRefused);
