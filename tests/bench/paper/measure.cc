@@ -1,5 +1,6 @@
 #include "tests/bench/paper/measure.h"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -11,17 +12,26 @@ namespace esdp::paper {
 namespace {
 
 namespace testbed = fabric::sim::testbed;
-using std::chrono::microseconds;
 
-// How long it is measured, once it is warm: so long at least, and so many messages of each
-// connection if they went at this rate together.
-constexpr Duration kLeast = std::chrono::milliseconds(15);
+// How long it is measured, once it is warm: so many bytes at least if they went as fast as the device
+// can; and so many messages of each connection if they went half as fast.
+constexpr double kLeastBytes = 20e6;
+constexpr Duration kLeastTime = std::chrono::milliseconds(2);
 constexpr double kMessages = 6;
-constexpr double kRateMbS = 700;
+constexpr double kLearning = 256;  // messages
 
-Duration TimeOf(size_t connections, uint64_t bytes, double messages) {
+double RateOf(const testbed::Parameters& parameters) {
+  return std::min(parameters.device_bus_mb_s, parameters.link_bandwidth_mb_s);
+}
+
+Duration Least(const testbed::Parameters& parameters) {
+  return std::max(kLeastTime, testbed::Microseconds(kLeastBytes / RateOf(parameters)));
+}
+
+Duration TimeOf(const testbed::Parameters& parameters, size_t connections, uint64_t bytes,
+                double messages) {
   const double all = static_cast<double>(connections) * static_cast<double>(bytes) * messages;
-  return testbed::Microseconds(all / kRateMbS);
+  return testbed::Microseconds(2 * all / RateOf(parameters));
 }
 
 ContextOptions ReadsOnly() { return {.show_receives = false}; }
@@ -65,8 +75,9 @@ Point MeasureBandwidth(const testbed::Parameters& parameters, Mode mode, size_t 
     callers.push_back(std::make_unique<Caller>(pair.server(), i, mode, bytes, connections));
     callers.back()->ReceiveForever();
   }
-  return RunWindow(pair, {.warm = kLeast / 3 + TimeOf(connections, bytes, 2),
-                          .measured = kLeast + TimeOf(connections, bytes, kMessages)});
+  return RunWindow(
+      pair, {.warm = Least(parameters) / 3 + TimeOf(parameters, connections, bytes, 2),
+             .measured = Least(parameters) + TimeOf(parameters, connections, bytes, kMessages)});
 }
 
 Point MeasureLatency(const testbed::Parameters& parameters, Mode mode, uint64_t bytes) {
@@ -77,11 +88,40 @@ Point MeasureLatency(const testbed::Parameters& parameters, Mode mode, uint64_t 
   answers.emplace(pair.server(), 0, mode, bytes, 1);
   answers->AnswerForever();
   asks->AskForever();
-  const Duration warm = kLeast / 3 + TimeOf(2, bytes, 4);
+  const Duration warm = Least(parameters) / 3 + TimeOf(parameters, 2, bytes, 4);
   asks->answers().Begin(pair.Now() + warm);
-  Point point =
-      RunWindow(pair, {.warm = warm, .measured = kLeast + TimeOf(2, bytes, 4 * kMessages)});
+  Point point = RunWindow(
+      pair,
+      {.warm = warm, .measured = Least(parameters) + TimeOf(parameters, 2, bytes, 4 * kMessages)});
   point.latency_us = asks->answers().MicrosecondsEach() / 2;
+  return point;
+}
+
+Point MeasureAsynchronous(const testbed::Parameters& parameters, Means means, const Habit& habit,
+                          uint64_t bytes) {
+  std::optional<AsynchronousCaller> sender;
+  std::optional<AsynchronousCaller> receiver;
+  Pair pair(parameters, Stack::kProcess, ContextOptionsOf(means),
+            SocketOptionsOf(parameters, means), 1);
+  Habit receives = habit;
+  receives.outstanding = std::max<size_t>(4, 2 * habit.outstanding);
+  receives.pause_us = 0;
+  sender.emplace(pair.client(), true, habit, bytes);
+  receiver.emplace(pair.server(), false, receives, bytes);
+  receiver->Start();
+  sender->Start();
+  // What is learned takes many sends.
+  const auto outstanding = static_cast<double>(habit.outstanding);
+  const Duration warm =
+      Least(parameters) / 3 +
+      TimeOf(parameters, 1, bytes, means == Means::kAdaptive ? kLearning : 2 * outstanding);
+  pair.RunUntil(pair.Now() + warm);
+  sender->Begin();
+  Point point = RunWindow(
+      pair,
+      {.warm = Duration(0),
+       .measured = Least(parameters) + TimeOf(parameters, habit.outstanding, bytes, kMessages)});
+  point.latency_us = sender->MicrosecondsEach();
   return point;
 }
 

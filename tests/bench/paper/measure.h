@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "impl/fabric/sim/testbed/parameters.h"
+#include "tests/bench/paper/asynchronous.h"
 #include "tests/bench/paper/synchronous.h"
 
 namespace esdp::paper {
@@ -22,6 +23,11 @@ Point MeasureBandwidth(const fabric::sim::testbed::Parameters& parameters, Mode 
                        size_t connections, uint64_t bytes);
 // One socket, requests and answers of `bytes`: netperf TCP_RR.
 Point MeasureLatency(const fabric::sim::testbed::Parameters& parameters, Mode mode, uint64_t bytes);
+
+// One socket of the ES-API; twice as many receives wait as sends are outstanding. latency_us is
+// that of a send, from the post to its event.
+Point MeasureAsynchronous(const fabric::sim::testbed::Parameters& parameters, Means means,
+                          const Habit& habit, uint64_t bytes);
 
 }  // namespace esdp::paper
 

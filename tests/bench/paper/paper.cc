@@ -1,30 +1,49 @@
 // Measures what the SDP paper's figures show on a simulated test-bed, and judges its statements.
 //
-//   paper TESTBED.txtpb FOLDER
-//
-// writes figures.tsv and statements.md there.
+//   paper TESTBED.txtpb FOLDER             writes figures.tsv there
+//   paper TESTBED.txtpb FOLDER judge       and statements.md, goals.md
+//   paper TESTBED.txtpb FOLDER sensitivity writes sensitivity.md, which takes some minutes
 
 #include <cstdio>
 #include <exception>
 #include <fstream>
 #include <string>
 
+#include "tests/bench/paper/goals.h"
 #include "tests/bench/paper/pair.h"
 #include "tests/bench/paper/read_parameters.h"
 #include "tests/bench/paper/results.h"
+#include "tests/bench/paper/sensitivity.h"
 #include "tests/bench/paper/statements.h"
+#include "tests/bench/paper/text.h"
 
 namespace esdp::paper {
 namespace {
 
 constexpr Mode kModes[] = {Mode::kBuffered, Mode::kZeroCopy};
-const char* NameOf(Mode mode) { return mode == Mode::kBuffered ? "BCopy" : "ZCopy"; }
+constexpr Means kMeans[] = {Means::kCopied, Means::kRead, Means::kWritten, Means::kAdaptive};
 
-// One line for each point: figure, curve, connections, bytes, MB/s, CPU, us.
-void Write(std::ofstream& out, const char* figure, Mode mode, size_t connections, uint64_t bytes,
+const char* NameOf(Mode mode) { return mode == Mode::kBuffered ? "BCopy" : "ZCopy"; }
+const char* NameOf(Means means) {
+  switch (means) {
+    case Means::kCopied:
+      return "copied";
+    case Means::kRead:
+      return "read";
+    case Means::kWritten:
+      return "written";
+    case Means::kAdaptive:
+      return "adaptive";
+  }
+  return "unknown";
+}
+
+// One line for each point: figure, curve, connections or operations, bytes, MB/s, CPU, us.
+template <typename Curve>
+void Write(std::ofstream& out, const char* figure, Curve curve, size_t connections, uint64_t bytes,
            const Point& point) {
   char line[160];
-  std::snprintf(line, sizeof(line), "%s\t%s\t%zu\t%llu\t%.1f\t%.1f\t%.2f\n", figure, NameOf(mode),
+  std::snprintf(line, sizeof(line), "%s\t%s\t%zu\t%llu\t%.1f\t%.1f\t%.2f\n", figure, NameOf(curve),
                 connections, static_cast<unsigned long long>(bytes), point.mb_s, point.cpu_percent,
                 point.latency_us);
   out << line;
@@ -52,21 +71,53 @@ void WriteFigures(Results& results, const std::string& path) {
       }
     }
   }
+  for (const Means means : kMeans) {
+    for (const size_t operations : kConnections) {
+      for (const uint64_t size : Sizes()) {
+        for (const bool spins : {false, true}) {
+          if (means != Means::kRead && !spins) continue;
+          Write(out, spins ? "operations" : "operations, sleeping", means, operations, size,
+                results.Asynchronous(means, operations, spins, size));
+        }
+      }
+    }
+  }
+}
+
+void WriteGoals(Results& results, const std::string& path) {
+  std::ofstream out(path);
+  out << "| what | wanted | ours | reached |\n|---|---|---|---|\n";
+  for (const Goal& one : JudgeGoals(results)) out << ToRow(one) << "\n";
+}
+
+void WriteSensitivity(const fabric::sim::testbed::Parameters& parameters, const std::string& path) {
+  std::ofstream out(path);
+  out << "| number | as | statements that then fail |\n|---|---|---|\n";
+  for (const Loss& loss : FindLosses(parameters)) {
+    if (loss.lost.empty()) continue;
+    out << "| `" << loss.parameter << "` | " << Format("%.4g", loss.value) << " |";
+    for (const std::string& id : loss.lost) out << " " << id;
+    out << " |\n";
+  }
 }
 
 void WriteStatements(Results& results, const std::string& path) {
   std::ofstream out(path);
   out << "| where | sentence | paper | ours | tolerance | within |\n|---|---|---|---|---|---|\n";
-  for (const Statement& one : Judge(results)) {
-    out << "| " << one.section << " | " << one.sentence << " | " << one.paper << " | " << one.ours
-        << " | " << one.tolerance << " | " << ToString(one.verdict) << " |\n";
-  }
+  for (const Statement& one : Judge(results)) out << ToRow(one) << "\n";
 }
 
-int Run(const std::string& testbed, const std::string& folder) {
-  Results results(Require(ReadParameters(testbed)));
+int Run(const std::string& testbed, const std::string& folder, const std::string& also) {
+  const auto parameters = Require(ReadParameters(testbed));
+  if (also == "sensitivity") {
+    WriteSensitivity(parameters, folder + "/sensitivity.md");
+    return 0;
+  }
+  Results results(parameters);
   WriteFigures(results, folder + "/figures.tsv");
+  if (also != "judge") return 0;
   WriteStatements(results, folder + "/statements.md");
+  WriteGoals(results, folder + "/goals.md");
   return 0;
 }
 
@@ -74,12 +125,13 @@ int Run(const std::string& testbed, const std::string& folder) {
 }  // namespace esdp::paper
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: paper TESTBED.txtpb FOLDER\n");
+  const std::string also = argc > 3 ? argv[3] : "";
+  if (argc < 3 || argc > 4 || (!also.empty() && also != "judge" && also != "sensitivity")) {
+    std::fprintf(stderr, "usage: paper TESTBED.txtpb FOLDER [judge | sensitivity]\n");
     return 2;
   }
   try {
-    return esdp::paper::Run(argv[1], argv[2]);
+    return esdp::paper::Run(argv[1], argv[2], also);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "paper: %s\n", error.what());
     return 1;

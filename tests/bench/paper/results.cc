@@ -33,6 +33,25 @@ const Point& Results::Latency(Mode mode, uint64_t bytes) {
   return place->second;
 }
 
+const Point& Results::Asynchronous(Means means, size_t outstanding, bool spins, uint64_t bytes) {
+  const auto [place, is_new] = asynchronous_.try_emplace({means, outstanding, spins, bytes});
+  if (is_new) {
+    const Habit habit{.outstanding = outstanding, .spin_us = spins ? kLibrarySpin : 0};
+    place->second = MeasureAsynchronous(parameters_, means, habit, bytes);
+  }
+  return place->second;
+}
+
+uint64_t Results::AsynchronousCrossover(size_t outstanding, bool spins) {
+  uint64_t crossover = 0;
+  for (auto size = kSizes.rbegin(); size != kSizes.rend(); ++size) {
+    const double read = Asynchronous(Means::kRead, outstanding, spins, *size).mb_s;
+    if (read <= Bandwidth(Mode::kBuffered, 1, *size).mb_s) break;
+    crossover = *size;
+  }
+  return crossover;
+}
+
 uint64_t Results::BestSize(Mode mode, size_t connections) {
   return *std::max_element(kSizes.begin(), kSizes.end(), [&](uint64_t one, uint64_t other) {
     return Bandwidth(mode, connections, one).mb_s < Bandwidth(mode, connections, other).mb_s;

@@ -20,6 +20,7 @@ std::span<const uint64_t> Sizes();
 // Of figures 10 and 11.
 std::span<const uint64_t> SmallSizes();
 std::span<const uint64_t> LargeSizes();
+inline constexpr double kLibrarySpin = 50;  // us: QueueOptions::spin
 inline constexpr std::array<size_t, 4> kConnections = {1, 2, 4, 8};
 
 // What is measured on a test-bed, each point when it is first asked for.
@@ -30,6 +31,11 @@ class Results {
   const fabric::sim::testbed::Parameters& parameters() const { return parameters_; }
   const Point& Bandwidth(Mode mode, size_t connections, uint64_t bytes);
   const Point& Latency(Mode mode, uint64_t bytes);
+
+  // One socket of the ES-API.
+  const Point& Asynchronous(Means means, size_t outstanding, bool spins, uint64_t bytes);
+  // The size from which on its reads are faster than the blocking caller's copies on one socket.
+  uint64_t AsynchronousCrossover(size_t outstanding, bool spins);
 
   // The best of all sizes, and which.
   double MostMbS(Mode mode, size_t connections);
@@ -42,6 +48,7 @@ class Results {
   const fabric::sim::testbed::Parameters parameters_;
   std::map<Key, Point> bandwidth_;
   std::map<Key, Point> latency_;
+  std::map<std::tuple<Means, size_t, bool, uint64_t>, Point> asynchronous_;
 };
 
 }  // namespace esdp::paper

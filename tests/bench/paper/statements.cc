@@ -2,26 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <utility>
+
+#include "tests/bench/paper/text.h"
 
 namespace esdp::paper {
 namespace {
 
 constexpr Mode kB = Mode::kBuffered;
 constexpr Mode kZ = Mode::kZeroCopy;
-constexpr uint64_t kMib = 1024 * kKib;
-
-std::string Format(const char* format, double first, double second = 0) {
-  char text[96];
-  std::snprintf(text, sizeof(text), format, first, second);
-  return text;
-}
-
-std::string SizeText(uint64_t bytes) {
-  if (bytes == 0) return "none";
-  return bytes < kMib ? std::to_string(bytes / kKib) + " KB" : std::to_string(bytes / kMib) + " MB";
-}
 
 // Collects the statements of one section after the other.
 class Table {
@@ -213,6 +202,11 @@ const char* ToString(Verdict verdict) {
       return "input";
   }
   return "unknown";
+}
+
+std::string ToRow(const Statement& one) {
+  return "| " + one.section + " | " + one.sentence + " | " + one.paper + " | " + one.ours + " | " +
+         one.tolerance + " | " + ToString(one.verdict) + " |";
 }
 
 std::vector<Statement> Judge(Results& results) {

@@ -26,6 +26,9 @@ struct Statement {
   Verdict verdict = Verdict::kInput;
 };
 
+// A line of a table in Markdown.
+std::string ToRow(const Statement& statement);
+
 // All of them, in the order of the paper.
 std::vector<Statement> Judge(Results& results);
 

@@ -3,23 +3,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tests/bench/paper/caches.h"
+
 namespace esdp::paper {
 namespace {
 
 namespace testbed = fabric::sim::testbed;
 
-constexpr double kAll = 1;  // of it is in no cache
-// The bytes' memory is what a zero-copy receive gives back whole, as the sender's call did.
+// A call goes on until its buffer is full: sender and receiver use the same size.
 constexpr RecvFlags kWhole = RecvFlags::kWaitAll;
-
-// "While copying 512KB, the cache is entirely occupied by the source and destination data": what a
-// call touches is twice its bytes, in its share of the caches.
-double Missing(const testbed::Parameters& parameters, uint64_t bytes, size_t sharers) {
-  const double cores = parameters.machine_cores;
-  const double share =
-      parameters.machine_cache_kib * 1024 * cores / std::max(cores, static_cast<double>(sharers));
-  return std::clamp(2 * static_cast<double>(bytes) / share - 1, 0.0, 1.0);
-}
 
 }  // namespace
 
@@ -42,7 +34,7 @@ Caller::Caller(Pair::Side& side, size_t index, Mode mode, uint64_t bytes, size_t
       thread_(side.AddThread()),
       mode_(mode),
       buffer_bytes_(static_cast<uint64_t>(side.host->parameters().kernel_buffer_kib * 1024)),
-      missing_(Missing(side.host->parameters(), bytes, sharers)),
+      missing_(MissingInCaches(side.host->parameters(), bytes, sharers)),
       memory_(bytes) {
   if (mode == Mode::kZeroCopy) return;
   slots_free_ = static_cast<uint64_t>(parameters().kernel_buffers);
@@ -85,7 +77,7 @@ Caller::Part Caller::NextPart(uint64_t done) const {
 }
 
 testbed::Work Caller::CopyIn(const Part& part) const {
-  testbed::Work work = side_.host->Copy(part.bytes, missing_, kAll);
+  testbed::Work work = side_.host->Copy(part.bytes, missing_, kUncached);
   work.nanoseconds += parameters().kernel_fill_us * 1000;
   return work;
 }
@@ -93,7 +85,7 @@ testbed::Work Caller::CopyIn(const Part& part) const {
 testbed::Work Caller::CopyOut(uint64_t bytes) const {
   const uint64_t each = std::min<uint64_t>(memory_.size(), buffer_bytes_);
   const auto buffers = static_cast<double>((bytes + each - 1) / each);
-  testbed::Work work = side_.host->Copy(bytes, kAll, missing_);
+  testbed::Work work = side_.host->Copy(bytes, kUncached, missing_);
   work.nanoseconds += parameters().kernel_empty_us * 1000 * buffers;
   return work;
 }

@@ -45,7 +45,9 @@ TEST_P(TextTest, HasEveryParameterOnceWithItsUnitAndItsSource) {
   EXPECT_TRUE(fabric::sim::testbed::Check(parameters).ok());
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, TextTest, ::testing::Values("tools/testbed/infinihost_2005.txtpb"));
+INSTANTIATE_TEST_SUITE_P(Files, TextTest,
+                         ::testing::Values("tools/testbed/infinihost_2005.txtpb",
+                                           "tools/testbed/connectx_2025.txtpb"));
 
 TEST(TextErrorsTest, NameTheLineThatDoesNotParse) {
   EXPECT_THAT(Complaint("name: \"x\"\nmachine { fans { value: 3 } }\n"), HasSubstr("line 2"));

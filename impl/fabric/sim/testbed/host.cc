@@ -96,8 +96,11 @@ void Host::OnSomethingToPoll(size_t sends, bool more) {
   }
   more_to_poll_ = true;
   if (interrupted_) return;
-  if (!more && static_cast<double>(sends) < parameters_.device_sends_a_interrupt) return;
-  if (behind_poll_) return Interrupt([this] { RunTasklet(); });
+  if (behind_poll_) {
+    const bool many = static_cast<double>(sends) >= parameters_.device_sends_a_interrupt;
+    if (more || many) Interrupt([this] { RunTasklet(); });
+    return;
+  }
   if (!std::exchange(armed_, false)) return;
   Interrupt([this] {
     machine_.Release(tasklet_);

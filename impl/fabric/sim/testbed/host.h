@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "impl/base/time.h"
 #include "impl/fabric/sim/host_model.h"
@@ -40,8 +41,10 @@ class Host : public HostModel {
   // runs behind each, where it wakes threads.
   void ServeInKernel(std::function<void()> behind) { behind_poll_ = std::move(behind); }
   // It lives in a process, which polls as often as it likes, and is woken by an interrupt after it
-  // has asked for that: `wake` runs once for each Arm.
+  // has asked for that: `wake` runs once for each Arm, of any completion.
   void ServeInProcess(std::function<void()> wake) { wake_process_ = std::move(wake); }
+  // Whether there has been something since it last asked for it.
+  bool TakeMoreToPoll() { return std::exchange(more_to_poll_, false); }
   void Arm() { armed_ = true; }
 
   // Runs the protocol now, and tells what that takes. It may poll so many completions.
