@@ -43,10 +43,17 @@ ESDP_HIDDEN = ["-fvisibility=hidden"]
 # What users see is compiled as they compile it.
 _AS_USERS_DO = ["api", "samples"]
 
+# The library that is preloaded has libc alone: no exceptions, so that a thread may be cancelled in any call; no types
+# at run time, no guards of locals.
+_LIBC_ALONE = ["-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics"]
+
 def _lies_in(rooms):
     return native.package_name().split("/")[0] in rooms or "/".join(native.package_name().split("/")[:2]) in rooms
 
 def _with_precompiled_header(kwargs, precompiled = None):
+    if _lies_in(["impl/switch"]) and native.package_name() != "impl/switch/engine":
+        kwargs["copts"] = _LIBC_ALONE + kwargs.pop("copts", [])
+        return _with_flags(kwargs)
     if _lies_in(_AS_USERS_DO) or not [source for source in kwargs.get("srcs", []) if source.endswith(".cc")]:
         return _with_flags(kwargs)
     name = precompiled or ("standard" if _lies_in(_PURE) else "bindings" if _lies_in(["bindings"]) else "common")

@@ -9,15 +9,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <span>
-#include <string_view>
 #include <utility>
 
 #include "impl/exs/convert.h"
 #include "impl/exs/library.h"
 #include "impl/exs/socket.h"
 #include "impl/exs/transfer.h"
+#include "impl/switch/low_mark.h"
+#include "impl/switch/mpa_request.h"
 
 namespace esdp::exs {
 namespace {
@@ -28,31 +28,9 @@ constexpr absl::Duration kCheckEach = absl::Seconds(1);     // that the number i
 constexpr absl::Duration kAgain = absl::Milliseconds(100);  // where no descriptor is left
 constexpr size_t kConnectionsMax = 256;                     // that no accept has taken
 
-// A request of MPA (RFC 5044): its key, flags, a revision, and the length of what follows.
-constexpr std::string_view kKey = "MPA ID Req Frame";
-constexpr size_t kHeaderBytes = 20;
-constexpr size_t kPrivateDataMax = 512;
-constexpr size_t kWhole = 0;
-constexpr size_t kNoRequest = ~size_t{0};
-
-// How many bytes have to be there to know more; kWhole, kNoRequest.
-size_t Judge(std::span<const unsigned char> bytes) {
-  const size_t compared = std::min(bytes.size(), kKey.size());
-  if (std::memcmp(bytes.data(), kKey.data(), compared) != 0) return kNoRequest;
-  if (bytes.size() < kHeaderBytes) return bytes.size() + 1;
-  const size_t private_data = bytes[kHeaderBytes - 2] * size_t{256} + bytes[kHeaderBytes - 1];
-  if (private_data > kPrivateDataMax) return kNoRequest;
-  return bytes.size() >= kHeaderBytes + private_data ? kWhole : kHeaderBytes + private_data;
-}
-
-void SetLowMark(int fd, size_t bytes) {
-  const int mark = static_cast<int>(bytes);
-  (void)setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof(mark));
-}
-
 // A number for the program, as accept(2) makes it but for being close-on-exec.
 int TellPlain(OwnedFd fd, exs_acceptaddr_t* addresses, exs_evt_accept_t* told) {
-  SetLowMark(fd.get(), 1);
+  libc::SetLowMark(fd.get(), 1);
   (void)fcntl(fd.get(), F_SETFL, 0);
   if (addresses != nullptr) {
     addresses->exs_aa_local_len = addresses->exs_aa_remote_len = sizeof(sockaddr_storage);
@@ -282,23 +260,23 @@ void PlainListener::CheckNumberLater() {
 
 void PlainListener::Look(const std::shared_ptr<Candidate>& candidate) {
   if (candidate->gone) return;
-  std::array<unsigned char, kHeaderBytes + kPrivateDataMax> bytes;
+  std::array<unsigned char, libc::kMpaRequestMax> bytes;
   const int fd = candidate->fd.get();
   const ssize_t got = recv(fd, bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return LookLater(candidate, 1);
   if (got < 0) return Drop(candidate);
   if (got == 0) return TakePlain(candidate);
   const auto seen = static_cast<size_t>(got);
-  const size_t need = Judge(std::span(bytes).first(seen));
-  if (need == kWhole) return SetUp(candidate);
+  const size_t need = libc::JudgeMpaRequest(bytes.data(), seen);
+  if (need == libc::kMpaWhole) return SetUp(candidate);
   // The same again: the peer has ended in the midst of it.
-  if (need == kNoRequest || seen == candidate->seen) return TakePlain(candidate);
+  if (need == libc::kMpaNone || seen == candidate->seen) return TakePlain(candidate);
   candidate->seen = seen;
   LookLater(candidate, need);
 }
 
 void PlainListener::LookLater(const std::shared_ptr<Candidate>& candidate, size_t need) {
-  SetLowMark(candidate->fd.get(), need);
+  libc::SetLowMark(candidate->fd.get(), need);
   library_.helper().Unwatch(candidate->fd.get(), candidate->name);
   const int error =
       library_.helper().Watch(candidate->fd.get(), EPOLLIN, candidate->name,
@@ -317,7 +295,7 @@ void PlainListener::TakePlain(const std::shared_ptr<Candidate>& candidate) {
 // The descriptor is duplicated below.
 void PlainListener::SetUp(const std::shared_ptr<Candidate>& candidate) {
   library_.helper().Unwatch(candidate->fd.get(), candidate->name);
-  SetLowMark(candidate->fd.get(), 1);
+  libc::SetLowMark(candidate->fd.get(), 1);
   absl::StatusOr<Socket> below = library_.context().CreateSocket(Family::kIpv4);
   if (!below.ok() || !below->ListenOver(candidate->fd.get()).ok()) return Drop(candidate);
   candidate->fd = OwnedFd();

@@ -9,7 +9,29 @@ namespace esdp::libc {
 
 constinit TakenNumbers taken_numbers;
 constinit std::atomic<Taker*> taker{nullptr};
+constinit std::atomic<bool> watches_listeners{false};
 constinit thread_local int ToLibc::depth_ = 0;
+
+namespace {
+
+Taker* WatcherOfListeners() {
+  if (!watches_listeners.load(std::memory_order_relaxed) || ToLibc::holds()) return nullptr;
+  return taker.load(std::memory_order_acquire);
+}
+
+int ListenThenTell(int fd, int backlog) {
+  const int result = real.listen.get()(fd, backlog);
+  if (Taker* const who = WatcherOfListeners(); who != nullptr && result == 0) who->Listening(fd);
+  return result;
+}
+
+int TellAccepted(int listener, int number) {
+  Taker* const who = WatcherOfListeners();
+  if (who != nullptr && number >= 0) who->Accepted(listener, number);
+  return number;
+}
+
+}  // namespace
 
 ESDP_ENTRY(int, Shutdown, "shutdown", (int fd, int how)) {
   return Route(
@@ -31,7 +53,7 @@ ESDP_ENTRY(int, Bind, "bind", (int fd, const sockaddr* address, socklen_t len)) 
 ESDP_ENTRY(int, Listen, "listen", (int fd, int backlog)) {
   return Route(
       fd, [&](Taker& who) { return who.Listen(fd, backlog); },
-      [&] { return real.listen.get()(fd, backlog); });
+      [&] { return ListenThenTell(fd, backlog); });
 }
 
 ESDP_ENTRY(int, Connect, "connect", (int fd, const sockaddr* address, socklen_t len)) {
@@ -43,13 +65,13 @@ ESDP_ENTRY(int, Connect, "connect", (int fd, const sockaddr* address, socklen_t 
 ESDP_ENTRY(int, Accept, "accept", (int fd, sockaddr* address, socklen_t* len)) {
   return Route(
       fd, [&](Taker& who) { return who.Accept(fd, address, len, 0); },
-      [&] { return real.accept.get()(fd, address, len); });
+      [&] { return TellAccepted(fd, real.accept.get()(fd, address, len)); });
 }
 
 ESDP_ENTRY(int, Accept4, "accept4", (int fd, sockaddr* address, socklen_t* len, int flags)) {
   return Route(
       fd, [&](Taker& who) { return who.Accept(fd, address, len, flags); },
-      [&] { return real.accept4.get()(fd, address, len, flags); });
+      [&] { return TellAccepted(fd, real.accept4.get()(fd, address, len, flags)); });
 }
 
 ESDP_ENTRY(int, GetSockName, "getsockname", (int fd, sockaddr* address, socklen_t* len)) {

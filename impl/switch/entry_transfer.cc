@@ -151,12 +151,19 @@ ESDP_ENTRY(ssize_t, Send, "send", (int fd, const void* from, size_t bytes, int f
   return SendOr(fd, from, bytes, flags, [&] { return real.send.get()(fd, from, bytes, flags); });
 }
 
-// As TCP has it: of a connected socket an address means nothing.
 ESDP_ENTRY(ssize_t, SendTo, "sendto",
            (int fd, const void* from, size_t bytes, int flags, const sockaddr* address,
             socklen_t len)) {
-  return SendOr(fd, from, bytes, flags,
-                [&] { return real.sendto.get()(fd, from, bytes, flags, address, len); });
+  return Route(
+      fd,
+      [&](Taker& who) {
+        const iovec piece = {const_cast<void*>(from), bytes};
+        msghdr message = MessageOf(&piece, 1);
+        message.msg_name = const_cast<sockaddr*>(address);
+        message.msg_namelen = address != nullptr ? len : 0;
+        return who.Send(fd, message, flags);
+      },
+      [&] { return real.sendto.get()(fd, from, bytes, flags, address, len); });
 }
 
 ESDP_ENTRY(ssize_t, WriteV, "writev", (int fd, const iovec* pieces, int count)) {

@@ -74,7 +74,9 @@ ESDP_ENTRY(int, Pselect, "pselect",
 ESDP_ENTRY(int, EpollCtl, "epoll_ctl", (int set, int operation, int fd, epoll_event* event)) {
   const pollfd one = {.fd = fd, .events = 0, .revents = 0};
   if (operation != EPOLL_CTL_DEL) Prepare(&one, 1);
-  return real.epoll_ctl.get()(set, operation, fd, event);
+  return Route(
+      fd, [&](Taker& who) { return who.EpollCtl(set, operation, fd, event); },
+      [&] { return real.epoll_ctl.get()(set, operation, fd, event); });
 }
 
 }  // namespace esdp::libc

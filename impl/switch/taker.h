@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_SWITCH_TAKER_H_
 #define ESDP_IMPL_SWITCH_TAKER_H_
 
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
@@ -30,8 +31,8 @@ class Taker {
   Taker& operator=(const Taker&) = delete;
 
   // As recvmsg and sendmsg; all of their kind come here.
-  virtual Count Receive(int fd, msghdr& message, int flags) noexcept = 0;
-  virtual Count Send(int fd, const msghdr& message, int flags) noexcept = 0;
+  virtual Count Receive(int fd, msghdr& message, int flags) = 0;
+  virtual Count Send(int fd, const msghdr& message, int flags) = 0;
   virtual Answer Shutdown(int fd, int how) noexcept = 0;
   virtual Answer Close(int fd) noexcept = 0;
   virtual Answer Bind(int fd, const sockaddr* address, socklen_t len) noexcept = 0;
@@ -47,6 +48,12 @@ class Taker {
   virtual Answer Ioctl(int fd, unsigned long request, void* argument) noexcept = 0;
   // The system is about to be asked when the number is ready; from now on it has to know.
   virtual void ShowReadiness(int fd) noexcept = 0;
+  virtual Answer EpollCtl(int /*set*/, int /*operation*/, int /*fd*/, epoll_event* /*event*/) {
+    return std::nullopt;
+  }
+  // Of every listener, where `watches_listeners`: listen has succeeded, accept has made `number`.
+  virtual void Listening(int /*listener*/) {}
+  virtual void Accepted(int /*listener*/, int /*number*/) {}
 };
 
 // While one lives all calls of its thread go to libc: what a taker does itself with the descriptor
@@ -66,6 +73,7 @@ class ToLibc {
 extern constinit TakenNumbers taken_numbers;
 // Never gone once it is there.
 extern constinit std::atomic<Taker*> taker;
+extern constinit std::atomic<bool> watches_listeners;
 
 }  // namespace esdp::libc
 

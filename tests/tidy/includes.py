@@ -120,6 +120,8 @@ ROOMS = [
     Room("impl/files/.*", ["impl/files/.*"], [ABSEIL, POSIX]),
     Room("impl/assembly/diagnose.*", ["esdp/.*", "impl/.*"], [ABSEIL, POSIX]),
     Room("impl/assembly/.*", ["esdp/.*", "impl/.*"], [ABSEIL]),
+    # Relays what the switch takes: a client of the public headers.
+    Room("impl/switch/engine/.*", ["esdp/.*", "impl/switch/.*"], [API_ABSEIL, POSIX]),
     # The calls of libc, in its place.
     Room("impl/switch/.*", ["impl/switch/.*"], [POSIX]),
     Room(

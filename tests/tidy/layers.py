@@ -39,14 +39,16 @@ MAY_USE = {
     "impl/files": [],
     "impl/sockets": ["api", "impl/base", "impl/files", "impl/provider"],
     "impl/assembly": None,  # everything
-    "impl/switch": [],
+    "impl/switch": ["impl/switch/rules"],
     "impl/switch/rules": [],
+    "impl/switch/shim": ["impl/switch", "impl/switch/rules"],
+    "impl/switch/engine": ["api", "impl/switch", "impl/switch/rules"],
     "impl/exs": ["api", "impl/switch", "impl/provider"],  # a client, which nobody inside uses; of the last the pair
     "samples": [],
     "tools": [],
     "bindings/python": [],
 }
-CLIENTS = ["impl/exs", "impl/switch", "impl/switch/rules"]
+CLIENTS = ["impl/exs", "impl/switch", "impl/switch/engine", "impl/switch/rules", "impl/switch/shim"]
 LIBRARY = re.compile(r"//(api|impl/[a-z/]+):([\w-]+)")
 
 

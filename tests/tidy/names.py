@@ -28,7 +28,7 @@ BANS = (
         + _call("clock_gettime|gettimeofday")
         + r"|\bstd::(time|clock)\s*\(|(?<![\w.>])time\s*\(\s*(nullptr|NULL|0|&)|\babsl::(Now|GetCurrentTimeNanos)\b",
         "Clock of impl/base/clock.h, handed in; the protocol core takes `now` as a parameter",
-        allowed_in=r"impl/base/clock[.]cc",
+        allowed_in=r"impl/(base/clock|switch/monotonic)[.]cc",
     ),
     Ban(
         _call("sleep|usleep|nanosleep|clock_nanosleep") + r"|\bsleep_(for|until)\b|\babsl::SleepFor\b",
@@ -50,7 +50,7 @@ BANS = (
     Ban(
         _call("getenv|setenv|secure_getenv"),
         "an option: a library does not read the environment",
-        allowed_in=r"impl/exs/environment[.]cc",  # exs_init has no options
+        allowed_in=r"impl/(exs|switch/shim)/environment[.]cc",  # neither has a caller with options
     ),
     Ban(
         _call("sigaction|sigprocmask|atexit") + r"|(?<![\w.>])signal\s*\(\s*SIG",

@@ -1,0 +1,296 @@
+#include "impl/switch/engine/engine.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "impl/switch/engine/relay.h"
+#include "impl/switch/monotonic.h"
+
+namespace esdp::switching {
+namespace {
+
+constexpr uint32_t kQueueDepth = 1u << 16;
+constexpr size_t kEventsAtOnce = 64;
+constexpr unsigned kSourceShift = 56;
+// How long a process that exits waits for peers that have all, but have not closed yet.
+constexpr unsigned kFlushGrace = 250;
+
+std::atomic<Engine*> current{nullptr};
+std::mutex current_mutex;
+
+}  // namespace
+
+Engine& Engine::Current() {
+  if (Engine* const known = current.load(std::memory_order_acquire); known != nullptr) {
+    return *known;
+  }
+  const std::lock_guard lock(current_mutex);
+  if (current.load() == nullptr) current.store(new Engine);
+  return *current.load();
+}
+
+bool Engine::Exists() { return current.load(std::memory_order_acquire) != nullptr; }
+
+void Engine::AbandonParents() { current.store(nullptr); }
+
+int Engine::Start() {
+  if (started_) return 0;
+  epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
+  wake_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!epoll_.valid() || !wake_.valid()) return errno;
+  if (!Watch(wake_.get(), EPOLLIN, Source::kWake, 0)) return errno;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  const int error = pthread_create(
+      &thread, nullptr,
+      [](void* self) -> void* {
+        static_cast<Engine*>(self)->Run();
+        return nullptr;
+      },
+      this);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) return error;
+  (void)pthread_setname_np(thread, "esdp-switch");
+  (void)pthread_detach(thread);
+  started_ = true;
+  return 0;
+}
+
+int Engine::Add(const RelayRequest& request, RelayMade& made) {
+  const std::lock_guard lock(mutex_);
+  if (const int error = Start(); error != 0) return error;
+  std::array<int, 2> pair{};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0) return errno;
+  Descriptor program(pair[0]), ours(pair[1]);
+  Descriptor tcp(fcntl(request.descriptor, F_DUPFD_CLOEXEC, 0));
+  if (!tcp.valid()) return errno;
+  const uint64_t id = next_id_++;
+  auto relay = std::make_shared<std::unique_ptr<Relay>>(
+      std::make_unique<Relay>(*this, id, request, std::move(ours), std::move(tcp)));
+  relays_now_.fetch_add(1);
+  asked_.emplace_back([this, id, relay] {
+    Relay& begun = **relay;
+    relays_.emplace(id, std::move(*relay));
+    begun.Begin();
+  });
+  (void)eventfd_write(wake_.get(), 1);
+  made = {.program_end = program.Release(), .id = id};
+  return 0;
+}
+
+void Engine::Ask(std::function<void()> act) {
+  const std::lock_guard lock(mutex_);
+  asked_.push_back(std::move(act));
+  if (Start() == 0) (void)eventfd_write(wake_.get(), 1);
+}
+
+void Engine::Abort(uint64_t id) {
+  Ask([this, id] {
+    if (const auto found = relays_.find(id); found != relays_.end()) found->second->Abort();
+  });
+}
+
+void Engine::Later(unsigned milliseconds, std::function<void()> act) {
+  const int64_t when = libc::MonotonicMilliseconds() + milliseconds;
+  Ask([this, when, act = std::move(act)] { timers_.emplace(when, act); });
+}
+
+void Engine::RelayLater(uint64_t id, unsigned milliseconds, std::function<void(Relay&)> act) {
+  Later(milliseconds, [this, id, act = std::move(act)] {
+    if (const auto found = relays_.find(id); found != relays_.end()) act(*found->second);
+  });
+}
+
+void Engine::Flush(unsigned milliseconds) {
+  if (relays_now_.load() == 0) return;
+  Ask([this] { flushing_ = true; });
+  std::unique_lock lock(mutex_);
+  (void)flushed_.wait_for(lock, std::chrono::milliseconds(milliseconds),
+                          [this] { return relays_now_.load() == 0 || settled_; });
+  // What has left is the peers' to take.
+  if (!settled_) return;
+  (void)flushed_.wait_for(lock, std::chrono::milliseconds(kFlushGrace),
+                          [this] { return relays_now_.load() == 0; });
+}
+
+bool Engine::Watch(int descriptor, uint32_t events, Source source, uint64_t id) {
+  epoll_event event = {
+      .events = events,
+      .data = {.u64 = uint64_t{static_cast<uint8_t>(source)} << kSourceShift | id}};
+  return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) == 0;
+}
+
+void Engine::Unwatch(int descriptor) {
+  epoll_event none = {};
+  (void)epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, descriptor, &none);
+}
+
+absl::Status Engine::OpenContext() {
+  absl::StatusOr<Context> context = Context::Open({
+      .fabric = "qpip",
+      .progress = Progress::kManual,
+      .half_open_max = 1u << 16,
+      .log =
+          [](std::string_view line) {
+            Tell(3, "%.*s", static_cast<int>(line.size()), line.data());
+          },
+  });
+  if (!context.ok()) return context.status();
+  context_ = *std::move(context);
+  absl::StatusOr<EventQueue> queue = context_.CreateQueue({.depth = kQueueDepth});
+  if (!queue.ok()) return queue.status();
+  queue_ = *std::move(queue);
+  if (!Watch(queue_.fd(), EPOLLIN, Source::kQueue, 0)) return absl::UnavailableError("epoll");
+  return absl::OkStatus();
+}
+
+// --- the thread ----------------------------------------------------------------------------------
+
+void Engine::Run() {
+  if (const absl::Status opened = OpenContext(); !opened.ok()) {
+    Tell(9, "no Context: %s", std::string(opened.message()).c_str());
+  }
+  std::array<epoll_event, kEventsAtOnce> events;
+  for (;;) {
+    const int count =
+        epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), NextTimeout());
+    bool moves = false;
+    // First: an abort is asked for before the close that follows it.
+    for (int i = 0; i < count; ++i) {
+      if (events[static_cast<size_t>(i)].data.u64 == 0) TakeAsked();
+    }
+    for (int i = 0; i < count; ++i) {
+      const epoll_event& each = events[static_cast<size_t>(i)];
+      const uint64_t id = each.data.u64 & ((uint64_t{1} << kSourceShift) - 1);
+      const auto source = static_cast<Source>(each.data.u64 >> kSourceShift);
+      moves = moves || source == Source::kQueue;
+      const auto found = relays_.find(id);
+      if (found == relays_.end()) continue;
+      if (source == Source::kProgram) found->second->OnProgram();
+      if (source == Source::kTcp) found->second->OnTcp();
+    }
+    RunTimers();
+    if (moves || count > 0) TakeEvents();
+    CheckFlush();
+    DropGone();
+  }
+}
+
+void Engine::TakeAsked() {
+  eventfd_t rung = 0;
+  (void)eventfd_read(wake_.get(), &rung);
+  std::vector<std::function<void()>> asked;
+  {
+    const std::lock_guard lock(mutex_);
+    asked.swap(asked_);
+  }
+  for (const auto& each : asked) each();
+}
+
+void Engine::TakeEvents() {
+  std::array<Event, kEventsAtOnce> events;
+  size_t count = 0;
+  do {
+    count = queue_.TryDequeue(std::span(events)).value_or(0);
+    for (size_t i = 0; i < count; ++i) {
+      const auto found = relays_.find(events[i].cookie >> kCookieShift);
+      if (found != relays_.end()) found->second->OnEvent(events[i]);
+    }
+  } while (count == events.size());
+}
+
+void Engine::RunTimers() {
+  const int64_t now = libc::MonotonicMilliseconds();
+  while (!timers_.empty() && timers_.begin()->first <= now) {
+    const auto act = std::move(timers_.begin()->second);
+    timers_.erase(timers_.begin());
+    act();
+  }
+}
+
+int Engine::NextTimeout() {
+  if (timers_.empty()) return -1;
+  const int64_t left = timers_.begin()->first - libc::MonotonicMilliseconds();
+  return static_cast<int>(std::max<int64_t>(left, 0));
+}
+
+void Engine::DropGone() {
+  for (const uint64_t id : gone_) {
+    if (relays_.erase(id) > 0) relays_now_.fetch_sub(1);
+  }
+  gone_.clear();
+  if (flushing_ && relays_now_.load() == 0) {
+    const std::lock_guard lock(mutex_);
+    flushed_.notify_all();
+  }
+}
+
+void Engine::CheckFlush() {
+  if (!flushing_) return;
+  bool all = true;
+  for (const auto& [id, relay] : relays_) all = relay->Flush() && all;
+  if (!all) return;
+  const std::lock_guard lock(mutex_);
+  settled_ = asked_.empty();
+  flushed_.notify_all();
+}
+
+// --- what is known of peers ----------------------------------------------------------------------
+
+StatusTable& Status() {
+  static StatusTable& table = *new StatusTable;
+  return table;
+}
+
+Acquaintances& Peers() {
+  static Acquaintances& peers = *new Acquaintances;
+  return peers;
+}
+
+Acquaintances::Key Acquaintances::KeyOf(const Name& peer) {
+  Key key{};
+  if (peer.any.sa_family == AF_INET6) {
+    std::copy_n(peer.ipv6.sin6_addr.s6_addr, 16, key.first.begin());
+    key.second = peer.ipv6.sin6_port;
+  } else {
+    key.first[10] = key.first[11] = 0xFF;
+    std::copy_n(reinterpret_cast<const uint8_t*>(&peer.ipv4.sin_addr), 4, key.first.begin() + 12);
+    key.second = peer.ipv4.sin_port;
+  }
+  return key;
+}
+
+Learned Acquaintances::Of(const Name& peer) {
+  const std::lock_guard lock(mutex_);
+  const auto found = known_.find(KeyOf(peer));
+  if (found == known_.end() || found->second.until < libc::MonotonicMilliseconds())
+    return Learned::kNothing;
+  return found->second.learned;
+}
+
+void Acquaintances::Learn(const Name& peer, Learned learned) {
+  constexpr size_t kMost = 4096;
+  const std::lock_guard lock(mutex_);
+  if (known_.size() >= kMost) known_.clear();
+  constexpr int64_t kMinute = 60'000;
+  const int64_t keep = learned == Learned::kSilent ? kMinute : 24 * 60 * kMinute;
+  known_[KeyOf(peer)] = {.learned = learned, .until = libc::MonotonicMilliseconds() + keep};
+}
+
+}  // namespace esdp::switching

@@ -1,0 +1,111 @@
+#ifndef ESDP_IMPL_SWITCH_ENGINE_ENGINE_H_
+#define ESDP_IMPL_SWITCH_ENGINE_ENGINE_H_
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "esdp/context.h"
+#include "esdp/event_queue.h"
+#include "impl/switch/engine/host.h"
+#include "impl/switch/engine/status_table.h"
+
+namespace esdp::switching {
+
+class Relay;
+
+// The Engine moves the bytes of relayed connections: one thread, one Context that is moved by it,
+// one epoll set. It begins with the first connection, and is never destroyed, so that the process
+// may exit under it; a child of fork leaves its parent's alone.
+//
+//   Owns:     the thread, the Context, the relays.
+//   Threads:  those calls that say so may come from any; the rest are the engine's own.
+//   Blocks:   Flush.
+//   Units:    milliseconds.
+//   Errors:   an errno.
+class Engine {
+ public:
+  // --- any thread ---
+  static Engine& Current();
+  static void AbandonParents();
+  static bool Exists();
+  int Add(const RelayRequest& request, RelayMade& made);
+  void Abort(uint64_t id);
+  void Later(unsigned milliseconds, std::function<void()> act);
+  void Flush(unsigned milliseconds);
+
+  // --- its own ---
+  enum class Source : uint8_t { kWake, kQueue, kProgram, kTcp };
+  Context& context() { return context_; }
+  EventQueue& queue() { return queue_; }
+  bool Watch(int descriptor, uint32_t events, Source source, uint64_t id);
+  void Unwatch(int descriptor);
+  // `act` soon, on the engine's thread, unless the relay has gone by then.
+  void RelayLater(uint64_t id, unsigned milliseconds, std::function<void(Relay&)> act);
+  // After the present event.
+  void Drop(uint64_t id) { gone_.push_back(id); }
+
+ private:
+  Engine() = default;
+  int Start();
+  absl::Status OpenContext();
+  void Run();
+  void TakeAsked();
+  void TakeEvents();
+  void RunTimers();
+  int NextTimeout();
+  void DropGone();
+  void CheckFlush();
+  void Ask(std::function<void()> act);
+
+  std::mutex mutex_;
+  std::condition_variable flushed_;
+  bool started_ = false;
+  bool flushing_ = false;  // the engine's own
+  bool settled_ = false;   // all that was written has left
+  std::vector<std::function<void()>> asked_;
+  uint64_t next_id_ = 1;
+  std::atomic<size_t> relays_now_{0};
+
+  Descriptor epoll_, wake_;
+  Context context_;
+  EventQueue queue_;
+  std::unordered_map<uint64_t, std::unique_ptr<Relay>> relays_;
+  std::multimap<int64_t, std::function<void()>> timers_;  // by when they are due
+  std::vector<uint64_t> gone_;
+};
+
+StatusTable& Status();
+
+// What peers have answered: kSilent for a minute.
+class Acquaintances {
+ public:
+  Learned Of(const Name& peer);
+  void Learn(const Name& peer, Learned learned);
+
+ private:
+  using Key = std::pair<std::array<uint8_t, 16>, uint16_t>;
+  struct Known {
+    Learned learned;
+    int64_t until;
+  };
+  static Key KeyOf(const Name& peer);
+
+  std::mutex mutex_;
+  std::map<Key, Known> known_;
+};
+
+Acquaintances& Peers();
+
+}  // namespace esdp::switching
+
+#endif  // ESDP_IMPL_SWITCH_ENGINE_ENGINE_H_

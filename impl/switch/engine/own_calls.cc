@@ -1,0 +1,127 @@
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <cstdarg>
+
+#include "impl/switch/engine/host.h"
+
+// The calls of the engine, and of the library that is linked into it, that make and close
+// descriptors. They are found here instead of in libc, and by nobody else: what they make lies
+// above the program's numbers, where no close of the program's reaches it.
+
+namespace esdp::switching {
+namespace {
+
+template <typename Function>
+Function Real(const char* name) {
+  return reinterpret_cast<Function>(host.real(name));
+}
+
+int Duplicate(int fd, int from) {
+  static const auto real = Real<int (*)(int, int, ...)>("fcntl");
+  const int least = host.first_high();
+  const int copy = real(fd, F_DUPFD_CLOEXEC, from > least ? from : least);
+  if (copy >= 0) host.own(copy, true);
+  return copy;
+}
+
+// To a high number, where one is free.
+int Lift(int fd) {
+  if (fd < 0) return fd;
+  static const auto real_close = Real<int (*)(int)>("close");
+  const int lifted = Duplicate(fd, 0);
+  if (lifted < 0) {
+    host.own(fd, true);
+    return fd;
+  }
+  real_close(fd);
+  return lifted;
+}
+
+}  // namespace
+}  // namespace esdp::switching
+
+// NOLINTBEGIN: the names are those of libc
+#define ESDP_OWN(result, name, arguments) \
+  extern "C" [[gnu::visibility("hidden")]] result name arguments
+
+using esdp::switching::Lift;
+using esdp::switching::Real;
+
+ESDP_OWN(int, socket, (int domain, int type, int protocol)) {
+  static const auto real = Real<int (*)(int, int, int)>("socket");
+  return Lift(real(domain, type, protocol));
+}
+
+ESDP_OWN(int, socketpair, (int domain, int type, int protocol, int pair[2])) {
+  static const auto real = Real<int (*)(int, int, int, int*)>("socketpair");
+  const int result = real(domain, type, protocol, pair);
+  if (result == 0) pair[1] = Lift(pair[1]);
+  return result;
+}
+
+ESDP_OWN(int, accept4, (int fd, sockaddr* address, socklen_t* len, int flags)) {
+  static const auto real = Real<int (*)(int, sockaddr*, socklen_t*, int)>("accept4");
+  return Lift(real(fd, address, len, flags));
+}
+
+ESDP_OWN(int, epoll_create1, (int flags)) {
+  static const auto real = Real<int (*)(int)>("epoll_create1");
+  return Lift(real(flags));
+}
+
+ESDP_OWN(int, eventfd, (unsigned value, int flags)) {
+  static const auto real = Real<int (*)(unsigned, int)>("eventfd");
+  return Lift(real(value, flags));
+}
+
+ESDP_OWN(int, timerfd_create, (int clock, int flags)) {
+  static const auto real = Real<int (*)(int, int)>("timerfd_create");
+  return Lift(real(clock, flags));
+}
+
+ESDP_OWN(int, memfd_create, (const char* name, unsigned flags)) {
+  static const auto real = Real<int (*)(const char*, unsigned)>("memfd_create");
+  return Lift(real(name, flags));
+}
+
+ESDP_OWN(int, pipe2, (int pair[2], int flags)) {
+  static const auto real = Real<int (*)(int*, int)>("pipe2");
+  const int result = real(pair, flags);
+  for (int i = 0; result == 0 && i < 2; ++i) pair[i] = Lift(pair[i]);
+  return result;
+}
+
+ESDP_OWN(int, dup, (int fd)) { return esdp::switching::Duplicate(fd, 0); }
+
+ESDP_OWN(int, fcntl, (int fd, int command, ...)) {
+  static const auto real = Real<int (*)(int, int, ...)>("fcntl");
+  va_list rest;
+  va_start(rest, command);
+  const long argument = va_arg(rest, long);
+  va_end(rest);
+  if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) {
+    return esdp::switching::Duplicate(fd, static_cast<int>(argument));
+  }
+  return real(fd, command, argument);
+}
+
+ESDP_OWN(int, fcntl64, (int fd, int command, ...)) {
+  va_list rest;
+  va_start(rest, command);
+  const long argument = va_arg(rest, long);
+  va_end(rest);
+  return fcntl(fd, command, argument);
+}
+
+ESDP_OWN(int, close, (int fd)) {
+  static const auto real = Real<int (*)(int)>("close");
+  esdp::switching::host.own(fd, false);
+  return real(fd);
+}
+// NOLINTEND

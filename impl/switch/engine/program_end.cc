@@ -1,0 +1,38 @@
+#include "impl/switch/engine/program_end.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+
+namespace esdp::switching {
+
+ProgramEnd::Result ProgramEnd::Read(void* to, size_t room, size_t& got) const {
+  ssize_t bytes = 0;
+  do {
+    bytes = recv(descriptor_, to, room, MSG_DONTWAIT);
+  } while (bytes < 0 && errno == EINTR);
+  got = bytes > 0 ? static_cast<size_t>(bytes) : 0;
+  if (bytes > 0) return Result::kMoved;
+  if (bytes == 0) return Result::kEnded;
+  return errno == EAGAIN ? Result::kAgain : Result::kReset;
+}
+
+ProgramEnd::Result ProgramEnd::Write(const void* from, size_t bytes, size_t& done) const {
+  ssize_t sent = 0;
+  do {
+    sent = send(descriptor_, from, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  done = sent > 0 ? static_cast<size_t>(sent) : 0;
+  if (sent >= 0) return Result::kMoved;
+  return errno == EAGAIN || errno == ENOBUFS ? Result::kAgain : Result::kEnded;
+}
+
+void ProgramEnd::EndOfInput() const { (void)shutdown(descriptor_, SHUT_WR); }
+
+bool ProgramEnd::IsClosed() const {
+  pollfd one = {.fd = descriptor_, .events = 0, .revents = 0};
+  return poll(&one, 1, 0) == 1 && (one.revents & (POLLHUP | POLLERR)) != 0;
+}
+
+}  // namespace esdp::switching

@@ -1,0 +1,38 @@
+#ifndef ESDP_IMPL_SWITCH_ENGINE_PROGRAM_END_H_
+#define ESDP_IMPL_SWITCH_ENGINE_PROGRAM_END_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace esdp::switching {
+
+// The end of a stream pair that is not the program's.
+//
+//   Owns:     nothing: its relay does.
+//   Threads:  the engine's.
+//   Blocks:   never.
+//   Units:    bytes.
+//   Errors:   as its calls tell.
+class ProgramEnd {
+ public:
+  enum class Result : uint8_t { kMoved, kAgain, kEnded, kReset };
+
+  explicit ProgramEnd(int descriptor) : descriptor_(descriptor) {}
+
+  // What the program has written; kEnded: it writes nothing more; kReset: it has closed, and left
+  // bytes unread.
+  Result Read(void* to, size_t room, size_t& got) const;
+  // For the program to read; kEnded: it reads nothing more.
+  Result Write(const void* from, size_t bytes, size_t& done) const;
+  // Nothing is left for the program.
+  void EndOfInput() const;
+  // No number of the program leads here any more.
+  bool IsClosed() const;
+
+ private:
+  const int descriptor_;
+};
+
+}  // namespace esdp::switching
+
+#endif  // ESDP_IMPL_SWITCH_ENGINE_PROGRAM_END_H_

@@ -1,0 +1,297 @@
+#include "impl/switch/engine/relay.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cinttypes>
+#include <string>
+#include <utility>
+
+#include "esdp/context.h"
+#include "impl/switch/mpa_request.h"
+
+namespace esdp::switching {
+namespace {
+
+constexpr auto kOwnEvents = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+constexpr absl::Duration kAcceptWithin = absl::Seconds(10);
+// A client that takes nothing but SDP has nowhere else to go.
+constexpr int kPatientAnswers = 10;
+constexpr unsigned kOrphanFor = 60'000;
+
+SocketOptions OptionsOf(const RuleOptions& options) {
+  SocketOptions made;
+  made.zcopy_send_min = made.zcopy_recv_min = options.zcopy_bytes;
+  return made;
+}
+
+}  // namespace
+
+Relay::Relay(Engine& engine, uint64_t id, const RelayRequest& request, Descriptor end,
+             Descriptor tcp)
+    : engine_(engine),
+      id_(id),
+      request_(request),
+      end_(std::move(end)),
+      program_(end_.get()),
+      tcp_(std::move(tcp)),
+      phase_(request.begin == Begin::kUnknown ? Phase::kUnknown : Phase::kSettingUp) {
+  const StatusRecord record = {
+      .number = request.number,
+      .shown = Shown::kSettingUp,
+      .role = request.begin == Begin::kConnects ? Role::kClient : Role::kServer,
+      .verdict = request.verdict,
+  };
+  place_ = Status().Add(request.names, record);
+}
+
+Relay::~Relay() = default;
+
+void Relay::Begin() {
+  // What has come is told at once.
+  if (!engine_.Watch(end_.get(), kOwnEvents, Engine::Source::kProgram, id_)) {
+    return Fail(Reason::kNoDescriptors);
+  }
+  if (phase_ == Phase::kSettingUp) return BeginSdp();
+  (void)fcntl(tcp_.get(), F_SETFL, O_NONBLOCK);
+  (void)engine_.Watch(tcp_.get(), kOwnEvents, Engine::Source::kTcp, id_);
+  LookAtFirstBytes();
+}
+
+// --- what the peer speaks ------------------------------------------------------------------------
+
+void Relay::LookAtFirstBytes() {
+  std::array<unsigned char, libc::kMpaRequestMax> bytes;
+  const ssize_t got = recv(tcp_.get(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
+  if (got < 0 && errno == EAGAIN) return;
+  if (got <= 0) return BeginTcp(Reason::kCopyPassedOn);
+  const size_t need = libc::JudgeMpaRequest(bytes.data(), static_cast<size_t>(got));
+  if (need == libc::kMpaNone) return BeginTcp(Reason::kAnsweredPlain);
+  if (need != libc::kMpaWhole) return;
+  engine_.Unwatch(tcp_.get());
+  phase_ = Phase::kSettingUp;
+  BeginSdp();
+}
+
+void Relay::BeginSdp() {
+  const bool connects = request_.begin == Begin::kConnects;
+  absl::StatusOr<Socket> socket = engine_.context().CreateSocket(Family::kIpv4, SocketType::kStream,
+                                                                 OptionsOf(request_.options));
+  if (!socket.ok()) return OnNoSdp(Reason::kFabric);
+  socket_ = *std::move(socket);
+  const int answers = request_.verdict == Verdict::kSdp ? kPatientAnswers : 1;
+  const absl::Duration within =
+      connects ? answers * absl::Milliseconds(request_.options.answer_ms) : kAcceptWithin;
+  const OpArgs args = {.queue = engine_.queue(),
+                       .cookie = CookieOf(id_, Posted::kSetUp),
+                       .deadline = engine_.context().After(within)};
+  absl::Status posted;
+  if (connects) {
+    posted = socket_.ConnectOver(tcp_.get(), args).status();
+  } else {
+    posted = socket_.ListenOver(tcp_.get());
+    if (posted.ok()) posted = socket_.Accept(1, args).status();
+  }
+  if (posted.ok()) return;
+  Tell(5, "no SDP: %s", std::string(posted.message()).c_str());
+  OnNoSdp(Reason::kFabric);
+}
+
+void Relay::OnSetUp(const Event& event) {
+  if (phase_ != Phase::kSettingUp) return;
+  if (!event.ok()) {
+    Tell(5, "no SDP: %s", event.status().ToString().c_str());
+    const bool late = event.kind == ErrorKind::kDeadlineExceeded;
+    return OnNoSdp(late ? Reason::kAnswerLate : Reason::kAnsweredPlain);
+  }
+  Socket connected = std::move(socket_);
+  if (request_.begin != Begin::kConnects) {
+    absl::StatusOr<Socket> taken = engine_.context().TakeAccepted(event.accepted);
+    if (!taken.ok()) return Fail(Reason::kFabric);
+    connected = *std::move(taken);
+  } else {
+    Peers().Learn(request_.names.peer, Learned::kSpeaks);
+  }
+  tcp_.Reset();
+  phase_ = Phase::kSdp;
+  sdp_ = std::make_unique<SdpPump>(engine_, id_, std::move(connected), program_);
+  Show(Shown::kSdp, Reason::kRelayed);
+  if (!sdp_->Open(request_.options.buffer_bytes)) return Fail(Reason::kMemory);
+  CheckSdp();
+}
+
+// A client may have another way.
+void Relay::OnNoSdp(Reason reason) {
+  socket_ = Socket();
+  if (request_.begin != Begin::kConnects || request_.verdict == Verdict::kSdp || aborted_) {
+    return Fail(reason);
+  }
+  Peers().Learn(request_.names.peer, Learned::kSilent);
+  Show(Shown::kSettingUp, reason);
+  ConnectAnew();
+}
+
+void Relay::ConnectAnew() {
+  phase_ = Phase::kConnectingAnew;
+  const int family = request_.names.peer.any.sa_family;
+  tcp_.Reset(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!tcp_.valid()) return Fail(Reason::kNoDescriptors);
+  const int result = connect(tcp_.get(), &request_.names.peer.any, request_.names.peer_bytes);
+  if (result != 0 && errno != EINPROGRESS) return Fail(Reason::kAnsweredPlain);
+  (void)engine_.Watch(tcp_.get(), kOwnEvents, Engine::Source::kTcp, id_);
+}
+
+void Relay::OnConnectedAnew() {
+  int error = 0;
+  socklen_t bytes = sizeof(error);
+  sockaddr_storage peer = {};
+  socklen_t peer_bytes = sizeof(peer);
+  (void)getsockopt(tcp_.get(), SOL_SOCKET, SO_ERROR, &error, &bytes);
+  if (error != 0) return Fail(Reason::kAnsweredPlain);
+  if (getpeername(tcp_.get(), reinterpret_cast<sockaddr*>(&peer), &peer_bytes) != 0) return;
+  host.reconnected(id_, tcp_.get());
+  BeginTcp(Reason::kNone);
+}
+
+// --- moving --------------------------------------------------------------------------------------
+
+void Relay::BeginTcp(Reason reason) {
+  phase_ = Phase::kTcp;
+  Show(Shown::kRelayedTcp, reason);
+  tcp_pump_ = std::make_unique<TcpPump>(tcp_.get(), program_, request_.options.buffer_bytes);
+  MoveTcp();
+}
+
+void Relay::MoveTcp() {
+  const uint64_t sent = tcp_pump_->sent(), received = tcp_pump_->received();
+  tcp_pump_->Move();
+  Status().Change(place_, [&](StatusRecord& record, StatusHeader& all) {
+    record.tcp_sent = tcp_pump_->sent();
+    record.tcp_received = tcp_pump_->received();
+    all.tcp_sent += tcp_pump_->sent() - sent;
+    all.tcp_received += tcp_pump_->received() - received;
+  });
+  if (tcp_pump_->failed()) return Fail(Reason::kNone);
+  if (tcp_pump_->reset_by_program()) return Abort();
+  if (tcp_pump_->ended()) End(Reason::kNone);
+}
+
+void Relay::OnProgram() {
+  if (phase_ == Phase::kSdp) {
+    sdp_->OnProgram();
+    CheckSdp();
+  } else if (phase_ == Phase::kTcp) {
+    MoveTcp();
+  } else if (phase_ == Phase::kUnknown && !std::exchange(orphan_, true)) {
+    // It speaks first, or has closed.
+    engine_.RelayLater(id_, request_.options.wait_ms, [](Relay& self) {
+      if (self.phase_ == Phase::kUnknown) self.BeginTcp(Reason::kWaitRanOut);
+    });
+  }
+}
+
+void Relay::OnTcp() {
+  if (phase_ == Phase::kUnknown) return LookAtFirstBytes();
+  if (phase_ == Phase::kConnectingAnew) return OnConnectedAnew();
+  if (phase_ == Phase::kTcp) MoveTcp();
+}
+
+void Relay::OnEvent(const Event& event) {
+  if (PostedOf(event) == Posted::kSetUp) return OnSetUp(event);
+  if (sdp_ == nullptr) return;
+  sdp_->OnEvent(event);
+  CheckSdp();
+}
+
+void Relay::CheckSdp() {
+  Status().Change(place_, [&](StatusRecord& record, StatusHeader& all) {
+    all.sdp_sent += sdp_->sent() - record.sdp_sent;
+    all.sdp_received += sdp_->received() - record.sdp_received;
+    record.sdp_sent = sdp_->sent();
+    record.sdp_received = sdp_->received();
+  });
+  if (phase_ != Phase::kSdp) {
+    if (sdp_->closed()) engine_.Drop(id_);
+    return;
+  }
+  if (sdp_->closed()) return End(Reason::kNone);
+  if (sdp_->reset_by_program()) return Abort();
+  if (sdp_->failed()) {
+    Tell(4, "number %d: %s", request_.number, sdp_->failure().status().ToString().c_str());
+    return Fail(Reason::kFabric);
+  }
+  if (sdp_->output_ended() && sdp_->input_ended()) return sdp_->Close(CloseMode::kGraceful);
+  if (sdp_->output_ended() && !orphan_ && program_.IsClosed()) WatchOrphan();
+}
+
+// The program has closed, and the peer has not: TCP does not wait for it without end either.
+void Relay::WatchOrphan() {
+  orphan_ = true;
+  engine_.RelayLater(id_, kOrphanFor, [](Relay& self) { self.Abort(); });
+}
+
+bool Relay::Flush() {
+  if (phase_ == Phase::kGone) return true;
+  if (phase_ == Phase::kTcp) {
+    MoveTcp();
+    return phase_ == Phase::kGone || tcp_pump_->output_empty();
+  }
+  if (phase_ != Phase::kSdp) return false;
+  sdp_->EndOutput();
+  CheckSdp();
+  return phase_ == Phase::kGone || sdp_->output_ended() || sdp_->failed();
+}
+
+// --- the end -------------------------------------------------------------------------------------
+
+void Relay::Abort() {
+  aborted_ = true;
+  if (phase_ == Phase::kTcp) {
+    const linger at_once = {.l_onoff = 1, .l_linger = 0};
+    (void)setsockopt(tcp_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+  }
+  End(Reason::kNone);
+}
+
+void Relay::Fail(Reason reason) {
+  if (phase_ == Phase::kGone) return;
+  if (!program_.IsClosed()) host.reset(id_);
+  aborted_ = true;
+  End(reason);
+}
+
+void Relay::End(Reason reason) {
+  if (phase_ == Phase::kGone) return;
+  LogEnd();
+  const bool had_sdp = phase_ == Phase::kSdp;
+  phase_ = Phase::kGone;
+  Show(Shown::kEnded, reason);
+  engine_.Unwatch(end_.get());
+  end_.Reset();
+  tcp_.Reset();
+  if (had_sdp && !sdp_->closed()) return sdp_->Close(CloseMode::kAbort);
+  engine_.Drop(id_);
+}
+
+void Relay::Show(Shown shown, Reason reason) {
+  Status().Change(place_, [&](StatusRecord& record, StatusHeader&) {
+    record.shown = shown;
+    if (reason != Reason::kNone) record.reason = reason;
+  });
+}
+
+void Relay::LogEnd() const {
+  const uint64_t sent = sdp_ != nullptr ? sdp_->sent() : 0;
+  const uint64_t received = sdp_ != nullptr ? sdp_->received() : 0;
+  Tell(7,
+       "number %d %s: by SDP %" PRIu64 " bytes sent, %" PRIu64 " received; by TCP %" PRIu64
+       " and %" PRIu64,
+       request_.number, request_.begin == Begin::kConnects ? "connected" : "accepted", sent,
+       received, tcp_pump_ != nullptr ? tcp_pump_->sent() : 0,
+       tcp_pump_ != nullptr ? tcp_pump_->received() : 0);
+}
+
+}  // namespace esdp::switching

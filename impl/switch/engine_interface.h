@@ -1,0 +1,121 @@
+#ifndef ESDP_IMPL_SWITCH_ENGINE_INTERFACE_H_
+#define ESDP_IMPL_SWITCH_ENGINE_INTERFACE_H_
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstdint>
+
+#include "impl/switch/rules/rule.h"
+
+// What the library that is preloaded, which has nothing but libc, and the engine that it loads say
+// to each other. Both are of one version, or the engine is not used.
+
+namespace esdp::switching {
+
+inline constexpr uint32_t kEngineVersion = 1;
+inline constexpr char kEngineEntry[] = "esdp_switch_engine";
+
+// Why a connection goes the way it goes. The numbers never change.
+enum class Reason : uint8_t {
+  kNone = 0,
+  kNoRule = 1,
+  kRuleTcp = 2,
+  kPeerNotKnown = 3,
+  kAnsweredPlain = 4,
+  kAnswerLate = 5,
+  kWaitRanOut = 6,
+  kCopyPassedOn = 7,
+  kSandbox = 8,
+  kNoDescriptors = 9,
+  kMemory = 10,
+  kFabric = 11,
+  kForked = 12,
+  kRelayed = 13,
+  kBoundPort = 14,
+};
+
+// What of the connection is known. kUnknown: the first bytes are to tell.
+enum class Begin : uint8_t { kAccepts, kConnects, kUnknown };
+
+union Name {
+  sockaddr any;
+  sockaddr_in ipv4;
+  sockaddr_in6 ipv6;
+};
+
+struct ConnectionNames {
+  Name local{}, peer{};
+  socklen_t local_bytes = 0, peer_bytes = 0;
+};
+
+struct RelayRequest {
+  int number = -1;      // of the program
+  int descriptor = -1;  // the TCP socket; stays the caller's
+  Begin begin = Begin::kAccepts;
+  Verdict verdict = Verdict::kBoth;
+  RuleOptions options = {};
+  ConnectionNames names = {};
+};
+
+struct RelayMade {
+  int program_end = -1;  // of a stream pair; the caller's
+  uint64_t id = 0;
+};
+
+// A connection that is not relayed.
+struct PlainNote {
+  int number = -1;
+  Role role = Role::kServer;
+  Verdict verdict = Verdict::kTcp;
+  Reason reason = Reason::kNone;
+  ConnectionNames names = {};
+};
+
+// What this process knows of an address.
+enum class Learned : uint8_t { kNothing, kSpeaks, kSilent };
+
+// Calls of the engine.
+//
+//   Owns:     nothing.
+//   Threads:  any.
+//   Blocks:   flush, for so long at most.
+//   Units:    milliseconds.
+//   Errors:   an errno.
+struct EngineCalls {
+  uint32_t version = kEngineVersion;
+  int (*relay)(const RelayRequest& request, RelayMade& made) = nullptr;
+  // The program closes the number, and what it has written is dropped.
+  void (*abort)(uint64_t id) = nullptr;
+  void (*note)(const PlainNote& note) = nullptr;
+  Learned (*learned)(const Name& peer) = nullptr;
+  // `due` of the host is called then.
+  void (*later)(unsigned milliseconds, uint64_t what) = nullptr;
+  void (*flush)(unsigned milliseconds) = nullptr;
+  // In a child: what the parent has is left alone.
+  void (*after_fork)() = nullptr;
+};
+
+// Calls back, on the engine's thread but for `own`.
+struct HostCalls {
+  uint32_t version = kEngineVersion;
+  // A call of libc, as it is behind what is interposed.
+  void* (*real)(const char* name) = nullptr;
+  // Descriptors from this number on are the engine's to take.
+  int (*first_high)() = nullptr;
+  // It has one, or has closed it.
+  void (*own)(int descriptor, bool owned) = nullptr;
+  // The program's end is to show a reset.
+  void (*reset)(uint64_t id) = nullptr;
+  // The connection goes over this TCP socket now.
+  void (*reconnected)(uint64_t id, int descriptor) = nullptr;
+  void (*due)(uint64_t what) = nullptr;
+  void (*log)(int level, const char* text) = nullptr;
+};
+
+// kEngineEntry of the engine: false where the versions differ.
+using EngineEntry = bool (*)(const HostCalls& host, EngineCalls& engine);
+
+}  // namespace esdp::switching
+
+#endif  // ESDP_IMPL_SWITCH_ENGINE_INTERFACE_H_

@@ -1,0 +1,13 @@
+#include "impl/switch/monotonic.h"
+
+#include <time.h>
+
+namespace esdp::libc {
+
+int64_t MonotonicMilliseconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
+}  // namespace esdp::libc

@@ -1,0 +1,168 @@
+#include "impl/switch/shim/adoption.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+#include "impl/switch/libc_calls.h"
+#include "impl/switch/low_mark.h"
+#include "impl/switch/shim/descriptors.h"
+#include "impl/switch/shim/engine_link.h"
+#include "impl/switch/shim/made.h"
+
+namespace esdp::switching {
+namespace {
+
+using libc::real;
+
+// What the set is told to watch now. One that has fired once is armed for nothing.
+uint32_t EventsNow(const Registration& watched) {
+  if ((watched.events & EPOLLONESHOT) == 0) return watched.events;
+  char path[64];
+  (void)std::snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", watched.set);
+  std::FILE* const file = std::fopen(path, "re");
+  if (file == nullptr) return watched.events;
+  char line[256];
+  uint32_t events = watched.events;
+  while (std::fgets(line, sizeof(line), file) != nullptr) {
+    int number = -1;
+    unsigned now = 0;
+    if (std::sscanf(line, "tfd: %d events: %x", &number, &now) == 2 && number == watched.number) {
+      events = now;
+    }
+  }
+  std::fclose(file);
+  return events;
+}
+
+// Everything that tells of the file under the number is moved to the new one: out of each set
+// first, since the old file lives on and would go on telling.
+bool Replace(Connection& connection, int number, int with) {
+  uint32_t events[std::tuple_size_v<decltype(connection.registrations)>] = {};
+  for (size_t i = 0; i < connection.registrations.size(); ++i) {
+    const Registration& each = connection.registrations[i];
+    if (each.number != number) continue;
+    events[i] = EventsNow(each);
+    epoll_event none = {};
+    if (real.epoll_ctl.get()(each.set, EPOLL_CTL_DEL, number, &none) != 0) events[i] = 0;
+  }
+  const int flags = made.fcntl.get()(number, F_GETFD);
+  const int close_on_exec = (flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0;
+  const bool replaced = made.dup3.get()(with, number, close_on_exec) == number;
+  for (size_t i = 0; i < connection.registrations.size(); ++i) {
+    Registration& each = connection.registrations[i];
+    if (each.number != number) continue;
+    epoll_event event = {.events = events[i], .data = {.u64 = each.data}};
+    if (events[i] != 0) (void)real.epoll_ctl.get()(each.set, EPOLL_CTL_ADD, number, &event);
+    each = {};
+  }
+  return replaced;
+}
+
+// What the program has set that the stream pair keeps by itself.
+void CopyOptions(int from, int flags, int to) {
+  (void)made.fcntl.get()(to, F_SETFL, flags & (O_NONBLOCK | O_ASYNC));
+  for (const int name : {SO_RCVTIMEO, SO_SNDTIMEO}) {
+    timeval time = {};
+    socklen_t bytes = sizeof(time);
+    if (real.getsockopt.get()(from, SOL_SOCKET, name, &time, &bytes) == 0) {
+      (void)real.setsockopt.get()(to, SOL_SOCKET, name, &time, bytes);
+    }
+  }
+}
+
+bool ResetsAtClose(int descriptor) {
+  linger lingers = {};
+  socklen_t bytes = sizeof(lingers);
+  (void)real.getsockopt.get()(descriptor, SOL_SOCKET, SO_LINGER, &lingers, &bytes);
+  return lingers.l_onoff != 0 && lingers.l_linger == 0;
+}
+
+void OnLast(Connection& connection) {
+  if (connection.state == State::kRelayed && connection.reset_at_close && !connection.foreign) {
+    engine.abort(connection.relay);
+  }
+  CloseOwn(connection.below);
+}
+
+ino_t InodeOf(int descriptor) {
+  struct stat about = {};
+  return fstat(descriptor, &about) == 0 ? about.st_ino : 0;
+}
+
+}  // namespace
+
+void FillNames(int number, ConnectionNames& names) {
+  names.local_bytes = names.peer_bytes = sizeof(Name);
+  if (real.getsockname.get()(number, &names.local.any, &names.local_bytes) != 0) {
+    names.local_bytes = 0;
+  }
+  if (real.getpeername.get()(number, &names.peer.any, &names.peer_bytes) != 0) {
+    names.peer_bytes = 0;
+  }
+}
+
+int Relay(Connection& connection, Begin begin) {
+  if (connection.lost_registration) return ENOMEM;
+  const int number = connection.number;
+  const int flags = made.fcntl.get()(number, F_GETFL);
+  FillNames(number, connection.names);
+  const int below = DuplicateHigh(number);
+  if (below < 0) return errno;
+  libc::SetLowMark(below, 1);
+  const RelayRequest request = {.number = number,
+                                .descriptor = below,
+                                .begin = begin,
+                                .verdict = connection.rule->verdict,
+                                .options = connection.rule->options,
+                                .names = connection.names};
+  RelayMade relay;
+  if (const int error = engine.relay(request, relay); error != 0) {
+    (void)made.fcntl.get()(number, F_SETFL, flags);
+    CloseOwn(below);
+    return error;
+  }
+  CopyOptions(below, flags, relay.program_end);
+  connection.reset_at_close = ResetsAtClose(below);
+  connection.inode = InodeOf(relay.program_end);
+  connection.below = below;
+  connection.relay = relay.id;
+  bool all = true;
+  table.ForEachNumber(connection,
+                      [&](int each) { all = Replace(connection, each, relay.program_end) && all; });
+  connection.state.store(State::kRelayed, std::memory_order_release);
+  (void)real.close.get()(relay.program_end);
+  return all ? 0 : EBADF;
+}
+
+void MakePlain(Connection& connection, Reason reason) {
+  PlainNote note = {
+      .number = connection.number,
+      .role = connection.rule != nullptr ? connection.rule->role : Role::kClient,
+      .verdict = connection.rule != nullptr ? connection.rule->verdict : Verdict::kTcp,
+      .reason = reason};
+  if (reason != Reason::kNone && connection.rule != nullptr) {
+    FillNames(connection.number, note.names);
+    engine.note(note);
+  }
+  table.ForEachNumber(connection, [](int each) { Forget(each); });
+}
+
+void Forget(int number) { table.Remove(number, OnLast); }
+
+Connection* FindRelayed(int number) {
+  Connection* const connection = table.Find(number);
+  if (connection == nullptr || connection->state != State::kRelayed) return nullptr;
+  if (connection->inode == InodeOf(number)) return connection;
+  Forget(number);
+  return nullptr;
+}
+
+}  // namespace esdp::switching

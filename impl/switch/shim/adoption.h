@@ -1,0 +1,28 @@
+#ifndef ESDP_IMPL_SWITCH_SHIM_ADOPTION_H_
+#define ESDP_IMPL_SWITCH_SHIM_ADOPTION_H_
+
+#include "impl/switch/engine_interface.h"
+#include "impl/switch/shim/table.h"
+
+// How numbers change hands. All of it under a TableLock.
+
+namespace esdp::switching {
+
+// The number, and each copy of it, becomes one end of a stream pair, whose other end the engine
+// relays; what watches it by epoll watches that. 0 or an errno, and then nothing has changed.
+int Relay(Connection& connection, Begin begin);
+
+// The number is the kernel's from now on.
+void MakePlain(Connection& connection, Reason reason);
+
+// The number is closed, or is another file's.
+void Forget(int number);
+
+void FillNames(int number, ConnectionNames& names);
+
+// The connection that goes by this number; null, and forgotten, where the number is of another file.
+Connection* FindRelayed(int number);
+
+}  // namespace esdp::switching
+
+#endif  // ESDP_IMPL_SWITCH_SHIM_ADOPTION_H_

@@ -1,0 +1,106 @@
+#include "impl/switch/shim/awake.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "impl/switch/libc_calls.h"
+#include "impl/switch/shim/adoption.h"
+#include "impl/switch/shim/decisions.h"
+#include "impl/switch/shim/descriptors.h"
+#include "impl/switch/shim/engine_link.h"
+#include "impl/switch/shim/made.h"
+#include "impl/switch/shim/program_rules.h"
+#include "impl/switch/shim/switch_taker.h"
+#include "impl/switch/shim/table.h"
+
+namespace esdp::switching {
+namespace {
+
+constexpr unsigned kFlushMilliseconds = 5000;
+
+constinit std::atomic<bool> connects_by_rule{false};
+
+// Never destroyed: threads may call while the process exits.
+union TakerRoom {
+  constexpr TakerRoom() : taker() {}
+  ~TakerRoom() {}
+  SwitchTaker taker;
+};
+constinit TakerRoom room;
+
+void ShowReset(uint64_t id) {
+  const TableLock lock;
+  const Connection* const connection = table.FindRelay(id);
+  if (connection == nullptr || FindRelayed(connection->number) == nullptr) return;
+  const char byte = 0;
+  (void)libc::real.send.get()(connection->number, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void TakeReconnected(uint64_t id, int descriptor) {
+  const TableLock lock;
+  Connection* const connection = table.FindRelay(id);
+  if (connection == nullptr) return;
+  if (made.dup3.get()(descriptor, connection->below, O_CLOEXEC) < 0) return;
+  ConnectionNames names;
+  FillNames(descriptor, names);
+  connection->names.local = names.local;
+  connection->names.local_bytes = names.local_bytes;
+}
+
+constexpr HostCalls kHost = {
+    .real = libc::FindNext,
+    .first_high = FirstHigh,
+    .own = Own,
+    .reset = ShowReset,
+    .reconnected = TakeReconnected,
+    .due = [](uint64_t number) { GiveUpPart(static_cast<int>(number)); },
+    .log = Log,
+};
+
+// The child goes on with what is plain and undecided; what the parent relays it may use, and the
+// parent goes on to move it.
+void AfterForkInChild() {
+  SetThisProcess();
+  table.ForEach([](Connection& each) {
+    if (each.state != State::kRelayed) return;
+    each.foreign = true;
+    CloseOwn(each.below);
+    each.below = -1;
+  });
+  engine.after_fork();
+  TableLock::LetGo();
+}
+
+[[gnu::constructor]] void WakeUp(int count, char** arguments, char** /*environment*/) {
+  const int before = errno;
+  ResolveMade();
+  const Environment environment = ReadEnvironment();
+  if (environment.off) return;
+  ReadProgramRules(environment, count > 0 ? arguments[0] : "");
+  const bool serves = rules.MayMatch(Role::kServer), connects = rules.MayMatch(Role::kClient);
+  if ((serves || connects) && table.Open() && LoadEngine(kHost) &&
+      pthread_atfork(TableLock::Hold, TableLock::LetGo, AfterForkInChild) == 0) {
+    SetThisProcess();
+    libc::taker.store(&room.taker);
+    libc::watches_listeners.store(serves);
+    connects_by_rule.store(connects);
+    for (int number = 0; serves && number < 3; ++number) LookAtInherited(number);
+  }
+  errno = before;
+}
+
+[[gnu::destructor]] void BeforeEnd() { FlushBeforeExit(); }
+
+}  // namespace
+
+bool MayConnectByRule() { return connects_by_rule.load(std::memory_order_relaxed); }
+
+void FlushBeforeExit() {
+  if (engine.flush != nullptr && IsThisProcess()) engine.flush(kFlushMilliseconds);
+}
+
+}  // namespace esdp::switching

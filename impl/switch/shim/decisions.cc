@@ -1,0 +1,221 @@
+#include "impl/switch/shim/decisions.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+
+#include "impl/switch/libc_calls.h"
+#include "impl/switch/low_mark.h"
+#include "impl/switch/monotonic.h"
+#include "impl/switch/mpa_request.h"
+#include "impl/switch/shim/adoption.h"
+#include "impl/switch/shim/engine_link.h"
+#include "impl/switch/shim/made.h"
+#include "impl/switch/shim/port_name.h"
+#include "impl/switch/shim/program_rules.h"
+#include "impl/switch/shim/table.h"
+
+namespace esdp::switching {
+namespace {
+
+using libc::real;
+using Bytes = std::array<unsigned char, libc::kMpaRequestMax>;
+
+constexpr int64_t kPartWithin = 1000;  // milliseconds
+
+Connection* FindUndecided(int number) {
+  Connection* const connection = table.Find(number);
+  if (connection == nullptr) return nullptr;
+  const State state = connection->state;
+  return state == State::kAccepted || state == State::kSpoke ? connection : nullptr;
+}
+
+// `plain` bytes came, or the end.
+void FoundPlain(int number, Reason reason) {
+  const TableLock lock;
+  Connection* const connection = FindUndecided(number);
+  if (connection == nullptr) return;
+  libc::SetLowMark(number, 1);
+  if (connection->rule->verdict == Verdict::kSdp && reason == Reason::kAnsweredPlain) {
+    // Nothing of it is seen by the program but the end.
+    Bytes taken;
+    (void)real.shutdown.get()(number, SHUT_RDWR);
+    while (real.recv.get()(number, taken.data(), taken.size(), MSG_DONTWAIT) > 0) continue;
+  }
+  MakePlain(*connection, reason);
+}
+
+// A whole request is there. Behind our own bytes it comes too late, and is taken out of the input.
+int FoundRequest(int number, const Bytes& bytes) {
+  const TableLock lock;
+  Connection* const connection = FindUndecided(number);
+  if (connection == nullptr) return 0;
+  if (connection->state == State::kSpoke) {
+    Bytes taken;
+    (void)real.recv.get()(number, taken.data(), libc::MpaRequestBytes(bytes.data()), MSG_DONTWAIT);
+    libc::SetLowMark(number, 1);
+    MakePlain(*connection, Reason::kWaitRanOut);
+    return 0;
+  }
+  const int error = Relay(*connection, Begin::kAccepts);
+  if (error == 0) return 0;
+  (void)real.shutdown.get()(number, SHUT_RDWR);
+  MakePlain(*connection, error == EMFILE ? Reason::kNoDescriptors : Reason::kMemory);
+  return ECONNRESET;
+}
+
+// How long the rest of a request may still take.
+int PartLeft(int number) {
+  const TableLock lock;
+  Connection* const connection = FindUndecided(number);
+  if (connection == nullptr) return 0;
+  const int64_t now = libc::MonotonicMilliseconds();
+  if (connection->part_until == 0) {
+    connection->part_until = now + kPartWithin;
+    engine.later(kPartWithin, static_cast<uint64_t>(number));
+  }
+  return static_cast<int>(std::max<int64_t>(connection->part_until - now, 0));
+}
+
+bool IsNonBlocking(int number) { return (made.fcntl.get()(number, F_GETFL) & O_NONBLOCK) != 0; }
+
+bool HasEnded(int number) {
+  pollfd one = {.fd = number, .events = POLLRDHUP, .revents = 0};
+  return real.poll.get()(&one, 1, 0) == 1;
+}
+
+// 0: look again. kGoOn: the connection is plain.
+constexpr int kGoOn = -1;
+int WaitForRest(int number, size_t need, bool dont_wait) {
+  libc::SetLowMark(number, need);
+  const int left = PartLeft(number);
+  if (left == 0 || HasEnded(number)) {
+    FoundPlain(number, Reason::kAnsweredPlain);
+    return kGoOn;
+  }
+  if (dont_wait || IsNonBlocking(number)) return EAGAIN;
+  pollfd one = {.fd = number, .events = POLLIN | POLLRDHUP, .revents = 0};
+  (void)real.poll.get()(&one, 1, left);
+  return 0;
+}
+
+}  // namespace
+
+int DecideBeforeRead(int number, bool dont_wait) {
+  const KeptErrno kept;
+  for (;;) {
+    Bytes bytes;
+    const int flags = MSG_PEEK | (dont_wait ? MSG_DONTWAIT : 0);
+    const ssize_t got = real.recv.get()(number, bytes.data(), bytes.size(), flags);
+    if (got < 0 && errno == ENOTSOCK) {
+      const TableLock lock;
+      Forget(number);
+      return 0;
+    }
+    if (got < 0) return errno;
+    const auto count = static_cast<size_t>(got);
+    const size_t need = count == 0 ? libc::kMpaNone : libc::JudgeMpaRequest(bytes.data(), count);
+    if (need == libc::kMpaWhole) return FoundRequest(number, bytes);
+    if (need == libc::kMpaNone) {
+      FoundPlain(number, count == 0 ? Reason::kNone : Reason::kAnsweredPlain);
+      return 0;
+    }
+    const int result = WaitForRest(number, need, dont_wait);
+    if (result == kGoOn) return 0;
+    if (result != 0) return result;
+  }
+}
+
+int DecideBeforeWrite(int number) {
+  const KeptErrno kept;
+  int64_t until = 0;
+  {
+    const TableLock lock;
+    const Connection* const connection = FindUndecided(number);
+    if (connection == nullptr || connection->state == State::kSpoke) return 0;
+    until = libc::MonotonicMilliseconds() + connection->rule->options.wait_ms;
+  }
+  for (;;) {
+    Bytes bytes;
+    const ssize_t got =
+        real.recv.get()(number, bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
+    const auto count = static_cast<size_t>(std::max<ssize_t>(got, 0));
+    const size_t need = count == 0 ? 1 : libc::JudgeMpaRequest(bytes.data(), count);
+    if (need == libc::kMpaWhole) return FoundRequest(number, bytes);
+    if (got == 0 || (got < 0 && errno != EAGAIN) || need == libc::kMpaNone) {
+      FoundPlain(number, count > 0 ? Reason::kAnsweredPlain : Reason::kNone);
+      return 0;
+    }
+    const int64_t left = until - libc::MonotonicMilliseconds();
+    if (left <= 0 || HasEnded(number)) break;
+    libc::SetLowMark(number, need);
+    pollfd one = {.fd = number, .events = POLLIN | POLLRDHUP, .revents = 0};
+    (void)real.poll.get()(&one, 1, static_cast<int>(left));
+  }
+  libc::SetLowMark(number, 1);
+  const TableLock lock;
+  if (Connection* const connection = FindUndecided(number); connection != nullptr) {
+    connection->state = State::kSpoke;
+  }
+  return 0;
+}
+
+namespace {
+
+// Whether a client that asks for a sign may speak SDP.
+bool IsKnown(const ConnectionNames& names) {
+  Endpoint local, peer;
+  if (!ToEndpoint(names.local, names.local_bytes, local)) return false;
+  if (!ToEndpoint(names.peer, names.peer_bytes, peer)) return false;
+  if (rules.IsPeer(peer.address)) return true;
+  if (engine.learned(names.peer) == Learned::kSpeaks) return true;
+  return local.address == peer.address && PortNameIsHeld(peer.port);
+}
+
+}  // namespace
+
+int DecideConnected(int number) {
+  const KeptErrno kept;
+  const TableLock lock;
+  Connection* const connection = table.Find(number);
+  if (connection == nullptr || connection->state != State::kConnecting) return 0;
+  FillNames(number, connection->names);
+  if (connection->names.peer_bytes == 0) return 0;  // not connected yet, or not any more
+  if (connection->rule->verdict == Verdict::kBoth && !IsKnown(connection->names)) {
+    MakePlain(*connection, Reason::kPeerNotKnown);
+    return 0;
+  }
+  const int error = Relay(*connection, Begin::kConnects);
+  if (error == 0) return 0;
+  const bool plain = connection->rule->verdict != Verdict::kSdp;
+  MakePlain(*connection, error == EMFILE ? Reason::kNoDescriptors : Reason::kMemory);
+  return plain ? 0 : error;
+}
+
+int DecideUnseen(int number) {
+  const KeptErrno kept;
+  if (const int error = DecideConnected(number); error != 0) return error;
+  const TableLock lock;
+  Connection* const connection = FindUndecided(number);
+  if (connection == nullptr) return 0;
+  if (connection->state == State::kSpoke || Relay(*connection, Begin::kUnknown) != 0) {
+    MakePlain(*connection, Reason::kCopyPassedOn);
+  }
+  return 0;
+}
+
+void GiveUpPart(int number) {
+  bool late = false;
+  {
+    const TableLock lock;
+    const Connection* const connection = FindUndecided(number);
+    late = connection != nullptr && connection->part_until != 0 &&
+           connection->part_until <= libc::MonotonicMilliseconds();
+  }
+  if (late) FoundPlain(number, Reason::kAnsweredPlain);
+}
+
+}  // namespace esdp::switching

@@ -1,0 +1,23 @@
+#ifndef ESDP_IMPL_SWITCH_SHIM_DECISIONS_H_
+#define ESDP_IMPL_SWITCH_SHIM_DECISIONS_H_
+
+// When a connection is found out to be SDP, or not. Each answers 0 where the call goes on with what
+// is under the number now, else the errno of the call.
+
+namespace esdp::switching {
+
+// An accepted connection is to be read from: its first bytes tell. Waits for them as the socket
+// does, where `dont_wait` does not say otherwise.
+int DecideBeforeRead(int number, bool dont_wait);
+// It is written to first.
+int DecideBeforeWrite(int number);
+// A connection by a rule: adopts it once TCP has connected.
+int DecideConnected(int number);
+// Bytes may move that nobody of us sees: what is not decided is relayed until it is.
+int DecideUnseen(int number);
+// The rest of a request has not come in time.
+void GiveUpPart(int number);
+
+}  // namespace esdp::switching
+
+#endif  // ESDP_IMPL_SWITCH_SHIM_DECISIONS_H_

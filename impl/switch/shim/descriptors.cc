@@ -1,0 +1,63 @@
+#include "impl/switch/shim/descriptors.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "impl/switch/libc_calls.h"
+#include "impl/switch/taken_numbers.h"
+
+namespace esdp::switching {
+namespace {
+
+constinit libc::TakenNumbers own;
+
+}  // namespace
+
+int FirstHigh() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 3;
+  const uint64_t most = std::min<uint64_t>(limit.rlim_cur, libc::TakenNumbers::kMax);
+  return static_cast<int>(most / 4 * 3);
+}
+
+void Own(int descriptor, bool owned) { owned ? own.Add(descriptor) : own.Remove(descriptor); }
+
+bool IsOwn(int descriptor) { return own.Has(descriptor); }
+
+int DuplicateHigh(int descriptor) {
+  const auto made = static_cast<int>(syscall(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC, FirstHigh()));
+  if (made >= 0) Own(made, true);
+  return made;
+}
+
+void CloseOwn(int descriptor) {
+  if (descriptor < 0) return;
+  Own(descriptor, false);
+  (void)libc::real.close.get()(descriptor);
+}
+
+void CloseAllOwn() {
+  own.ForEach([](int descriptor) {
+    own.Remove(descriptor);
+    (void)libc::real.close.get()(descriptor);
+  });
+}
+
+int CloseRangeAround(unsigned first, unsigned last, int flags) {
+  long result = 0;
+  own.ForEach([&](int descriptor) {
+    const auto ours = static_cast<unsigned>(descriptor);
+    if (ours < first || ours > last || result != 0) return;
+    if (ours > first) result = syscall(SYS_close_range, first, ours - 1, flags);
+    first = ours + 1;
+  });
+  if (result == 0 && first <= last) result = syscall(SYS_close_range, first, last, flags);
+  return static_cast<int>(result);
+}
+
+}  // namespace esdp::switching

@@ -1,0 +1,20 @@
+#include "impl/switch/shim/environment.h"
+
+#include <sys/auxv.h>
+
+#include <cstdlib>
+#include <cstring>
+
+namespace esdp::switching {
+
+Environment ReadEnvironment() {
+  if (getauxval(AT_SECURE) != 0)
+    return {.config = nullptr, .rules = nullptr, .log = nullptr, .off = true};
+  const char* const off = getenv("ESDP_SWITCH_OFF");
+  return {.config = getenv("ESDP_SWITCH_CONFIG"),
+          .rules = getenv("ESDP_SWITCH_RULES"),
+          .log = getenv("ESDP_SWITCH_LOG"),
+          .off = off != nullptr && std::strcmp(off, "1") == 0};
+}
+
+}  // namespace esdp::switching

@@ -1,0 +1,165 @@
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "impl/switch/libc_calls.h"
+#include "impl/switch/shim/adoption.h"
+#include "impl/switch/shim/decisions.h"
+#include "impl/switch/shim/switch_taker.h"
+#include "impl/switch/shim/table.h"
+
+// What a connection is asked about itself. Of a relayed one the stream pair knows what concerns its
+// buffers and times; names are remembered; the rest the TCP socket below answers.
+
+namespace esdp::switching {
+namespace {
+
+using libc::real;
+
+int Fail(int error) {
+  errno = error;
+  return -1;
+}
+
+int GiveName(const Name& name, socklen_t bytes, sockaddr* address, socklen_t* len) {
+  if (bytes == 0) return Fail(ENOTCONN);
+  if (address == nullptr || len == nullptr) return Fail(EFAULT);
+  const auto* const from = reinterpret_cast<const char*>(&name);
+  std::copy_n(from, std::min(bytes, *len), reinterpret_cast<char*>(address));
+  *len = bytes;
+  return 0;
+}
+
+int GiveInt(int number, void* value, socklen_t* len) {
+  if (value == nullptr || len == nullptr) return Fail(EFAULT);
+  const auto bytes = std::min<socklen_t>(sizeof(number), *len);
+  std::copy_n(reinterpret_cast<const char*>(&number), bytes, static_cast<char*>(value));
+  *len = bytes;
+  return 0;
+}
+
+// They would hold up, or break, what goes over the TCP socket: they are kept and have no effect.
+int KeptOption(int level, int name) {
+  if (level != IPPROTO_TCP) return -1;
+  constexpr std::array kKept = {TCP_NODELAY, TCP_CORK, TCP_QUICKACK, TCP_DEFER_ACCEPT};
+  const auto* const found = std::find(kKept.begin(), kKept.end(), name);
+  return found == kKept.end() ? -1 : static_cast<int>(found - kKept.begin());
+}
+
+bool IsRefused(int level, int name) {
+  if (level == IPPROTO_TCP) {
+    return name == TCP_ULP || name == TCP_REPAIR || name == TCP_ZEROCOPY_RECEIVE ||
+           name == TCP_FASTOPEN_CONNECT || name == TCP_MD5SIG;
+  }
+  if (level != SOL_SOCKET) return false;
+  return name == SO_ZEROCOPY || name == SO_ATTACH_FILTER || name == SO_ATTACH_BPF ||
+         name == SO_LOCK_FILTER;
+}
+
+// What the stream pair itself has to know.
+bool IsOfPair(int level, int name) {
+  if (level != SOL_SOCKET) return false;
+  switch (name) {
+    case SO_ERROR:
+    case SO_RCVTIMEO:
+    case SO_SNDTIMEO:
+    case SO_RCVLOWAT:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The one relayed by another process: its TCP socket is not here.
+int OptionOfForeign(int level, int name, void* value, socklen_t* len) {
+  if (level == SOL_SOCKET && name == SO_TYPE) return GiveInt(SOCK_STREAM, value, len);
+  if (level == SOL_SOCKET && name == SO_PROTOCOL) return GiveInt(IPPROTO_TCP, value, len);
+  if (value == nullptr || len == nullptr) return Fail(EFAULT);
+  std::fill_n(static_cast<char*>(value), *len, 0);
+  return 0;
+}
+
+}  // namespace
+
+SwitchTaker::Answer SwitchTaker::GetSockName(int fd, sockaddr* address, socklen_t* len) noexcept {
+  const TableLock lock;
+  const Connection* const connection = FindRelayed(fd);
+  if (connection == nullptr) return std::nullopt;
+  return GiveName(connection->names.local, connection->names.local_bytes, address, len);
+}
+
+SwitchTaker::Answer SwitchTaker::GetPeerName(int fd, sockaddr* address, socklen_t* len) noexcept {
+  const TableLock lock;
+  const Connection* const connection = FindRelayed(fd);
+  if (connection == nullptr) return std::nullopt;
+  return GiveName(connection->names.peer, connection->names.peer_bytes, address, len);
+}
+
+SwitchTaker::Answer SwitchTaker::GetOption(int fd, int level, int name, void* value,
+                                           socklen_t* len) noexcept {
+  if (level == SOL_SOCKET && name == SO_ERROR) {
+    const Connection* const connecting = table.Find(fd);
+    if (connecting != nullptr && connecting->state == State::kConnecting) {
+      const int result = real.getsockopt.get()(fd, level, name, value, len);
+      int error = 0;
+      if (result == 0 && *len >= sizeof(error)) {
+        std::copy_n(static_cast<const char*>(value), sizeof(error),
+                    reinterpret_cast<char*>(&error));
+      }
+      if (result == 0 && error == 0 && IsThisProcess()) (void)DecideConnected(fd);
+      return result;
+    }
+  }
+  const TableLock lock;
+  const Connection* const connection = FindRelayed(fd);
+  if (connection == nullptr || IsOfPair(level, name)) return std::nullopt;
+  if (const int kept = KeptOption(level, name); kept >= 0) {
+    return GiveInt(connection->kept_options[static_cast<size_t>(kept)], value, len);
+  }
+  if (connection->foreign) return OptionOfForeign(level, name, value, len);
+  return real.getsockopt.get()(connection->below, level, name, value, len);
+}
+
+SwitchTaker::Answer SwitchTaker::SetOption(int fd, int level, int name, const void* value,
+                                           socklen_t len) noexcept {
+  const TableLock lock;
+  Connection* const connection = FindRelayed(fd);
+  if (connection == nullptr || IsOfPair(level, name)) return std::nullopt;
+  if (IsRefused(level, name)) return Fail(EOPNOTSUPP);
+  if (const int kept = KeptOption(level, name); kept >= 0) {
+    if (value == nullptr || len < sizeof(int)) return Fail(EINVAL);
+    int number = 0;
+    std::copy_n(static_cast<const char*>(value), sizeof(number), reinterpret_cast<char*>(&number));
+    connection->kept_options[static_cast<size_t>(kept)] = number != 0 ? 1 : 0;
+    return 0;
+  }
+  if (level == SOL_SOCKET && name == SO_LINGER && value != nullptr && len >= sizeof(linger)) {
+    const auto& asked = *static_cast<const linger*>(value);
+    connection->reset_at_close = asked.l_onoff != 0 && asked.l_linger == 0;
+    return 0;
+  }
+  if (connection->foreign) return 0;
+  return real.setsockopt.get()(connection->below, level, name, value, len);
+}
+
+// Of what is there to be read a request is nothing.
+SwitchTaker::Answer SwitchTaker::Ioctl(int fd, unsigned long request, void* argument) noexcept {
+  if (request != FIONREAD && request != SIOCATMARK) return std::nullopt;
+  const Connection* const connection = table.Find(fd);
+  if (connection == nullptr || connection->state == State::kRelayed) return std::nullopt;
+  if (connection->state != State::kAccepted && connection->state != State::kSpoke) {
+    return std::nullopt;
+  }
+  const int error = DecideBeforeRead(fd, true);
+  if (error == 0) return std::nullopt;
+  if (error != EAGAIN || argument == nullptr) return Fail(error);
+  *static_cast<int*>(argument) = 0;
+  return 0;
+}
+
+}  // namespace esdp::switching

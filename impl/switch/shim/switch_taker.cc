@@ -1,0 +1,298 @@
+#include "impl/switch/shim/switch_taker.h"
+
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "impl/switch/libc_calls.h"
+#include "impl/switch/shim/adoption.h"
+#include "impl/switch/shim/decisions.h"
+#include "impl/switch/shim/descriptors.h"
+#include "impl/switch/shim/engine_link.h"
+#include "impl/switch/shim/port_name.h"
+#include "impl/switch/shim/program_rules.h"
+#include "impl/switch/shim/table.h"
+
+// Connections as they are made and end, and the bytes of those that are not decided.
+
+namespace esdp::switching {
+namespace {
+
+using libc::real;
+
+constinit std::atomic<pid_t> this_process{0};
+
+int Fail(int error) {
+  errno = error;
+  return -1;
+}
+
+State StateOf(int fd, State otherwise = State::kCandidate) {
+  const Connection* const connection = table.Find(fd);
+  return connection == nullptr ? otherwise : connection->state.load(std::memory_order_acquire);
+}
+
+// TCP's answer is thrown away beyond the room; a stream pair has nothing like it.
+ssize_t Discard(int fd, const msghdr& message, int flags) {
+  size_t room = 0;
+  for (size_t i = 0; i < message.msg_iovlen; ++i) room += message.msg_iov[i].iov_len;
+  std::array<char, 4096> scratch;
+  size_t done = 0;
+  while (done < room) {
+    const ssize_t got = real.recv.get()(fd, scratch.data(), std::min(room - done, scratch.size()),
+                                        done == 0 ? flags : flags | MSG_DONTWAIT);
+    if (got <= 0) return done > 0 ? static_cast<ssize_t>(done) : got;
+    done += static_cast<size_t>(got);
+  }
+  return static_cast<ssize_t>(done);
+}
+
+libc::Taker::Count ReceiveRelayed(int fd, const msghdr& message, int flags) {
+  if ((flags & MSG_ERRQUEUE) != 0) return Fail(EAGAIN);
+  if ((flags & MSG_OOB) != 0) return Fail(EINVAL);
+  if ((flags & MSG_TRUNC) == 0) return std::nullopt;
+  return Discard(fd, message, flags & ~MSG_TRUNC);
+}
+
+// An address means nothing to a connected socket, and urgent bytes are not carried.
+libc::Taker::Count SendRelayed(int fd, const msghdr& message, int flags) {
+  if ((flags & MSG_OOB) != 0) return Fail(EOPNOTSUPP);
+  if (message.msg_controllen != 0) return Fail(EINVAL);
+  if (message.msg_name == nullptr) return std::nullopt;
+  msghdr without = message;
+  without.msg_name = nullptr;
+  without.msg_namelen = 0;
+  return real.sendmsg.get()(fd, &without, flags & ~MSG_FASTOPEN);
+}
+
+bool IsTcp(int fd) {
+  int protocol = 0;
+  socklen_t bytes = sizeof(protocol);
+  return real.getsockopt.get()(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &bytes) == 0 &&
+         protocol == IPPROTO_TCP;
+}
+
+const Rule* RuleOfServer(int fd, Endpoint& local) {
+  Name name = {};
+  socklen_t bytes = sizeof(name);
+  if (real.getsockname.get()(fd, &name.any, &bytes) != 0) return nullptr;
+  if (!ToEndpoint(name, bytes, local)) return nullptr;
+  const Rule* const rule = rules.Find(Role::kServer, local);
+  return rule != nullptr && rule->verdict != Verdict::kTcp ? rule : nullptr;
+}
+
+bool HoldsPortName(uint16_t port) {
+  bool held = false;
+  table.ForEach([&](const Connection& each) {
+    held = held || (each.state == State::kListening && each.port == port && each.below >= 0);
+  });
+  return held;
+}
+
+// A listener by a rule: the name of its port tells processes of this host.
+void TellOfPort(int listener, const Rule& rule, uint16_t port) {
+  Connection* connection = table.Find(listener);
+  if (connection == nullptr || connection->state != State::kListening) {
+    if (connection != nullptr) Forget(listener);
+    connection = table.Insert(listener, State::kListening);
+  }
+  if (connection == nullptr) return;
+  connection->rule = &rule;
+  connection->port = port;
+  if (connection->below < 0 && !HoldsPortName(port)) connection->below = HoldPortName(port);
+}
+
+}  // namespace
+
+bool IsThisProcess() { return this_process.load(std::memory_order_relaxed) == getpid(); }
+void SetThisProcess() { this_process.store(getpid(), std::memory_order_relaxed); }
+
+SwitchTaker::Count SwitchTaker::Receive(int fd, msghdr& message, int flags) {
+  int error = 0;
+  switch (StateOf(fd)) {
+    case State::kRelayed:
+      return ReceiveRelayed(fd, message, flags);
+    case State::kAccepted:
+    case State::kSpoke:
+      error = DecideBeforeRead(fd, (flags & MSG_DONTWAIT) != 0);
+      break;
+    case State::kConnecting:
+      error = DecideConnected(fd);
+      break;
+    default:
+      return std::nullopt;
+  }
+  if (error != 0) return Fail(error);
+  return StateOf(fd) == State::kRelayed ? ReceiveRelayed(fd, message, flags) : std::nullopt;
+}
+
+SwitchTaker::Count SwitchTaker::Send(int fd, const msghdr& message, int flags) {
+  int error = 0;
+  switch (StateOf(fd)) {
+    case State::kRelayed:
+      return SendRelayed(fd, message, flags);
+    case State::kAccepted:
+      error = DecideBeforeWrite(fd);
+      break;
+    case State::kConnecting:
+      error = DecideConnected(fd);
+      break;
+    case State::kCandidate:
+      if (message.msg_name != nullptr && IsThisProcess()) {  // connects by it
+        const TableLock lock;
+        Forget(fd);
+      }
+      return std::nullopt;
+    default:
+      return std::nullopt;
+  }
+  if (error != 0) return Fail(error);
+  return StateOf(fd) == State::kRelayed ? SendRelayed(fd, message, flags) : std::nullopt;
+}
+
+SwitchTaker::Answer SwitchTaker::Shutdown(int fd, int how) noexcept {
+  int error = 0;
+  const State state = StateOf(fd);
+  if (state == State::kAccepted && how != SHUT_RD) error = DecideBeforeWrite(fd);
+  if (state == State::kConnecting) error = DecideConnected(fd);
+  return error == 0 ? std::nullopt : Answer(Fail(error));
+}
+
+SwitchTaker::Answer SwitchTaker::Close(int fd) noexcept {
+  if (!IsThisProcess()) return std::nullopt;
+  const KeptErrno kept;
+  const TableLock lock;
+  (void)FindRelayed(fd);
+  Forget(fd);
+  return std::nullopt;
+}
+
+SwitchTaker::Answer SwitchTaker::Bind(int fd, const sockaddr* /*address*/,
+                                      socklen_t /*len*/) noexcept {
+  return StateOf(fd) == State::kRelayed ? Answer(Fail(EINVAL)) : std::nullopt;
+}
+
+SwitchTaker::Answer SwitchTaker::Listen(int fd, int /*backlog*/) noexcept {
+  return StateOf(fd) == State::kRelayed ? Answer(Fail(EINVAL)) : std::nullopt;
+}
+
+SwitchTaker::Answer SwitchTaker::Accept(int fd, sockaddr* /*address*/, socklen_t* /*len*/,
+                                        int /*flags*/) noexcept {
+  return StateOf(fd) == State::kRelayed ? Answer(Fail(EINVAL)) : std::nullopt;
+}
+
+SwitchTaker::Answer SwitchTaker::Connect(int fd, const sockaddr* address, socklen_t len) noexcept {
+  const State state = StateOf(fd);
+  if (state == State::kRelayed) return Fail(EISCONN);
+  if (state == State::kListening || !IsThisProcess()) return std::nullopt;
+  if (state == State::kCandidate) {
+    const TableLock lock;
+    Connection* const connection = table.Find(fd);
+    Name name = {};
+    Endpoint peer;
+    if (connection == nullptr || len > sizeof(name) || address == nullptr) return std::nullopt;
+    std::copy_n(reinterpret_cast<const char*>(address), len, reinterpret_cast<char*>(&name));
+    if (!ToEndpoint(name, len, peer)) return std::nullopt;
+    connection->rule = rules.Find(Role::kClient, peer);
+    Reason reason = Reason::kNone;
+    if (connection->rule == nullptr || connection->rule->verdict == Verdict::kTcp) {
+      reason = connection->rule == nullptr ? Reason::kNoRule : Reason::kRuleTcp;
+    } else if (connection->rule->verdict != Verdict::kSdp) {
+      Endpoint local;
+      const KeptErrno kept;
+      FillNames(fd, connection->names);
+      (void)ToEndpoint(connection->names.local, connection->names.local_bytes, local);
+      if (local.port != 0) reason = Reason::kBoundPort;
+      if (engine.learned(name) == Learned::kSilent) reason = Reason::kAnsweredPlain;
+    }
+    if (reason != Reason::kNone) {
+      const KeptErrno kept;
+      MakePlain(*connection, reason);
+      return std::nullopt;
+    }
+    connection->state = State::kConnecting;
+  }
+  const int result = real.connect.get()(fd, address, len);
+  if (result != 0 && errno != EISCONN) return result;
+  const int before = errno;
+  const int error = DecideConnected(fd);
+  errno = before;
+  return error == 0 ? result : Fail(error);
+}
+
+void SwitchTaker::Listening(int listener) {
+  const KeptErrno kept;
+  Endpoint local;
+  if (!IsThisProcess() || !IsTcp(listener)) return;
+  const TableLock lock;
+  if (const Rule* const rule = RuleOfServer(listener, local); rule != nullptr) {
+    TellOfPort(listener, *rule, local.port);
+  }
+}
+
+void SwitchTaker::Accepted(int listener, int number) {
+  const KeptErrno kept;
+  if (!IsThisProcess()) return;
+  const TableLock lock;
+  Forget(number);
+  Endpoint local;
+  const Rule* const rule = RuleOfServer(number, local);
+  if (rule == nullptr || !IsTcp(number)) return;
+  TellOfPort(listener, *rule, local.port);
+  Connection* const connection = table.Insert(number, State::kAccepted);
+  if (connection != nullptr) connection->rule = rule;
+}
+
+void MakeCandidate(int number) {
+  const KeptErrno kept;
+  if (!IsThisProcess()) return;
+  const TableLock lock;
+  Forget(number);
+  (void)table.Insert(number, State::kCandidate);
+}
+
+void LookAtInherited(int number) {
+  Endpoint local;
+  ConnectionNames names;
+  const Rule* const rule = RuleOfServer(number, local);
+  if (rule == nullptr || !IsTcp(number)) return;
+  FillNames(number, names);
+  if (names.peer_bytes == 0) return;
+  const TableLock lock;
+  Connection* const connection = table.Insert(number, State::kAccepted);
+  if (connection != nullptr) connection->rule = rule;
+}
+
+SwitchTaker::Answer SwitchTaker::EpollCtl(int set, int operation, int fd, epoll_event* event) {
+  const State state = StateOf(fd, State::kRelayed);
+  if (state == State::kRelayed || state == State::kListening || !IsThisProcess()) {
+    return std::nullopt;
+  }
+  const int result = real.epoll_ctl.get()(set, operation, fd, event);
+  if (result != 0) return result;
+  const KeptErrno kept;
+  const TableLock lock;
+  Connection* const connection = table.Find(fd);
+  if (connection == nullptr) return result;
+  Registration* place = nullptr;
+  for (Registration& each : connection->registrations) {
+    if (each.number == fd && each.set == set) place = &each;
+    if (place == nullptr && each.number < 0) place = &each;
+  }
+  if (place == nullptr) {
+    connection->lost_registration = true;
+  } else if (operation == EPOLL_CTL_DEL) {
+    if (place->number == fd) *place = {};
+  } else {
+    *place = {.set = set, .number = fd, .events = event->events, .data = event->data.u64};
+  }
+  return result;
+}
+
+}  // namespace esdp::switching

@@ -1,0 +1,134 @@
+#ifndef ESDP_IMPL_SWITCH_SHIM_TABLE_H_
+#define ESDP_IMPL_SWITCH_SHIM_TABLE_H_
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/types.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+#include "impl/switch/engine_interface.h"
+#include "impl/switch/rules/rule.h"
+
+namespace esdp::switching {
+
+enum class State : uint8_t {
+  kCandidate,   // a socket that may be connected by a rule
+  kConnecting,  // connect was called, and a rule matches
+  kAccepted,    // nothing was read or written yet
+  kSpoke,       // accepted, and written to first; a request of SDP may still be the first input
+  kListening,   // accepts by rule
+  kRelayed,     // the number is one end of a stream pair
+};
+
+// That a number is watched by an epoll set.
+struct Registration {
+  int set = -1;
+  int number = -1;
+  uint32_t events = 0;
+  uint64_t data = 0;
+};
+
+// What is known of a socket of the program; all its numbers share it.
+struct Connection {
+  std::atomic<State> state{State::kCandidate};
+  bool foreign = false;            // a parent relays it
+  bool lost_registration = false;  // there were more than there is room for
+  bool reset_at_close = false;     // SO_LINGER with no time
+  bool refused = false;            // by a rule that takes nothing but SDP
+  uint16_t numbers = 0;
+  int number = -1;  // one of them
+  const Rule* rule = nullptr;
+  int below = -1;  // kRelayed: the TCP socket, for options. kListening: the name of the port
+  uint16_t port = 0;
+  ino_t inode = 0;  // kRelayed: of the program's end
+  uint64_t relay = 0;
+  int64_t part_until = 0;  // for the rest of a request of which a part is there; milliseconds
+  ConnectionNames names;
+  std::array<int, 4> kept_options{};  // by KeptOption
+  std::array<Registration, 4> registrations{};
+  uint32_t next = 0;
+};
+
+// Table knows the sockets of the program that are, or may become, the switch's.
+//
+//   Owns:     the memory of the table; not descriptors.
+//   Threads:  any. Find needs no lock; what changes the table is called under a TableLock.
+//   Blocks:   never.
+//   Units:    -
+//   Errors:   null where there is no room.
+class Table {
+ public:
+  static constexpr unsigned kNumbers = 1u << 20, kConnections = 1u << 16;
+
+  // Before anything else. False: no memory.
+  bool Open();
+  Connection* Find(int number) const;
+  Connection* FindRelay(uint64_t id) const;
+  Connection* Insert(int number, State state);
+  // Another number of the same socket.
+  void AddNumber(int number, Connection& connection);
+  // The number is none of ours any more; `last` is told when the connection was its last one.
+  void Remove(int number, void (*last)(Connection&));
+  template <typename Do>
+  void ForEach(const Do& act) {
+    for (uint32_t place = 1; place < used_; ++place) {
+      if (connections_[place].numbers > 0) act(connections_[place]);
+    }
+  }
+  template <typename Do>
+  void ForEachNumber(const Connection& connection, const Do& act) const {
+    if (connection.numbers == 1) return act(connection.number);
+    for (int number = 0; number <= highest_; ++number) {
+      if (Find(number) == &connection) act(number);
+    }
+  }
+  int highest() const { return highest_; }
+
+ private:
+  void Set(int number, uint32_t place);
+
+  std::atomic<uint32_t>* places_ = nullptr;
+  Connection* connections_ = nullptr;
+  uint32_t used_ = 1, free_ = 0;
+  int highest_ = -1;
+};
+
+extern constinit Table table;
+
+// While one lives the table is its thread's, which gets no signal and is not cancelled.
+class TableLock {
+ public:
+  TableLock();
+  ~TableLock();
+  TableLock(const TableLock&) = delete;
+  TableLock& operator=(const TableLock&) = delete;
+
+  // Around fork.
+  static void Hold();
+  static void LetGo();
+
+ private:
+  sigset_t signals_;
+  int cancel_ = 0;
+};
+
+// At its end errno is what it was: a call that succeeds leaves it alone.
+class KeptErrno {
+ public:
+  KeptErrno() : errno_(errno) {}
+  ~KeptErrno() { errno = errno_; }
+  KeptErrno(const KeptErrno&) = delete;
+  KeptErrno& operator=(const KeptErrno&) = delete;
+
+ private:
+  const int errno_;
+};
+
+}  // namespace esdp::switching
+
+#endif  // ESDP_IMPL_SWITCH_SHIM_TABLE_H_
