@@ -133,6 +133,11 @@ ROOMS = [
     Room("samples/.*", ["esdp/.*", "samples/.*"], [ABSEIL, POSIX]),
     # Test-beds for the simulator, as text.
     Room("tools/testbed/.*", ["tools/testbed/.*"], [ABSEIL, "google/protobuf/.*", "testbed[.]pb[.]h"]),
+    Room(
+        "tools/esdp_(files|serve|get)/.*",
+        ["esdp/.*", "tools/esdp_(files|serve|get)/.*", "tools/esdp_copy/progress_bar[.]h"],
+        [ABSEIL, POSIX, "isa-l/crc[.]h", "esdp_files[.]pb[.]h", "google/protobuf/message_lite[.]h"],
+    ),
     Room("tools/.*", ["esdp/.*", "tools/.*"], [ABSEIL, POSIX, "openssl/(evp|sha)[.]h"]),
 ]
 

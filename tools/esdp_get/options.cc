@@ -1,0 +1,92 @@
+#include "tools/esdp_get/options.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+
+namespace esdp_get {
+
+const char kUsage[] = R"(esdp_get fetches files from esdp_serve.
+
+  esdp_get get ADDRESS:PORT NAME... [--to PATH] [OPTION...]
+  esdp_get ls ADDRESS:PORT [FOLDER...]
+  esdp_get stat ADDRESS:PORT NAME...
+
+get
+  --to PATH        a folder, or for one NAME also a name; the working folder unless told
+  --recursive      folders with all that is below them
+  --resume         go on behind what an earlier run has left, if it is still the same file
+  --crc            check a CRC32C of each MiB
+  --sync           each file is on the medium before it has its name
+  --progress       draw a bar, also when standard error is no terminal
+  --quiet          no bar, and no line for each file
+
+All
+  --fabric NAME    qpip (default), or another that Context::Open knows; the server's
+  --help
+
+Ends with 0; with 1 if running again, with --resume, may help; with 2 if it was not understood; with 3 if something
+failed for good.
+)";
+
+namespace {
+
+absl::Status Refuse(const std::string& text) { return absl::InvalidArgumentError(text); }
+
+bool TakeFlag(const std::string& name, Options& options) {
+  if (name == "--help") return options.help = true;
+  if (name == "--recursive") return options.recursive = true;
+  if (name == "--resume") return options.resume = true;
+  if (name == "--crc") return options.crc = true;
+  if (name == "--sync") return options.sync = true;
+  if (name == "--progress") return options.progress = true;
+  if (name == "--quiet") return options.quiet = true;
+  return false;
+}
+
+absl::Status TakeWords(std::vector<std::string> words, Options& options) {
+  if (words.empty()) return Refuse("say what to do: get, ls or stat; see --help");
+  if (words[0] == "get") {
+    options.command = Command::kGet;
+  } else if (words[0] == "ls") {
+    options.command = Command::kList;
+  } else if (words[0] == "stat") {
+    options.command = Command::kStat;
+  } else {
+    return Refuse("'" + words[0] + "' is none of get, ls and stat; see --help");
+  }
+  if (words.size() < 2) return Refuse(words[0] + " wants ADDRESS:PORT");
+  const auto server = esdp::Address::Parse(words[1]);
+  if (!server.ok()) return Refuse("'" + words[1] + "' is no ADDRESS:PORT");
+  options.server = *server;
+  options.names.assign(words.begin() + 2, words.end());
+  if (!options.names.empty()) return absl::OkStatus();
+  if (options.command != Command::kList) return Refuse(words[0] + " wants a NAME");
+  options.names = {""};
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments) {
+  Options options;
+  std::vector<std::string> words;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (TakeFlag(argument, options)) continue;
+    if (!argument.starts_with("--")) {
+      words.push_back(argument);
+      continue;
+    }
+    if (argument != "--to" && argument != "--fabric") {
+      return Refuse("'" + argument + "' is no option; see --help");
+    }
+    if (++i == arguments.size()) return Refuse(argument + " wants a value");
+    (argument == "--to" ? options.to : options.fabric) = arguments[i];
+  }
+  if (options.help) return options;
+  if (absl::Status status = TakeWords(std::move(words), options); !status.ok()) return status;
+  return options;
+}
+
+}  // namespace esdp_get

@@ -1,0 +1,35 @@
+#ifndef ESDP_TOOLS_ESDP_GET_OPTIONS_H_
+#define ESDP_TOOLS_ESDP_GET_OPTIONS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "esdp/address.h"
+
+namespace esdp_get {
+
+extern const char kUsage[];
+
+enum class Command { kGet, kList, kStat };
+
+struct Options {
+  bool help = false;
+  Command command = Command::kGet;
+  esdp::Address server;
+  std::vector<std::string> names;
+  std::string fabric = "qpip";
+  std::string to = ".";
+  bool recursive = false;
+  bool resume = false;
+  bool crc = false;
+  bool sync = false;
+  bool progress = false;
+  bool quiet = false;
+};
+
+absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments);
+
+}  // namespace esdp_get
+
+#endif  // ESDP_TOOLS_ESDP_GET_OPTIONS_H_

@@ -1,0 +1,49 @@
+#ifndef ESDP_TOOLS_ESDP_GET_PART_FILE_H_
+#define ESDP_TOOLS_ESDP_GET_PART_FILE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "tools/esdp_files/descriptor.h"
+
+namespace esdp_get {
+
+// A PartFile is a file that has not come whole: it lies beside the place it is to have, under a name
+// that goes by its etag and size, so that only the same file goes on where it was left.
+//
+//   Owns:     the open file. What is not finished stays, for Continue.
+//   Threads:  one.
+//   Blocks:   as the file system does.
+//   Units:    bytes.
+//   Errors:   name the file.
+class PartFile {
+ public:
+  // Anew. Never through a link.
+  static absl::StatusOr<PartFile> Create(const std::string& target, uint64_t etag, uint64_t size);
+  // What an earlier run has left, if it has; offset() is how far that is, in whole chunks.
+  static absl::StatusOr<PartFile> Continue(const std::string& target, uint64_t etag, uint64_t size);
+
+  int fd() const { return file_.get(); }
+  uint64_t offset() const { return offset_; }
+  // Takes the room for what is to come, where the file system can.
+  absl::Status Reserve(uint64_t length);
+  // All of it is there: gives it its size, its time and its name.
+  absl::Status Finish(int64_t mtime_ns, bool sync);
+  void Remove();
+
+ private:
+  PartFile(std::string target, uint64_t etag, uint64_t size);
+  absl::Status Open(int flags);
+  absl::Status Failed(const char* what) const;
+
+  std::string target_;
+  std::string path_;
+  uint64_t size_;
+  uint64_t offset_ = 0;
+  esdp_files::Descriptor file_;
+};
+
+}  // namespace esdp_get
+
+#endif  // ESDP_TOOLS_ESDP_GET_PART_FILE_H_

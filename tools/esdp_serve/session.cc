@@ -1,0 +1,187 @@
+#include "tools/esdp_serve/session.h"
+
+#include <memory>
+#include <span>
+#include <utility>
+
+namespace esdp_serve {
+
+namespace wire = esdp_files::wire;
+
+namespace {
+
+constexpr absl::Duration kHelloWithin = absl::Seconds(5);
+constexpr absl::Duration kRequestWithin = absl::Seconds(300);
+constexpr absl::Duration kGoneWithin = absl::Seconds(10);  // a client that was told to go
+// What a request counts for: most answers are much shorter, but it costs the file system's time.
+constexpr uint64_t kRequestBytes = 64 * 1024;
+
+}  // namespace
+
+Session::Session(uint32_t id, esdp::Socket socket, bool welcome, Services& services)
+    : channel_(id, std::move(socket), services),
+      services_(services),
+      welcome_(welcome),
+      heard_(services.context.Now()) {
+  MaybeReceive();
+}
+
+void Session::OnEvent(const esdp::Event& event) {
+  if (event.type == esdp::EventType::kClose) return channel_.OnClosed();
+  if (event.type == esdp::EventType::kShutdown) return;
+  if (event.type == esdp::EventType::kRecv) {
+    OnReceived(event);
+  } else if (event.type == esdp::EventType::kSendFile) {
+    if (download_) download_->OnSent(event);
+    OnDownloadMoved();
+  } else {
+    services_.metrics.sent_zero_copy_bytes += event.bytes_zero_copy;
+    channel_.Release(Channel::SlotOf(event));
+    if (!event.ok()) Abort();
+  }
+  Advance();
+}
+
+void Session::OnReceived(const esdp::Event& event) {
+  receiving_ = false;
+  if (!ends_) heard_ = services_.context.Now();
+  peer_ended_ = event.eof();
+  if (!event.ok() || (ends_ && peer_ended_)) return Abort();
+  if (!ends_) queue_.Add(std::span(received_).first(event.bytes));
+}
+
+void Session::MaybeReceive() {
+  if (receiving_ || peer_ended_ || channel_.closing()) return;
+  if (!queue_.WantsMore() && !ends_) return;
+  receiving_ = true;
+  channel_.Receive(received_);
+}
+
+// Asks for a slot when there is something for one.
+void Session::Advance() {
+  if (channel_.closing()) return;
+  MaybeReceive();
+  if (ends_) return;
+  if (download_) {
+    const uint64_t bytes = download_->wanted();
+    if (bytes > 0) channel_.Want(bytes);
+  } else if (replying_) {
+    return;
+  } else if (!queue_.empty() || !queue_.fault().empty()) {
+    channel_.Want(kRequestBytes);
+  } else if (stops_ || peer_ended_) {
+    BeginToEnd();
+  }
+}
+
+// A connection that is closed is lost to its client with all that has not been read: so it is the
+// client that closes it.
+void Session::BeginToEnd() {
+  ends_ = true;
+  heard_ = services_.context.Now();
+  if (peer_ended_) return channel_.Close(esdp::CloseMode::kGraceful);
+  channel_.Shutdown();
+  MaybeReceive();
+}
+
+void Session::OnSlot(uint32_t slot) {
+  channel_.TakeSlot();
+  if (channel_.closing() || ends_) return channel_.Release(slot);
+  if (download_) {
+    download_->OnSlot(slot, queue_.front_is_cancelled());
+    OnDownloadMoved();
+  } else if (!queue_.empty() && !replying_) {
+    Begin(slot);
+  } else if (!queue_.fault().empty()) {
+    services_.metrics.clients_misbehaved += 1;
+    Refuse(slot, absl::InvalidArgumentError(queue_.fault()));
+    return BeginToEnd();
+  } else {
+    channel_.Release(slot);
+  }
+  Advance();
+}
+
+void Session::Begin(uint32_t slot) {
+  const bool hello = queue_.front().has_hello();
+  if (!welcome_) {
+    services_.metrics.clients_refused += 1;
+    Refuse(slot, absl::UnavailableError("the server has as many clients as it may"));
+    return BeginToEnd();
+  }
+  if (queue_.front_is_cancelled() || (stops_ && !hello)) {
+    Refuse(slot, stops_ ? absl::UnavailableError("the server is about to end")
+                        : absl::CancelledError("as asked"));
+    return queue_.Pop();
+  }
+  replying_ = true;
+  auto reply = std::make_shared<Reply>();
+  const std::span<std::byte> block = services_.slots.block(slot);
+  const wire::Request& request = queue_.front();  // stays where it is until it is answered
+  channel_.Run([this, reply, block, &request] { *reply = ReplyTo(request, services_.root, block); },
+               [this, reply, slot] { OnReply(slot, std::move(*reply)); });
+}
+
+void Session::OnReply(uint32_t slot, Reply reply) {
+  replying_ = false;
+  heard_ = services_.context.Now();
+  Count(reply);
+  const esdp::Slice slice = services_.slots.BlockSlice(slot, 0, reply.bytes);
+  channel_.Send(slot, {&slice, 1});
+  if (reply.opened != nullptr) {
+    download_.emplace(std::move(reply.opened), channel_, [this] {
+      OnDownloadMoved();
+      Advance();
+    });
+  } else if (reply.tail_failed) {
+    queue_.AwaitResync();
+  } else {
+    queue_.Pop();
+  }
+  Advance();
+}
+
+void Session::OnDownloadMoved() {
+  if (!download_ || download_->state() == Download::State::kFlows) return;
+  const bool failed = download_->state() == Download::State::kFailed;
+  download_.reset();
+  heard_ = services_.context.Now();
+  failed ? queue_.AwaitResync() : queue_.Pop();
+}
+
+void Session::Refuse(uint32_t slot, const absl::Status& status) {
+  const uint64_t id = queue_.empty() ? 0 : queue_.front().id();
+  Reply reply;
+  const wire::Answer answer = Refusal(id, status);
+  reply.bytes = PutAnswer(answer, services_.slots.block(slot));
+  reply.status = answer.status();
+  Count(reply);
+  const esdp::Slice slice = services_.slots.BlockSlice(slot, 0, reply.bytes);
+  channel_.Send(slot, {&slice, 1});
+}
+
+void Session::Count(const Reply& reply) {
+  Metrics& metrics = services_.metrics;
+  metrics.requests += 1;
+  metrics.answers[static_cast<size_t>(reply.status)] += 1;
+  metrics.sent_bytes += reply.file_bytes;
+  if (reply.tail_failed) metrics.failed_files += 1;
+}
+
+void Session::OnTick(absl::Time now) {
+  if (channel_.closing()) return;
+  const bool idle = !download_ && !replying_ && queue_.empty() && !channel_.holds_slots();
+  const absl::Duration patience = ends_              ? kGoneWithin
+                                  : queue_.greeted() ? kRequestWithin
+                                                     : kHelloWithin;
+  if ((!idle && !ends_) || now - heard_ < patience) return;
+  if (!ends_) services_.metrics.clients_late += 1;
+  Abort();
+}
+
+void Session::Stop() {
+  stops_ = true;
+  Advance();
+}
+
+}  // namespace esdp_serve
