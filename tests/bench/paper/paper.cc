@@ -1,5 +1,6 @@
 // Measures what the SDP paper's figures show on a simulated test-bed, and judges its statements.
 //
+//   paper TESTBED.txtpb                    prints what esdp would give there
 //   paper TESTBED.txtpb FOLDER             writes figures.tsv there
 //   paper TESTBED.txtpb FOLDER judge       and statements.md, goals.md
 //   paper TESTBED.txtpb FOLDER sensitivity writes sensitivity.md, which takes some minutes
@@ -107,8 +108,33 @@ void WriteStatements(Results& results, const std::string& path) {
   for (const Statement& one : Judge(results)) out << ToRow(one) << "\n";
 }
 
+std::string Cell(const Point& point) {
+  return Format(" %.0f MB/s, %.0f %% |", point.mb_s, point.cpu_percent);
+}
+
+void PrintOverview(Results& results) {
+  std::printf(
+      "| bytes | blocking, copied | blocking, zero-copy | 1 operation, read | 8 operations, copied "
+      "| "
+      "8 operations, read | 8 operations, written |\n|---|---|---|---|---|---|---|\n");
+  for (uint64_t size = 4 * kKib; size <= kMib; size *= 4) {
+    std::string line = "| " + SizeText(size) + " |";
+    for (const Mode mode : kModes) line += Cell(results.Bandwidth(mode, 1, size));
+    line += Cell(results.Asynchronous(Means::kRead, 1, true, size));
+    for (const Means means : {Means::kCopied, Means::kRead, Means::kWritten}) {
+      line += Cell(results.Asynchronous(means, 8, true, size));
+    }
+    std::printf("%s\n", line.c_str());
+  }
+}
+
 int Run(const std::string& testbed, const std::string& folder, const std::string& also) {
   const auto parameters = Require(ReadParameters(testbed));
+  if (folder.empty()) {
+    Results results(parameters);
+    PrintOverview(results);
+    return 0;
+  }
   if (also == "sensitivity") {
     WriteSensitivity(parameters, folder + "/sensitivity.md");
     return 0;
@@ -126,12 +152,12 @@ int Run(const std::string& testbed, const std::string& folder, const std::string
 
 int main(int argc, char** argv) {
   const std::string also = argc > 3 ? argv[3] : "";
-  if (argc < 3 || argc > 4 || (!also.empty() && also != "judge" && also != "sensitivity")) {
-    std::fprintf(stderr, "usage: paper TESTBED.txtpb FOLDER [judge | sensitivity]\n");
+  if (argc < 2 || argc > 4 || (!also.empty() && also != "judge" && also != "sensitivity")) {
+    std::fprintf(stderr, "usage: paper TESTBED.txtpb [FOLDER [judge | sensitivity]]\n");
     return 2;
   }
   try {
-    return esdp::paper::Run(argv[1], argv[2], also);
+    return esdp::paper::Run(argv[1], argc > 2 ? argv[2] : "", also);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "paper: %s\n", error.what());
     return 1;
