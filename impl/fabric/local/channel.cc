@@ -87,6 +87,14 @@ void Channel::Wake() {
   (void)send(socket_.number(), &kWord, sizeof(kWord), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+void Channel::Prove(const Nonce& nonce) {
+  for (size_t i = 0; i < nonce.size(); ++i) own_.proof[i].store(nonce[i]);
+}
+
+bool Channel::IsProved(const Nonce& nonce) const {
+  return peer_.proof[0].load() == nonce[0] && peer_.proof[1].load() == nonce[1];
+}
+
 bool Channel::DrainSocket() {
   constexpr int kMost = 64;
   for (int i = 0; i < kMost; ++i) {

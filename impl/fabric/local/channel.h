@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "impl/fabric/local/layout.h"
+#include "impl/fabric/local/peer_process.h"
 #include "impl/fabric/local/shared_memory.h"
 #include "impl/fabric/local/slot_reader.h"
 #include "impl/fabric/local/slot_writer.h"
@@ -61,6 +62,13 @@ class Channel {
   PeerEnd peer_end() const;
   // Says why this end is over. Whatever was put before is published.
   void TellEnd(EndReason reason, uint64_t refused_read);
+
+  // Tells what has been read in the memory of the other end's process.
+  void Prove(const Nonce& nonce);
+  // Whether the other end has told what stands in ours: it may be shown windows.
+  bool IsProved(const Nonce& nonce) const;
+  WindowTable& windows() { return own_.windows; }
+  const WindowTable& peers_windows() const { return peer_.windows; }
 
   // Takes what has been sent to wake us. False: the other end is gone.
   bool DrainSocket();

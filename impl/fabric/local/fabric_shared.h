@@ -2,9 +2,11 @@
 #define ESDP_IMPL_FABRIC_LOCAL_FABRIC_SHARED_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "impl/base/clock.h"
 #include "impl/fabric/local/options.h"
+#include "impl/fabric/local/peer_process.h"
 #include "impl/fabric/outbox.h"
 #include "impl/fabric/soft/poller.h"
 #include "impl/fabric/soft/region_table.h"
@@ -26,6 +28,9 @@ struct FabricShared {
   const SystemClock system_clock;
   const Clock* const clock;
   soft::RegionTable regions;
+  // At the address that peers are told; nothing where the system has no random numbers.
+  std::optional<Nonce> nonce;
+  bool reads_peers = true;  // until the system has refused it
   Outbox outbox;
   soft::Poller poller;
 };

@@ -41,8 +41,9 @@ struct Hello {
   uint32_t initiator_depth = 0;
   uint32_t responder_resources = 0;
   uint32_t private_data_bytes = 0;
-  HelloAddress from{};  // kRequest: the connecting side's
-  HelloAddress to{};    // kRequest: where it has connected to
+  uint64_t nonce_address = 0;  // 0: none is to be read
+  HelloAddress from{};         // kRequest: the connecting side's
+  HelloAddress to{};           // kRequest: where it has connected to
   std::array<std::byte, kPrivateDataMax> private_data{};
 
   ConstBytes PrivateData() const { return ConstBytes(private_data).first(private_data_bytes); }

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "impl/fabric/local/windows.h"
+
 // What one end of a queue pair writes and the other reads: a block of shared memory that has one
 // writer. The reader maps it read-only, and takes nothing of it for granted: every word is loaded
 // once, checked, and then used.
@@ -59,6 +61,9 @@ struct Block {
   std::atomic<uint64_t> end;      // EndReason (8 bits), number of the refused read (56)
   alignas(128) std::atomic<uint64_t> taken;  // slots of the other end's block
   alignas(128) std::atomic<uint64_t> published;
+  // What it has read in the memory of the other end's process, at the address that it was told.
+  alignas(128) std::array<std::atomic<uint64_t>, 2> proof;
+  alignas(128) WindowTable windows;  // only where the other end has given that proof
   alignas(4096) std::array<Slot, kSlots> slots;
   alignas(4096) std::array<std::byte, kRingBytes> ring;
 };

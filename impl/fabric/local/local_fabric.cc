@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "impl/base/handle_table.h"
+#include "impl/base/secure_random.h"
 #include "impl/base/status.h"
 #include "impl/fabric/local/fabric_shared.h"
 #include "impl/fabric/local/hot_list.h"
@@ -58,6 +59,11 @@ class LocalFabric final : public Fabric, private QueuePairs {
 
   absl::Status Open() {
     ESDP_RETURN_IF_ERROR(Channel::MakeBlock().status());  // can this system do it at all?
+    shared_.reads_peers = shared_.options.reads_peers;
+    Nonce nonce{};
+    if (shared_.reads_peers && FillSecureRandom(std::as_writable_bytes(std::span(nonce)))) {
+      shared_.nonce = nonce;
+    }
     return shared_.poller.Open();
   }
 
@@ -81,10 +87,7 @@ class LocalFabric final : public Fabric, private QueuePairs {
 
   absl::StatusOr<QueuePairId> CreateQueuePair(const QueuePairOptions& options) override;
   absl::Status DestroyQueuePair(QueuePairId id) override;
-  absl::Status PostSend(QueuePairId id, absl::Span<const SendWork> batch) override {
-    QueuePair* queue_pair = Find(id);
-    return queue_pair == nullptr ? UnknownQueuePair() : queue_pair->PostSend(batch);
-  }
+  absl::Status PostSend(QueuePairId id, absl::Span<const SendWork> batch) override;
   absl::Status PostReceive(QueuePairId id, absl::Span<const ReceiveWork> batch) override;
   void ReleaseUnusedReceives(QueuePairId id) override {
     if (QueuePair* queue_pair = Find(id)) queue_pair->ReleaseUnusedReceives();
@@ -132,6 +135,7 @@ class LocalFabric final : public Fabric, private QueuePairs {
   void Dispatch(const Readiness& ready);
   void OnNoMemory(const Readiness& ready);
   void RunDeadlines();
+  void StayAwake(QueuePairId id);
   void Signal();
 
   FabricShared shared_;
@@ -147,12 +151,14 @@ class LocalFabric final : public Fabric, private QueuePairs {
 
 absl::StatusOr<RemoteRange> LocalFabric::Bind(QueuePairId id, RegionId region, std::byte* address,
                                               uint64_t length, Access access) {
-  const QueuePair* queue_pair = Find(id);
+  QueuePair* queue_pair = Find(id);
   if (queue_pair == nullptr) return UnknownQueuePair();
   if (!queue_pair->IsReady()) {
     return absl::FailedPreconditionError("a window is bound while the queue pair is ready");
   }
-  return shared_.regions.Bind(id, region, address, length, access);
+  absl::StatusOr<RemoteRange> range = shared_.regions.Bind(id, region, address, length, access);
+  if (range.ok() && access.remote_read) queue_pair->Show(range->key, address, length);
+  return range;
 }
 
 absl::Status LocalFabric::Unbind(QueuePairId id, uint32_t key) {
@@ -191,16 +197,27 @@ absl::Status LocalFabric::DestroyQueuePair(QueuePairId id) {
   return absl::OkStatus();
 }
 
+absl::Status LocalFabric::PostSend(QueuePairId id, absl::Span<const SendWork> batch) {
+  QueuePair* queue_pair = Find(id);
+  if (queue_pair == nullptr) return UnknownQueuePair();
+  ESDP_RETURN_IF_ERROR(queue_pair->PostSend(batch));
+  if (queue_pair->IsPulling()) StayAwake(id);
+  return absl::OkStatus();
+}
+
 absl::Status LocalFabric::PostReceive(QueuePairId id, absl::Span<const ReceiveWork> batch) {
   QueuePair* queue_pair = Find(id);
   if (queue_pair == nullptr) return UnknownQueuePair();
   ESDP_RETURN_IF_ERROR(queue_pair->PostReceive(batch));
-  if (queue_pair->WaitsForReceive() && !batch.empty()) {
-    hot_.Add(id);
-    awake_ = true;
-    Signal();
-  }
+  if (queue_pair->WaitsForReceive() && !batch.empty()) StayAwake(id);
   return absl::OkStatus();
+}
+
+// There is something to do that nobody else tells of.
+void LocalFabric::StayAwake(QueuePairId id) {
+  hot_.Add(id);
+  awake_ = true;
+  Signal();
 }
 
 absl::Status LocalFabric::Connect(QueuePairId id, const Address& local, const Address& peer,
@@ -245,8 +262,7 @@ bool LocalFabric::PollRendezvous(RendezvousEvent& event) {
   if (event.type == RendezvousType::kEstablished) {
     if (QueuePair* queue_pair = Find(event.queue_pair)) {
       queue_pair->OnAnnounced();
-      hot_.Add(event.queue_pair);
-      awake_ = true;
+      StayAwake(event.queue_pair);
     }
   }
   Signal();

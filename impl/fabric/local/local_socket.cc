@@ -1,7 +1,6 @@
 #include "impl/fabric/local/local_socket.h"
 
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -17,8 +16,6 @@ namespace esdp::fabric::local {
 namespace {
 
 constexpr int kType = SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC;
-constexpr int kPeerPidFd = 77;  // SO_PEERPIDFD
-constexpr long kPidFdOpen = 434;
 constexpr size_t kIpv4At = 12;  // in Address::bytes
 
 struct UnixAddress {
@@ -124,19 +121,6 @@ bool IsSameUser(int socket) {
   ucred peer{};
   socklen_t bytes = sizeof(peer);
   return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == geteuid();
-}
-
-Descriptor WatchPeerProcess(int socket) {
-  ucred peer{};
-  socklen_t bytes = sizeof(peer);
-  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) return {};
-  if (peer.pid <= 0 || peer.pid == getpid()) return {};
-  int process = -1;
-  bytes = sizeof(process);
-  if (getsockopt(socket, SOL_SOCKET, kPeerPidFd, &process, &bytes) == 0) {
-    return Descriptor(process);
-  }
-  return Descriptor(static_cast<int>(syscall(kPidFdOpen, peer.pid, 0)));
 }
 
 }  // namespace esdp::fabric::local

@@ -35,10 +35,6 @@ Descriptor AcceptFrom(const Descriptor& listener);
 // Anybody may take an abstract name. Whoever does not run as the same effective user is treated as
 // if he was not there.
 bool IsSameUser(int socket);
-// Becomes readable when the process behind the socket dies, whoever has inherited the socket. Not
-// open where that is this process, or nobody knows.
-Descriptor WatchPeerProcess(int socket);
-
 // Of this host, as far as programs may tell: something can be bound to it.
 bool IsOwnAddress(const Address& address);
 

@@ -16,6 +16,8 @@ struct LocalOptions {
   Duration startup_timeout = std::chrono::seconds(10);
   // How long an orderly Disconnect waits for the peer to make room for what was sent.
   Duration close_timeout = std::chrono::seconds(3);
+  // Read what peers show where the system lets us read their memory, and let them do the same.
+  bool reads_peers = true;
   // Told what the system withholds and no call could answer. May be empty.
   std::function<void(const std::string&)> log{};
   // Outlives the fabric. Null: the system's clock.

@@ -12,6 +12,14 @@ namespace esdp::fabric::local {
 using soft::ReceiveSlot;
 using soft::SendSlot;
 
+namespace {
+
+// Of the peer's memory, in one call: a post is not to take long, nor a Poll.
+constexpr size_t kPulledAtPost = size_t{64} << 10;
+constexpr size_t kPulledInTurn = size_t{512} << 10;
+
+}  // namespace
+
 QueuePair::QueuePair(QueuePairId id, const QueuePairOptions& options, FabricShared& shared)
     : id_(id), options_(options), shared_(shared) {
   shared_.outbox.ReserveMore(options_.send_work);
@@ -25,14 +33,15 @@ QueuePair::~QueuePair() {
   shared_.outbox.ReserveLess(options_.send_work + receives_reserved_);
 }
 
-void QueuePair::Establish(std::unique_ptr<Channel> channel, soft::WatchId watch, Descriptor process,
-                          const Agreement& agreement, ConstBytes private_data) {
+void QueuePair::Establish(std::unique_ptr<Channel> channel, soft::WatchId watch,
+                          PeerProcess process, const Agreement& agreement,
+                          ConstBytes private_data) {
   channel_ = std::move(channel);
   watch_ = watch;
   agreement_ = agreement;
   process_ = std::move(process);
-  if (process_.is_open()) {
-    process_watch_ = shared_.poller.Watch(process_.number(), soft::Watched::kProcess,
+  if (process_.watch().is_open()) {
+    process_watch_ = shared_.poller.Watch(process_.watch().number(), soft::Watched::kProcess,
                                           static_cast<uint64_t>(id_), true, false);
   }
   phase_ = Phase::kReady;
@@ -98,8 +107,14 @@ absl::Status QueuePair::PostSend(absl::Span<const SendWork> batch) {
     const uint32_t entries = work.opcode == Opcode::kInvalidate ? 0 : work.entry_count;
     sends_.PushBack(slot, work.entries, entries, shared_.regions);
   }
+  pull_budget_ = kPulledAtPost;
   Transmit();
   return absl::OkStatus();
+}
+
+void QueuePair::Show(uint32_t key, const std::byte* address, uint64_t length) {
+  if (!shared_.nonce || !channel_->IsProved(*shared_.nonce)) return;
+  (void)local::Show(channel_->windows(), key, address, length);
 }
 
 // The completions of as many as were ever posted at once: that may be far fewer than there may be.
@@ -155,6 +170,7 @@ void QueuePair::OnPolled(Opcode opcode) {
 bool QueuePair::Progress() {
   if (phase_ == Phase::kClosing) return ProgressClosing();
   if (phase_ != Phase::kReady || !announced_) return false;
+  pull_budget_ = kPulledInTurn;
   // Looked at first: what was published before it is seen by what follows.
   const bool gone = peer_gone_;
   const PeerEnd end = channel_->peer_end();
@@ -184,7 +200,9 @@ void QueuePair::OnProcessDied() {
 }
 
 bool QueuePair::Sleep() {
-  if (channel_ == nullptr || !announced_ || channel_->is_armed()) return true;
+  if (channel_ == nullptr || !announced_) return true;
+  if (pulling_) return false;
+  if (channel_->is_armed()) return true;
   if (!channel_->Arm(waits_for_receive_) && !channel_->writer().broken()) return true;
   channel_->Disarm();
   return false;

@@ -11,6 +11,8 @@
 #include "impl/base/ring.h"
 #include "impl/fabric/local/channel.h"
 #include "impl/fabric/local/fabric_shared.h"
+#include "impl/fabric/local/peer_process.h"
+#include "impl/fabric/local/read_puller.h"
 #include "impl/fabric/soft/work_queue.h"
 #include "impl/fabric/types.h"
 
@@ -49,13 +51,14 @@ class QueuePair {
   absl::Status PostSend(absl::Span<const SendWork> batch);
   absl::Status PostReceive(absl::Span<const ReceiveWork> batch);
   void ReleaseUnusedReceives();
+  // A window has been bound: the peer is told where it is, if it may read there.
+  void Show(uint32_t key, const std::byte* address, uint64_t length);
   absl::Status Disconnect(bool orderly);
 
   // --- the connection's beginning: BeginStartup, then one of the others ---
   void BeginStartup() { phase_ = Phase::kStarting; }
   void FailStartup(Cause cause, std::string detail, ConstBytes private_data);
-  // `process` is open where the peer's process can be watched.
-  void Establish(std::unique_ptr<Channel> channel, soft::WatchId watch, Descriptor process,
+  void Establish(std::unique_ptr<Channel> channel, soft::WatchId watch, PeerProcess process,
                  const Agreement& agreement, ConstBytes private_data);
 
   // --- progress ---
@@ -74,6 +77,8 @@ class QueuePair {
   // Lets the peer wake us from now on; false: there is something to do first.
   bool Sleep();
   bool IsAsleep() const { return channel_ == nullptr || channel_->is_armed(); }
+  // A read of the peer's memory goes on in the next Progress.
+  bool IsPulling() const { return pulling_; }
   // A message has arrived that a receive has to be posted for.
   bool WaitsForReceive() const { return waits_for_receive_; }
 
@@ -119,7 +124,9 @@ class QueuePair {
   bool PutNext();
   bool PutOwn();
   bool PutTransfer(soft::SendSlot& slot);
+  bool Pull(soft::SendSlot& slot);
   bool PutRead(const soft::SendSlot& slot);
+  void Invalidate(uint32_t key);
   bool PutAnswer();
   void Gather(Bytes to);
   void ShowIfLong(size_t bytes);
@@ -160,7 +167,7 @@ class QueuePair {
   std::unique_ptr<Channel> channel_;
   soft::WatchId watch_ = soft::WatchId::kNone;
   soft::WatchId process_watch_ = soft::WatchId::kNone;
-  Descriptor process_;
+  PeerProcess process_;
   Agreement agreement_;
 
   soft::WorkQueue<soft::SendSlot> sends_;
@@ -171,6 +178,10 @@ class QueuePair {
   uint64_t next_finished_ = 0;  // to be reported
   GrowingRing<ReadInFlight> reads_;
   uint64_t reads_begun_ = 0;
+  uint64_t writes_end_ = 0;  // the slot behind the last RDMA Write
+  ReadPuller puller_;
+  bool pulling_ = false;
+  size_t pull_budget_ = 0;
 
   soft::WorkQueue<soft::ReceiveSlot> receives_;
   size_t receives_reserved_ = 0;  // completions

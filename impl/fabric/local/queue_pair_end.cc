@@ -114,6 +114,8 @@ void QueuePair::CloseChannel(EndReason reason, uint64_t refused_read) {
   shared_.poller.Forget(std::exchange(watch_, soft::WatchId::kNone));
   shared_.poller.Forget(std::exchange(process_watch_, soft::WatchId::kNone));
   process_ = {};
+  puller_ = {};
+  pulling_ = false;
   channel_.reset();
 }
 

@@ -98,6 +98,7 @@ QueuePair::Taking QueuePair::FinishMessage() {
   uint64_t written = kWrittenUnknown;
   if (message.has_key) {
     written = shared_.regions.Written(id_, message.key);
+    Hide(channel_->windows(), message.key);
     if (shared_.regions.Invalidate(id_, message.key) != soft::TagError::kNone) {
       return Refuse(EndReason::kAccess, "a message invalidates a key that is no live window");
     }

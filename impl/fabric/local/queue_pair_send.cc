@@ -45,9 +45,9 @@ bool QueuePair::PutOwn() {
   bool done = true;
   if (slot.opcode == Opcode::kInvalidate) {
     // The peer may have invalidated it since: it is gone either way.
-    shared_.regions.Invalidate(id_, slot.invalidate_key);
+    Invalidate(slot.invalidate_key);
   } else if (slot.opcode == Opcode::kRead) {
-    if (!slot.finished && !PutRead(slot)) return false;
+    if (!slot.finished && !Pull(slot)) return false;
     ++next_send_;
     return true;
   } else {
@@ -91,10 +91,41 @@ bool QueuePair::PutTransfer(SendSlot& slot) {
     header.flags = slot.has_invalidate ? kInvalidates : uint8_t{0};
   }
   writer.Put(header, bytes);
+  if (slot.opcode == Opcode::kWrite) writes_end_ = writer.put();
   ShowIfLong(bytes);
   begun_ = true;
   sent_ += bytes;
   return true;
+}
+
+// It is withdrawn from the peer's sight first.
+void QueuePair::Invalidate(uint32_t key) {
+  if (channel_ != nullptr) Hide(channel_->windows(), key);
+  (void)shared_.regions.Invalidate(id_, key);
+}
+
+// By ourselves where nothing before it is under way, of which the peer's memory may depend. False:
+// it has to wait.
+bool QueuePair::Pull(SendSlot& slot) {
+  pulling_ = false;
+  SlotWriter& writer = channel_->writer();
+  if (process_.IsReadable() && reads_.empty()) {
+    if (writer.taken() < writes_end_) (void)writer.Refresh();
+    if (writer.taken() < writes_end_) return PutRead(slot);
+    switch (
+        puller_.Pull(slot, sends_.entries(), channel_->peers_windows(), process_, pull_budget_)) {
+      case ReadPuller::Outcome::kDone:
+        slot.finished = true;
+        slot.status = WorkStatus::kSuccess;
+        return true;
+      case ReadPuller::Outcome::kMore:
+        pulling_ = true;
+        return false;
+      case ReadPuller::Outcome::kAsk:
+        break;
+    }
+  }
+  return PutRead(slot);
 }
 
 bool QueuePair::PutRead(const SendSlot& slot) {

@@ -240,11 +240,13 @@ absl::Status Rendezvous::Accept(RequestId id, QueuePairId queue_pair, ConstBytes
                .initiator_depth = agreement.initiator_depth,
                .responder_resources = agreement.responder_resources};
   answer.SetPrivateData(private_data);
-  Descriptor process = WatchPeerProcess(request->socket.number());
+  answer.nonce_address = NonceAddress();
+  PeerProcess process(request->socket.number());
   const int socket = request->socket.number();
   absl::StatusOr<std::unique_ptr<Channel>> channel =
       Channel::Make(std::move(request->socket), std::move(own.mapping), request->block);
   target.BeginStartup();
+  if (channel.ok()) Prove(request->hello, process, **channel);
   if (!channel.ok()) {
     shared_.poller.Forget(watch);
     target.FailStartup(Cause::kProtocol, std::string(channel.status().message()), {});
@@ -256,6 +258,19 @@ absl::Status Rendezvous::Accept(RequestId id, QueuePairId queue_pair, ConstBytes
   }
   Drop(owner);
   return absl::OkStatus();
+}
+
+uint64_t Rendezvous::NonceAddress() const {
+  return shared_.nonce ? reinterpret_cast<uint64_t>(&*shared_.nonce) : 0;
+}
+
+// Where the system refuses it once, it is not asked again: it may write each refusal to its log.
+void Rendezvous::Prove(const Hello& hello, PeerProcess& process, Channel& channel) {
+  if (hello.nonce_address == 0 || !shared_.reads_peers) return process.ForbidReading();
+  const std::optional<Nonce> nonce = process.ReadNonce(hello.nonce_address);
+  shared_.reads_peers = nonce.has_value() || process.IsReadable();
+  if (!nonce) return process.ForbidReading();
+  channel.Prove(*nonce);
 }
 
 absl::Status Rendezvous::Reject(RequestId id, ConstBytes private_data) {

@@ -99,6 +99,9 @@ class Rendezvous {
     WritableMemory block{};
   };
 
+  // Reads the nonce that the other side has named, and says so in our block.
+  void Prove(const Hello& hello, PeerProcess& process, Channel& channel);
+  uint64_t NonceAddress() const;
   absl::StatusOr<Descriptor> ListenSomewhere(Address& address, int backlog);
   uint16_t NextPort();
   bool AddRequest(ListenerId listener, Descriptor socket);

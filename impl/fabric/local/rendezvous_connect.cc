@@ -58,6 +58,7 @@ absl::Status Rendezvous::Connect(QueuePairId id, const Address& local, const Add
               .initiator_depth = options.initiator_depth,
               .responder_resources = options.responder_resources,
               .private_data_bytes = 0,
+              .nonce_address = NonceAddress(),
               .from = ToHello(from),
               .to = ToHello(to)};
   hello.SetPrivateData(private_data);
@@ -139,7 +140,7 @@ void Rendezvous::OnAnswer(uint64_t owner, const Hello& answer, const Descriptor&
       .peer = FromHello(initiator.hello.to),
       .initiator_depth = std::min(options.initiator_depth, answer.responder_resources),
       .responder_resources = std::min(options.responder_resources, answer.initiator_depth)};
-  Descriptor process = WatchPeerProcess(initiator.socket.number());
+  PeerProcess process(initiator.socket.number());
   absl::StatusOr<std::unique_ptr<Channel>> channel =
       Channel::Make(std::move(initiator.socket), std::move(initiator.block.mapping), block);
   if (!channel.ok()) {
@@ -147,6 +148,7 @@ void Rendezvous::OnAnswer(uint64_t owner, const Hello& answer, const Descriptor&
                 absl::IsPermissionDenied(channel.status()) ? Cause::kProtocol : Cause::kDevice,
                 std::string(channel.status().message()), {});
   }
+  Prove(answer, process, **channel);
   const soft::WatchId watch = initiator.watch;
   shared_.poller.Rename(watch, soft::Watched::kQueuePair,
                         static_cast<uint64_t>(initiator.queue_pair));

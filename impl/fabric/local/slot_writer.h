@@ -47,6 +47,9 @@ class SlotWriter {
   // Takes back the room of what the other end has taken since; true if that is anything.
   bool Refresh();
 
+  uint64_t put() const { return next_; }     // slots
+  uint64_t taken() const { return taken_; }  // of them, as far as Refresh knows
+
   bool broken() const { return broken_; }
 
  private:

@@ -1,4 +1,5 @@
-// local under the contract suite: both fabrics in one process, by addresses of both families.
+// local under the contract suite: both fabrics in one process, by addresses of both families; where
+// they read each other's memory, and where all goes through what they share.
 
 #include "impl/fabric/local/local_fabric.h"
 #include "tests/fabric/contract_harness.h"
@@ -6,20 +7,28 @@
 namespace esdp::fabric {
 namespace {
 
-ContractVariant Variant(const std::string& name, Family family) {
+ContractVariant Variant(const std::string& name, Family family, bool reads_peers) {
   ContractVariant variant;
   variant.name = name;
   variant.host.family = family;
   if (family == Family::kIpv4) variant.host.bytes[12] = 127;
   variant.host.bytes[15] = 1;
-  variant.make = [] { return std::pair(*local::MakeLocalFabric(), *local::MakeLocalFabric()); };
+  variant.make = [reads_peers] {
+    local::LocalOptions options;
+    options.reads_peers = reads_peers;
+    return std::pair(*local::MakeLocalFabric(options), *local::MakeLocalFabric(options));
+  };
   return variant;
 }
 
 }  // namespace
 
 std::vector<ContractVariant> ContractVariants() {
-  return {Variant("Ipv4", Family::kIpv4), Variant("Ipv6", Family::kIpv6)};
+  return {
+      Variant("Ipv4", Family::kIpv4, true),
+      Variant("Ipv6", Family::kIpv6, true),
+      Variant("Ipv4Strangers", Family::kIpv4, false),
+  };
 }
 
 }  // namespace esdp::fabric

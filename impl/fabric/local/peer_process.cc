@@ -1,0 +1,67 @@
+#include "impl/fabric/local/peer_process.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace esdp::fabric::local {
+namespace {
+
+// Newer than the headers of some systems.
+constexpr int kPeerPidFd = 77;  // SO_PEERPIDFD
+constexpr long kPidFdOpen = 434;
+
+Descriptor WatchOf(int socket, pid_t process) {
+  int descriptor = -1;
+  socklen_t bytes = sizeof(descriptor);
+  if (getsockopt(socket, SOL_SOCKET, kPeerPidFd, &descriptor, &bytes) == 0) {
+    return Descriptor(descriptor);
+  }
+  return Descriptor(static_cast<int>(syscall(kPidFdOpen, process, 0)));
+}
+
+}  // namespace
+
+PeerProcess::PeerProcess(int socket) {
+  ucred peer{};
+  socklen_t bytes = sizeof(peer);
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 || peer.pid <= 0) return;
+  if (peer.pid != getpid()) watch_ = WatchOf(socket, peer.pid);
+  if (peer.pid == getpid() || watch_.is_open()) process_ = peer.pid;
+}
+
+std::optional<Nonce> PeerProcess::ReadNonce(uint64_t address) {
+  Nonce nonce{};
+  const Bytes target = std::as_writable_bytes(std::span(nonce));
+  if (Read({&target, 1}, address) != target.size()) return std::nullopt;
+  return nonce;
+}
+
+size_t PeerProcess::Read(absl::Span<const Bytes> targets, uint64_t address) {
+  if (!IsReadable()) return 0;
+  std::array<iovec, kTargetsMax> into;
+  size_t length = 0;
+  const size_t count = std::min(targets.size(), kTargetsMax);
+  for (size_t i = 0; i < count; ++i) {
+    into[i] = {targets[i].data(), targets[i].size()};
+    length += targets[i].size();
+  }
+  // A number for the system, which looks it up in the other process.
+  const iovec from{reinterpret_cast<void*>(address), length};
+  const ssize_t bytes = process_vm_readv(process_, into.data(), count, &from, 1, 0);
+  if (bytes < 0 && errno != EFAULT && errno != EINTR) process_ = 0;
+  return bytes < 0 ? 0 : static_cast<size_t>(bytes);
+}
+
+bool PeerProcess::IsAlive() const {
+  if (!watch_.is_open()) return IsReadable();
+  pollfd died{watch_.number(), POLLIN, 0};
+  return poll(&died, 1, 0) == 0;
+}
+
+}  // namespace esdp::fabric::local
