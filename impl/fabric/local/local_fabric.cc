@@ -21,6 +21,7 @@ using soft::Watched;
 
 // A caller that spins looks at its queue pairs in every poll, and at descriptors in so many.
 constexpr uint32_t kIdlePollsPerLook = 16;
+constexpr uint32_t kIdlePollsBeforeLook = 8;
 constexpr uint32_t kBusyPollsPerLook = 64;
 // One that is looked at in vain so often is put to sleep; the only one later, since a spinning
 // caller has nothing else to look at.
@@ -128,10 +129,10 @@ class LocalFabric final : public Fabric, private QueuePairs {
   }
 
   size_t Take(absl::Span<Completion> completions);
-  void Progress();
+  bool Progress();
   bool ProgressHot();
   void SendToSleep();
-  void Look();
+  bool Look();
   void Dispatch(const Readiness& ready);
   void OnNoMemory(const Readiness& ready);
   void RunDeadlines();
@@ -239,11 +240,14 @@ absl::Status LocalFabric::Accept(RequestId request, QueuePairId id, ConstBytes p
 
 size_t LocalFabric::Poll(absl::Span<Completion> completions) {
   size_t count = Take(completions);
+  bool moved = count != 0;
   if (count < completions.size() || completions.empty()) {
-    Progress();
+    moved = Progress() || moved;
     count += Take(completions.subspan(count));
   }
-  if (waits_expected_) SendToSleep();
+  // Who has found something is back soon: nobody need wake him until he finds nothing.
+  awake_ = moved && !hot_.empty();
+  if (!moved) SendToSleep();
   Signal();
   return count;
 }
@@ -277,22 +281,15 @@ bool LocalFabric::ExpectWaits(bool expected) {
 
 // Blocks are looked at without a system call. Descriptors tell of what is new, of those that were
 // asleep, and of ends.
-void LocalFabric::Progress() {
-  const bool moved = ProgressHot();
+bool LocalFabric::Progress() {
+  bool moved = ProgressHot();
   idle_polls_ = moved ? 0 : idle_polls_ + 1;
   busy_polls_ = moved ? busy_polls_ + 1 : 0;
   const bool look = hot_.empty() || (!moved && (waits_expected_ || look_due_)) ||
-                    idle_polls_ % kIdlePollsPerLook == 1 || busy_polls_ >= kBusyPollsPerLook;
-  if (look) Look();
-  if (!moved) {
-    const uint32_t most = hot_.size() == 1 ? kIdleMaxAlone : kIdleMax;
-    hot_.ForgetIf([&](QueuePairId id, uint32_t idle) {
-      QueuePair* queue_pair = Find(id);
-      if (queue_pair == nullptr) return true;
-      if (queue_pair->IsAsleep()) return idle > kIdleMaxAsleep;
-      return idle > most && queue_pair->Sleep();
-    });
-  }
+                    idle_polls_ % kIdlePollsPerLook == kIdlePollsBeforeLook ||
+                    busy_polls_ >= kBusyPollsPerLook;
+  if (look && Look()) moved = true;
+  return moved;
 }
 
 bool LocalFabric::ProgressHot() {
@@ -314,18 +311,20 @@ bool LocalFabric::ProgressHot() {
   return moved;
 }
 
-// Each is told of from now on, or has more to do.
+// Each is told of from now on, or has more to do. While nobody waits they stay awake for a while.
 void LocalFabric::SendToSleep() {
+  const uint32_t most = waits_expected_ ? 0 : hot_.size() == 1 ? kIdleMaxAlone : kIdleMax;
   awake_ = false;
   hot_.ForgetIf([&](QueuePairId id, uint32_t idle) {
     QueuePair* queue_pair = Find(id);
-    const bool asleep = queue_pair == nullptr || queue_pair->Sleep();
+    if (queue_pair == nullptr) return true;
+    const bool asleep = idle >= most && queue_pair->Sleep();
     awake_ = awake_ || !asleep;
-    return queue_pair == nullptr || (asleep && idle > kIdleMaxAsleep);
+    return asleep && idle > kIdleMaxAsleep;
   });
 }
 
-void LocalFabric::Look() {
+bool LocalFabric::Look() {
   std::array<Readiness, 64> ready;
   look_due_ = false;
   busy_polls_ = 0;
@@ -337,8 +336,8 @@ void LocalFabric::Look() {
       OnNoMemory(ready[i]);
     }
   }
-  if (count != 0) (void)ProgressHot();
   RunDeadlines();
+  return count != 0 && ProgressHot();
 }
 
 // It costs whoever it was done for, and no other.
