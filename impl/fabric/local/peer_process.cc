@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 
 namespace esdp::fabric::local {
@@ -52,7 +53,7 @@ size_t PeerProcess::Read(absl::Span<const Bytes> targets, uint64_t address) {
     length += targets[i].size();
   }
   // A number for the system, which looks it up in the other process.
-  const iovec from{reinterpret_cast<void*>(address), length};
+  const iovec from{std::bit_cast<void*>(address), length};
   const ssize_t bytes = process_vm_readv(process_, into.data(), count, &from, 1, 0);
   if (bytes < 0 && errno != EFAULT && errno != EINTR) process_ = 0;
   return bytes < 0 ? 0 : static_cast<size_t>(bytes);
