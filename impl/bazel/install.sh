@@ -35,6 +35,7 @@ esdp_test_packages=(
   clang-format-14
   clang-tidy-14
   cmake
+  curl
   fio
   iperf3
   iproute2
@@ -42,6 +43,8 @@ esdp_test_packages=(
   lld-14
   man-db
   mypy
+  ncat
+  nginx
   pkg-config
   python3-aiohttp
   python3-hypothesis
@@ -51,6 +54,9 @@ esdp_test_packages=(
   python3-redis
   python3-websockets
   redis-server
+  redis-tools
+  socat
+  strace
   universal-ctags
   valgrind
 )

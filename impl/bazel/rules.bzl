@@ -45,7 +45,7 @@ _AS_USERS_DO = ["api", "samples"]
 
 # The library that is preloaded has libc alone: no exceptions, so that a thread may be cancelled in any call; no types
 # at run time, no guards of locals.
-_LIBC_ALONE = ["-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics"]
+_LIBC_ALONE = ["-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-fvisibility=hidden"]
 
 def _lies_in(rooms):
     return native.package_name().split("/")[0] in rooms or "/".join(native.package_name().split("/")[:2]) in rooms

@@ -35,69 +35,69 @@ int TellAccepted(int listener, int number) {
 
 ESDP_ENTRY(int, Shutdown, "shutdown", (int fd, int how)) {
   return Route(
-      fd, [&](Taker& who) { return who.Shutdown(fd, how); },
-      [&] { return real.shutdown.get()(fd, how); });
+      fd, [=](Taker& who) { return who.Shutdown(fd, how); },
+      [=] { return real.shutdown.get()(fd, how); });
 }
 
 ESDP_ENTRY(int, Close, "close", (int fd)) {
   return Route(
-      fd, [&](Taker& who) { return who.Close(fd); }, [&] { return real.close.get()(fd); });
+      fd, [=](Taker& who) { return who.Close(fd); }, [=] { return real.close.get()(fd); });
 }
 
 ESDP_ENTRY(int, Bind, "bind", (int fd, const sockaddr* address, socklen_t len)) {
   return Route(
-      fd, [&](Taker& who) { return who.Bind(fd, address, len); },
-      [&] { return real.bind.get()(fd, address, len); });
+      fd, [=](Taker& who) { return who.Bind(fd, address, len); },
+      [=] { return real.bind.get()(fd, address, len); });
 }
 
 ESDP_ENTRY(int, Listen, "listen", (int fd, int backlog)) {
   return Route(
-      fd, [&](Taker& who) { return who.Listen(fd, backlog); },
-      [&] { return ListenThenTell(fd, backlog); });
+      fd, [=](Taker& who) { return who.Listen(fd, backlog); },
+      [=] { return ListenThenTell(fd, backlog); });
 }
 
 ESDP_ENTRY(int, Connect, "connect", (int fd, const sockaddr* address, socklen_t len)) {
   return Route(
-      fd, [&](Taker& who) { return who.Connect(fd, address, len); },
-      [&] { return real.connect.get()(fd, address, len); });
+      fd, [=](Taker& who) { return who.Connect(fd, address, len); },
+      [=] { return real.connect.get()(fd, address, len); });
 }
 
 ESDP_ENTRY(int, Accept, "accept", (int fd, sockaddr* address, socklen_t* len)) {
   return Route(
-      fd, [&](Taker& who) { return who.Accept(fd, address, len, 0); },
-      [&] { return TellAccepted(fd, real.accept.get()(fd, address, len)); });
+      fd, [=](Taker& who) { return who.Accept(fd, address, len, 0); },
+      [=] { return TellAccepted(fd, real.accept.get()(fd, address, len)); });
 }
 
 ESDP_ENTRY(int, Accept4, "accept4", (int fd, sockaddr* address, socklen_t* len, int flags)) {
   return Route(
-      fd, [&](Taker& who) { return who.Accept(fd, address, len, flags); },
-      [&] { return TellAccepted(fd, real.accept4.get()(fd, address, len, flags)); });
+      fd, [=](Taker& who) { return who.Accept(fd, address, len, flags); },
+      [=] { return TellAccepted(fd, real.accept4.get()(fd, address, len, flags)); });
 }
 
 ESDP_ENTRY(int, GetSockName, "getsockname", (int fd, sockaddr* address, socklen_t* len)) {
   return Route(
-      fd, [&](Taker& who) { return who.GetSockName(fd, address, len); },
-      [&] { return real.getsockname.get()(fd, address, len); });
+      fd, [=](Taker& who) { return who.GetSockName(fd, address, len); },
+      [=] { return real.getsockname.get()(fd, address, len); });
 }
 
 ESDP_ENTRY(int, GetPeerName, "getpeername", (int fd, sockaddr* address, socklen_t* len)) {
   return Route(
-      fd, [&](Taker& who) { return who.GetPeerName(fd, address, len); },
-      [&] { return real.getpeername.get()(fd, address, len); });
+      fd, [=](Taker& who) { return who.GetPeerName(fd, address, len); },
+      [=] { return real.getpeername.get()(fd, address, len); });
 }
 
 ESDP_ENTRY(int, GetSockOpt, "getsockopt",
            (int fd, int level, int name, void* value, socklen_t* len)) {
   return Route(
-      fd, [&](Taker& who) { return who.GetOption(fd, level, name, value, len); },
-      [&] { return real.getsockopt.get()(fd, level, name, value, len); });
+      fd, [=](Taker& who) { return who.GetOption(fd, level, name, value, len); },
+      [=] { return real.getsockopt.get()(fd, level, name, value, len); });
 }
 
 ESDP_ENTRY(int, SetSockOpt, "setsockopt",
            (int fd, int level, int name, const void* value, socklen_t len)) {
   return Route(
-      fd, [&](Taker& who) { return who.SetOption(fd, level, name, value, len); },
-      [&] { return real.setsockopt.get()(fd, level, name, value, len); });
+      fd, [=](Taker& who) { return who.SetOption(fd, level, name, value, len); },
+      [=] { return real.setsockopt.get()(fd, level, name, value, len); });
 }
 
 // Whether there is a third argument the request alone tells; to read one that is not there is what
@@ -108,8 +108,8 @@ ESDP_ENTRY(int, Ioctl, "ioctl", (int fd, unsigned long request, ...)) {
   void* const argument = va_arg(rest, void*);
   va_end(rest);
   return Route(
-      fd, [&](Taker& who) { return who.Ioctl(fd, request, argument); },
-      [&] { return real.ioctl.get()(fd, request, argument); });
+      fd, [=](Taker& who) { return who.Ioctl(fd, request, argument); },
+      [=] { return real.ioctl.get()(fd, request, argument); });
 }
 
 }  // namespace esdp::libc

@@ -22,7 +22,7 @@ template <typename Next>
 ssize_t ReceiveOr(int fd, void* to, size_t bytes, int flags, const Next& next) {
   return Route(
       fd,
-      [&](Taker& who) {
+      [=](Taker& who) {
         const iovec piece = {to, bytes};
         msghdr message = MessageOf(&piece, 1);
         return who.Receive(fd, message, flags);
@@ -36,7 +36,7 @@ ssize_t ReceiveFromOr(int fd, void* to, size_t bytes, int flags, const sockaddr*
                       socklen_t* len, const Next& next) {
   return Route(
       fd,
-      [&](Taker& who) {
+      [=](Taker& who) {
         const iovec piece = {to, bytes};
         msghdr message = MessageOf(&piece, 1);
         const Taker::Count got = who.Receive(fd, message, flags);
@@ -50,7 +50,7 @@ template <typename Next>
 ssize_t SendOr(int fd, const void* from, size_t bytes, int flags, const Next& next) {
   return Route(
       fd,
-      [&](Taker& who) {
+      [=](Taker& who) {
         const iovec piece = {const_cast<void*>(from), bytes};
         return who.Send(fd, MessageOf(&piece, 1), flags);
       },
@@ -83,34 +83,34 @@ Taker::Answer Each(mmsghdr* messages, unsigned count, const Move& move) {
 }  // namespace
 
 ESDP_ENTRY(ssize_t, Read, "read", (int fd, void* to, size_t bytes)) {
-  return ReceiveOr(fd, to, bytes, 0, [&] { return real.read.get()(fd, to, bytes); });
+  return ReceiveOr(fd, to, bytes, 0, [=] { return real.read.get()(fd, to, bytes); });
 }
 
 ESDP_ENTRY(ssize_t, CheckedRead, "__read_chk", (int fd, void* to, size_t bytes, size_t room)) {
-  const auto next = [&] { return real.read_chk.get()(fd, to, bytes, room); };
+  const auto next = [=] { return real.read_chk.get()(fd, to, bytes, room); };
   return bytes > room ? next() : ReceiveOr(fd, to, bytes, 0, next);
 }
 
 ESDP_ENTRY(ssize_t, Recv, "recv", (int fd, void* to, size_t bytes, int flags)) {
-  return ReceiveOr(fd, to, bytes, flags, [&] { return real.recv.get()(fd, to, bytes, flags); });
+  return ReceiveOr(fd, to, bytes, flags, [=] { return real.recv.get()(fd, to, bytes, flags); });
 }
 
 ESDP_ENTRY(ssize_t, CheckedRecv, "__recv_chk",
            (int fd, void* to, size_t bytes, size_t room, int flags)) {
-  const auto next = [&] { return real.recv_chk.get()(fd, to, bytes, room, flags); };
+  const auto next = [=] { return real.recv_chk.get()(fd, to, bytes, room, flags); };
   return bytes > room ? next() : ReceiveOr(fd, to, bytes, flags, next);
 }
 
 ESDP_ENTRY(ssize_t, RecvFrom, "recvfrom",
            (int fd, void* to, size_t bytes, int flags, sockaddr* address, socklen_t* len)) {
   return ReceiveFromOr(fd, to, bytes, flags, address, len,
-                       [&] { return real.recvfrom.get()(fd, to, bytes, flags, address, len); });
+                       [=] { return real.recvfrom.get()(fd, to, bytes, flags, address, len); });
 }
 
 ESDP_ENTRY(ssize_t, CheckedRecvFrom, "__recvfrom_chk",
            (int fd, void* to, size_t bytes, size_t room, int flags, sockaddr* address,
             socklen_t* len)) {
-  const auto next = [&] {
+  const auto next = [=] {
     return real.recvfrom_chk.get()(fd, to, bytes, room, flags, address, len);
   };
   return bytes > room ? next() : ReceiveFromOr(fd, to, bytes, flags, address, len, next);
@@ -118,14 +118,14 @@ ESDP_ENTRY(ssize_t, CheckedRecvFrom, "__recvfrom_chk",
 
 ESDP_ENTRY(ssize_t, ReadV, "readv", (int fd, const iovec* pieces, int count)) {
   return Route(
-      fd, [&](Taker& who) { return Vector(fd, pieces, count, /*sends=*/false, who); },
-      [&] { return real.readv.get()(fd, pieces, count); });
+      fd, [=](Taker& who) { return Vector(fd, pieces, count, /*sends=*/false, who); },
+      [=] { return real.readv.get()(fd, pieces, count); });
 }
 
 ESDP_ENTRY(ssize_t, RecvMsg, "recvmsg", (int fd, msghdr* message, int flags)) {
   return Route(
-      fd, [&](Taker& who) { return who.Receive(fd, *message, flags); },
-      [&] { return real.recvmsg.get()(fd, message, flags); });
+      fd, [=](Taker& who) { return who.Receive(fd, *message, flags); },
+      [=] { return real.recvmsg.get()(fd, message, flags); });
 }
 
 // The time to wait is only looked at between messages, as the system does.
@@ -140,15 +140,15 @@ ESDP_ENTRY(int, RecvMMsg, "recvmmsg",
           return who.Receive(fd, each, waits ? own : own | MSG_DONTWAIT);
         });
       },
-      [&] { return real.recvmmsg.get()(fd, messages, count, flags, timeout); });
+      [=] { return real.recvmmsg.get()(fd, messages, count, flags, timeout); });
 }
 
 ESDP_ENTRY(ssize_t, Write, "write", (int fd, const void* from, size_t bytes)) {
-  return SendOr(fd, from, bytes, 0, [&] { return real.write.get()(fd, from, bytes); });
+  return SendOr(fd, from, bytes, 0, [=] { return real.write.get()(fd, from, bytes); });
 }
 
 ESDP_ENTRY(ssize_t, Send, "send", (int fd, const void* from, size_t bytes, int flags)) {
-  return SendOr(fd, from, bytes, flags, [&] { return real.send.get()(fd, from, bytes, flags); });
+  return SendOr(fd, from, bytes, flags, [=] { return real.send.get()(fd, from, bytes, flags); });
 }
 
 ESDP_ENTRY(ssize_t, SendTo, "sendto",
@@ -156,26 +156,26 @@ ESDP_ENTRY(ssize_t, SendTo, "sendto",
             socklen_t len)) {
   return Route(
       fd,
-      [&](Taker& who) {
+      [=](Taker& who) {
         const iovec piece = {const_cast<void*>(from), bytes};
         msghdr message = MessageOf(&piece, 1);
         message.msg_name = const_cast<sockaddr*>(address);
         message.msg_namelen = address != nullptr ? len : 0;
         return who.Send(fd, message, flags);
       },
-      [&] { return real.sendto.get()(fd, from, bytes, flags, address, len); });
+      [=] { return real.sendto.get()(fd, from, bytes, flags, address, len); });
 }
 
 ESDP_ENTRY(ssize_t, WriteV, "writev", (int fd, const iovec* pieces, int count)) {
   return Route(
-      fd, [&](Taker& who) { return Vector(fd, pieces, count, /*sends=*/true, who); },
-      [&] { return real.writev.get()(fd, pieces, count); });
+      fd, [=](Taker& who) { return Vector(fd, pieces, count, /*sends=*/true, who); },
+      [=] { return real.writev.get()(fd, pieces, count); });
 }
 
 ESDP_ENTRY(ssize_t, SendMsg, "sendmsg", (int fd, const msghdr* message, int flags)) {
   return Route(
-      fd, [&](Taker& who) { return who.Send(fd, *message, flags); },
-      [&] { return real.sendmsg.get()(fd, message, flags); });
+      fd, [=](Taker& who) { return who.Send(fd, *message, flags); },
+      [=] { return real.sendmsg.get()(fd, message, flags); });
 }
 
 ESDP_ENTRY(int, SendMMsg, "sendmmsg", (int fd, mmsghdr* messages, unsigned count, int flags)) {
@@ -185,7 +185,7 @@ ESDP_ENTRY(int, SendMMsg, "sendmmsg", (int fd, mmsghdr* messages, unsigned count
         return Each(messages, count,
                     [&](const msghdr& each, unsigned) { return who.Send(fd, each, flags); });
       },
-      [&] { return real.sendmmsg.get()(fd, messages, count, flags); });
+      [=] { return real.sendmmsg.get()(fd, messages, count, flags); });
 }
 
 }  // namespace esdp::libc

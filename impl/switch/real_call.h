@@ -25,9 +25,11 @@ class RealCall {
 
   Function get() {
     const Function known = found_.load(std::memory_order_relaxed);
-    return known != nullptr ? known : Resolve();
+    if (known == nullptr) [[unlikely]]
+      return Resolve();
+    return known;
   }
-  Function Resolve() {
+  [[gnu::noinline, gnu::cold]] Function Resolve() {
     const auto found = reinterpret_cast<Function>(FindNext(name_));
     found_.store(found, std::memory_order_relaxed);
     return found;

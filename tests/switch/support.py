@@ -66,10 +66,13 @@ class SwitchTest(unittest.TestCase):
         arguments.setdefault("env", self.environment(rules) if switched else self.plain())
         process = subprocess.Popen(
             [str(word) for word in command],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            **{"stdin": subprocess.DEVNULL, **arguments},
+            **{
+                "stdin": subprocess.DEVNULL,
+                "stdout": subprocess.PIPE,
+                "stderr": subprocess.PIPE,
+                "text": True,
+                **arguments,
+            },
         )
         self.running.append(process)
         return process

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cstdarg>
@@ -12,7 +13,8 @@
 
 // The calls of the engine, and of the library that is linked into it, that make and close
 // descriptors. They are found here instead of in libc, and by nobody else: what they make lies
-// above the program's numbers, where no close of the program's reaches it.
+// above the program's numbers, where no close of the program's reaches it. And those that use them,
+// which go to libc past what is interposed.
 
 namespace esdp::switching {
 namespace {
@@ -124,4 +126,30 @@ ESDP_OWN(int, close, (int fd)) {
   esdp::switching::host.own(fd, false);
   return real(fd);
 }
+
+#define ESDP_PAST(result, name, arguments, ...)                \
+  ESDP_OWN(result, name, arguments) {                          \
+    static const auto real = Real<result(*) arguments>(#name); \
+    return real(__VA_ARGS__);                                  \
+  }
+
+ESDP_PAST(ssize_t, read, (int fd, void* to, size_t bytes), fd, to, bytes)
+ESDP_PAST(ssize_t, readv, (int fd, const iovec* to, int count), fd, to, count)
+ESDP_PAST(ssize_t, recv, (int fd, void* to, size_t bytes, int flags), fd, to, bytes, flags)
+ESDP_PAST(ssize_t, recvmsg, (int fd, msghdr* message, int flags), fd, message, flags)
+ESDP_PAST(ssize_t, write, (int fd, const void* from, size_t bytes), fd, from, bytes)
+ESDP_PAST(ssize_t, writev, (int fd, const iovec* from, int count), fd, from, count)
+ESDP_PAST(ssize_t, send, (int fd, const void* from, size_t bytes, int flags), fd, from, bytes,
+          flags)
+ESDP_PAST(ssize_t, sendmsg, (int fd, const msghdr* message, int flags), fd, message, flags)
+ESDP_PAST(int, shutdown, (int fd, int how), fd, how)
+ESDP_PAST(int, bind, (int fd, const sockaddr* address, socklen_t len), fd, address, len)
+ESDP_PAST(int, connect, (int fd, const sockaddr* address, socklen_t len), fd, address, len)
+ESDP_PAST(int, getsockname, (int fd, sockaddr* address, socklen_t* len), fd, address, len)
+ESDP_PAST(int, getpeername, (int fd, sockaddr* address, socklen_t* len), fd, address, len)
+ESDP_PAST(int, getsockopt, (int fd, int level, int name, void* value, socklen_t* len), fd, level,
+          name, value, len)
+ESDP_PAST(int, setsockopt, (int fd, int level, int name, const void* value, socklen_t len), fd,
+          level, name, value, len)
+ESDP_PAST(int, epoll_ctl, (int set, int act, int fd, epoll_event* event), set, act, fd, event)
 // NOLINTEND

@@ -92,12 +92,12 @@ void OnLast(Connection& connection) {
   CloseOwn(connection.below);
 }
 
+}  // namespace
+
 ino_t InodeOf(int descriptor) {
   struct stat about = {};
   return fstat(descriptor, &about) == 0 ? about.st_ino : 0;
 }
-
-}  // namespace
 
 void FillNames(int number, ConnectionNames& names) {
   names.local_bytes = names.peer_bytes = sizeof(Name);
@@ -137,6 +137,7 @@ int Relay(Connection& connection, Begin begin) {
   bool all = true;
   table.ForEachNumber(connection,
                       [&](int each) { all = Replace(connection, each, relay.program_end) && all; });
+  connection.awaits_first = begin == Begin::kAccepts;
   connection.state.store(State::kRelayed, std::memory_order_release);
   (void)real.close.get()(relay.program_end);
   return all ? 0 : EBADF;

@@ -20,6 +20,8 @@ void Forget(int number);
 
 void FillNames(int number, ConnectionNames& names);
 
+ino_t InodeOf(int number);
+
 // The connection that goes by this number; null, and forgotten, where the number is of another file.
 Connection* FindRelayed(int number);
 

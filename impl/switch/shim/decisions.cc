@@ -166,13 +166,15 @@ int DecideBeforeWrite(int number) {
 namespace {
 
 // Whether a client that asks for a sign may speak SDP.
-bool IsKnown(const ConnectionNames& names) {
+bool IsKnown(const Connection& connection) {
+  const ConnectionNames& names = connection.names;
   Endpoint local, peer;
   if (!ToEndpoint(names.local, names.local_bytes, local)) return false;
   if (!ToEndpoint(names.peer, names.peer_bytes, peer)) return false;
   if (rules.IsPeer(peer.address)) return true;
   if (engine.learned(names.peer) == Learned::kSpeaks) return true;
-  return local.address == peer.address && PortNameIsHeld(peer.port);
+  if (local.address != peer.address) return false;
+  return connection.name_was_held || PortNameIsHeld(peer.port);
 }
 
 }  // namespace
@@ -184,7 +186,7 @@ int DecideConnected(int number) {
   if (connection == nullptr || connection->state != State::kConnecting) return 0;
   FillNames(number, connection->names);
   if (connection->names.peer_bytes == 0) return 0;  // not connected yet, or not any more
-  if (connection->rule->verdict == Verdict::kBoth && !IsKnown(connection->names)) {
+  if (connection->rule->verdict == Verdict::kBoth && !IsKnown(*connection)) {
     MakePlain(*connection, Reason::kPeerNotKnown);
     return 0;
   }

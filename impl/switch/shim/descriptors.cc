@@ -10,6 +10,7 @@
 
 #include "impl/switch/libc_calls.h"
 #include "impl/switch/taken_numbers.h"
+#include "impl/switch/taker.h"
 
 namespace esdp::switching {
 namespace {
@@ -25,7 +26,16 @@ int FirstHigh() {
   return static_cast<int>(most / 4 * 3);
 }
 
-void Own(int descriptor, bool owned) { owned ? own.Add(descriptor) : own.Remove(descriptor); }
+// They are taken, so that a close of the program's comes to us.
+void Own(int descriptor, bool owned) {
+  if (owned) {
+    own.Add(descriptor);
+    libc::taken_numbers.Add(descriptor);
+  } else {
+    own.Remove(descriptor);
+    libc::taken_numbers.Remove(descriptor);
+  }
+}
 
 bool IsOwn(int descriptor) { return own.Has(descriptor); }
 
@@ -43,7 +53,7 @@ void CloseOwn(int descriptor) {
 
 void CloseAllOwn() {
   own.ForEach([](int descriptor) {
-    own.Remove(descriptor);
+    Own(descriptor, false);
     (void)libc::real.close.get()(descriptor);
   });
 }

@@ -53,7 +53,19 @@ ssize_t Discard(int fd, const msghdr& message, int flags) {
   return static_cast<ssize_t>(done);
 }
 
+// A program that was told to read, and does not wait, is not to find nothing there if what follows
+// the request is on its way.
+void WaitForFirst(int fd) {
+  Connection* const connection = table.Find(fd);
+  if (connection == nullptr || !connection->awaits_first.load(std::memory_order_relaxed)) return;
+  if (!connection->awaits_first.exchange(false)) return;
+  const KeptErrno kept;
+  pollfd one = {.fd = fd, .events = POLLIN, .revents = 0};
+  (void)real.poll.get()(&one, 1, static_cast<int>(connection->rule->options.wait_ms));
+}
+
 libc::Taker::Count ReceiveRelayed(int fd, const msghdr& message, int flags) {
+  WaitForFirst(fd);
   if ((flags & MSG_ERRQUEUE) != 0) return Fail(EAGAIN);
   if ((flags & MSG_OOB) != 0) return Fail(EINVAL);
   if ((flags & MSG_TRUNC) == 0) return std::nullopt;
@@ -166,6 +178,7 @@ SwitchTaker::Answer SwitchTaker::Shutdown(int fd, int how) noexcept {
 
 SwitchTaker::Answer SwitchTaker::Close(int fd) noexcept {
   if (!IsThisProcess()) return std::nullopt;
+  if (IsOwn(fd)) return Fail(EBADF);
   const KeptErrno kept;
   const TableLock lock;
   (void)FindRelayed(fd);
@@ -216,6 +229,11 @@ SwitchTaker::Answer SwitchTaker::Connect(int fd, const sockaddr* address, sockle
       MakePlain(*connection, reason);
       return std::nullopt;
     }
+    // One that takes a single connection may have closed its listener right behind that.
+    if (connection->rule->verdict == Verdict::kBoth) {
+      const KeptErrno kept;
+      connection->name_was_held = PortNameIsHeld(peer.port);
+    }
     connection->state = State::kConnecting;
   }
   const int result = real.connect.get()(fd, address, len);
@@ -265,6 +283,13 @@ void LookAtInherited(int number) {
   FillNames(number, names);
   if (names.peer_bytes == 0) return;
   const TableLock lock;
+  // The same socket may be input and output.
+  for (int before = 0; before < number; ++before) {
+    Connection* const same = table.Find(before);
+    if (same != nullptr && InodeOf(before) == InodeOf(number)) {
+      return table.AddNumber(number, *same);
+    }
+  }
   Connection* const connection = table.Insert(number, State::kAccepted);
   if (connection != nullptr) connection->rule = rule;
 }

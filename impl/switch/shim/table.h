@@ -36,7 +36,10 @@ struct Registration {
 // What is known of a socket of the program; all its numbers share it.
 struct Connection {
   std::atomic<State> state{State::kCandidate};
+  // Its number was shown as readable for the request, which was nothing for the program.
+  std::atomic<bool> awaits_first{false};
   bool foreign = false;            // a parent relays it
+  bool name_was_held = false;      // of the peer's port, before connect
   bool lost_registration = false;  // there were more than there is room for
   bool reset_at_close = false;     // SO_LINGER with no time
   bool refused = false;            // by a rule that takes nothing but SDP

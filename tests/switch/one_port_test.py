@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""One port takes both protocols: what a switched server does with each way in which a connection can begin."""
+
+import random
+import socket
+import sys
+import time
+import unittest
+
+from support import BOTH, SwitchTest
+
+# Answers each connection with what it has read of it, when it ends or there is no more for a second.
+READER = """
+import select, socket, sys
+l = socket.create_server(("127.0.0.1", 0)); print(l.getsockname()[1])
+while True:
+    c, _ = l.accept()
+    c.settimeout(3)
+    try:
+        c.sendall(b"[" + c.recv(1000) + b"]")
+    except (ConnectionError, TimeoutError) as e: print(type(e).__name__)
+    c.close()
+"""
+# A loop that does not block, for many at once: echoes.
+LOOP = """
+import selectors, socket, sys
+s = selectors.DefaultSelector(); l = socket.create_server(("127.0.0.1", 0), backlog=2000); l.setblocking(False)
+s.register(l, selectors.EVENT_READ); print(l.getsockname()[1])
+while True:
+    for key, _ in s.select():
+        if key.fileobj is l:
+            try: c, _ = l.accept()
+            except BlockingIOError: continue
+            c.setblocking(False); s.register(c, selectors.EVENT_READ); continue
+        try: d = key.fileobj.recv(65536)
+        except BlockingIOError: continue
+        except ConnectionError: d = b""
+        if d: key.fileobj.send(d)
+        else: s.unregister(key.fileobj); key.fileobj.close()
+"""
+SPEAKS_FIRST = """
+import socket, sys
+l = socket.create_server(("127.0.0.1", 0)); print(l.getsockname()[1])
+while True:
+    c, _ = l.accept()
+    try:
+        c.sendall(b"220 hello"); got = c.recv(1000); c.sendall(b"[" + got + b"]"); print(repr(got))
+    except ConnectionError as e: print(type(e).__name__)
+    c.close()
+"""
+CLIENT = """
+import socket, sys
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+for word in sys.argv[2:]:
+    if word == "read": print(s.recv(1000).decode())
+    else: s.sendall(word.encode())
+"""
+REQUEST = b"MPA ID Req Frame\x10\x02\x00\x60" + bytes(96)
+
+
+class OnePortTest(SwitchTest):
+    def connect(self, port):
+        client = socket.create_connection(("127.0.0.1", int(port)))
+        self.addCleanup(client.close)
+        client.settimeout(20)
+        return client
+
+    def reply(self, client):
+        return b"".join(iter(lambda: client.recv(1000), b""))
+
+    def test_first_bytes_that_begin_like_a_request_are_the_programs_from_the_byte_that_differs(self):
+        _, port = self.start_python(READER, listens=True)
+        for text in (b"M", b"MPA", b"MPA ID Req ", b"MPA ID Req Fram"):
+            client = self.connect(port)
+            client.sendall(text)
+            time.sleep(0.05)
+            client.sendall(b"\nplain")
+            self.assertEqual(self.reply(client)[:200], b"[" + text + b"\nplain]")
+
+    def test_a_frame_with_a_wrong_length_is_plain(self):
+        _, port = self.start_python(READER, listens=True)
+        client = self.connect(port)
+        text = b"MPA ID Req Frame\x10\x02\xff\xff and text behind it"
+        client.sendall(text)
+        self.assertEqual(self.reply(client), b"[" + text + b"]")
+
+    def test_the_end_first_is_the_end(self):
+        _, port = self.start_python(READER, listens=True)
+        client = self.connect(port)
+        client.shutdown(socket.SHUT_WR)
+        self.assertEqual(self.reply(client), b"[]")
+
+    def test_a_part_of_a_frame_and_the_end_is_plain(self):
+        _, port = self.start_python(READER, listens=True)
+        client = self.connect(port)
+        client.sendall(REQUEST[:50])
+        client.shutdown(socket.SHUT_WR)
+        self.assertEqual(self.reply(client), b"[" + REQUEST[:50] + b"]")
+
+    def test_a_part_of_a_frame_and_silence_is_plain_after_a_second(self):
+        for server in (READER, LOOP):
+            _, port = self.start_python(server, listens=True)
+            client = self.connect(port)
+            client.sendall(REQUEST[:18])
+            client.settimeout(0.5)
+            with self.assertRaises(TimeoutError):
+                client.recv(1)
+            client.settimeout(5)
+            self.assertIn(REQUEST[:18], client.recv(1000))
+
+    def test_many_that_send_a_byte_of_the_key_and_stop_cost_no_thread_each_and_are_plain_in_the_end(self):
+        server, port = self.start_python(LOOP, listens=True)
+        clients = [self.connect(port) for _ in range(300)]
+        for client in clients:
+            client.sendall(b"M")
+        time.sleep(0.5)
+        with open(f"/proc/{server.pid}/status", encoding="ascii") as status:
+            threads = next(int(line.split()[1]) for line in status if line.startswith("Threads:"))
+        self.assertLessEqual(threads, 3)
+        for client in clients:
+            self.assertEqual(client.recv(10), b"M")
+
+    # The frame in drawn pieces, from a client under the switch whose bytes a go-between deals out.
+    def test_a_request_may_come_in_any_pieces(self):
+        seed = int(time.time())
+        draw = random.Random(seed)
+        for server in (READER.replace("1000", "1"), LOOP):
+            _, port = self.start_python(server, listens=True)
+            between = socket.create_server(("127.0.0.1", 0))
+            self.addCleanup(between.close)
+            client = self.start_python(
+                CLIENT, str(between.getsockname()[1]), "x", "read", rules="use sdp client * *:* answer=20000"
+            )
+            near, _ = between.accept()
+            far = self.connect(port)
+            request = b""
+            while len(request) < 20 or len(request) < 20 + int.from_bytes(request[18:20], "big"):
+                request += near.recv(1000)
+            while request:
+                count = draw.randint(1, 40)
+                far.sendall(request[:count])
+                request = request[count:]
+                time.sleep(0.01)
+            self.pass_on(near, far, client)
+            self.assertIn("x", self.finish(client)[0], f"seed {seed}")
+
+    def pass_on(self, near, far, client):
+        near.setblocking(False)
+        far.setblocking(False)
+        until = time.time() + 20
+        while client.poll() is None and time.time() < until:
+            for one, other in ((near, far), (far, near)):
+                try:
+                    if data := one.recv(65536):
+                        other.setblocking(True)
+                        other.sendall(data)
+                        other.setblocking(False)
+                except BlockingIOError:
+                    pass
+                except OSError:
+                    return
+            time.sleep(0.001)
+
+    def test_a_server_that_speaks_first_reaches_plain_and_sdp_clients(self):
+        _, port = self.start_python(SPEAKS_FIRST, listens=True, rules="use both server * *:* wait=2000")
+        for rules, switched in ((BOTH, True), (BOTH, False)):
+            output, _ = self.finish(
+                self.start_python(CLIENT, port, "read", "thanks", "read", rules=rules, switched=switched)
+            )
+            self.assertEqual(output, "220 hello\n[thanks]\n")
+        self.stop_all()
+
+    # Nothing waits, so the request is late: it is taken out of the input, and the client goes by TCP.
+    def test_a_late_request_costs_a_connect_and_no_byte(self):
+        server, port = self.start_python(SPEAKS_FIRST, listens=True, rules="use both server * *:* wait=0")
+        client = self.connect(port)
+        self.assertEqual(client.recv(100), b"220 hello")
+        client.sendall(REQUEST + b"text")
+        self.assertEqual(self.reply(client), b"[text]")
+        output, _ = self.finish(self.start_python(CLIENT, port, "read", "thanks", "read", rules="use try client * *:*"))
+        self.assertEqual(output, "220 hello\n[thanks]\n")
+        server.kill()
+        self.assertNotIn("MPA", server.communicate()[0])
+
+    def test_a_server_that_does_not_answer_is_reached_by_tcp_within_the_time_of_the_rule(self):
+        silent = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(silent.close)
+        port = str(silent.getsockname()[1])
+        client = self.start_python(CLIENT, port, "word", "read", rules="use try client * *:* answer=200")
+        first, _ = silent.accept()
+        second, _ = silent.accept()
+        self.assertEqual(second.recv(100), b"word")
+        second.sendall(b"by tcp")
+        self.assertEqual(self.finish(client)[0], "by tcp\n")
+        self.assertTrue(first.recv(100).startswith(b"MPA ID Req Frame"))
+        first.close()
+        second.close()
+
+    def test_a_client_sends_nothing_of_sdp_to_a_host_that_is_not_known(self):
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+        client = self.start_python(CLIENT, str(listener.getsockname()[1]), "word", "read")
+        server, _ = listener.accept()
+        self.assertEqual(server.recv(100), b"word")
+        server.sendall(b"plain")
+        self.assertEqual(self.finish(client)[0], "plain\n")
+        server.close()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

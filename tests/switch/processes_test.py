@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""Connections and processes: fork, exec, passing on, signals."""
+
+import sys
+import unittest
+
+from support import SwitchTest
+
+ENDS = """
+import array, os, signal, socket, subprocess, sys, time
+l = socket.create_server(("127.0.0.1", 0))
+def is_pair(s): return any(line.split()[6] == str(os.stat(s.fileno()).st_ino) for line in open("/proc/net/unix").readlines()[1:])
+def connect():
+    a = socket.create_connection(l.getsockname()); b, _ = l.accept(); return a, b
+"""
+
+
+class ProcessesTest(SwitchTest):
+    def run_text(self, text):
+        return self.finish(self.start_python(ENDS + text))[0]
+
+    def test_the_child_of_an_accept_decides_and_the_parents_close_is_none(self):
+        output = self.run_text(
+            """
+def serve():
+    while True:
+        c, _ = l.accept()
+        if os.fork() == 0:
+            l.close()
+            c.sendall(b"[" + c.recv(100) + b"]"); assert is_pair(c); c.close(); os._exit(0)
+        c.close()
+server = os.fork()
+if server == 0: serve()
+for i in range(5):
+    s = socket.create_connection(l.getsockname()); s.sendall(b"%d" % i); assert s.recv(10) == b"[%d]" % i and s.recv(1) == b""
+    assert is_pair(s)
+os.kill(server, signal.SIGTERM)
+print("each")
+"""
+        )
+        self.assertEqual(output, "each\n")
+        self.assertEqual(len(self.moved("accepted")), 5)
+
+    def test_workers_that_share_a_listener_take_sdp_each(self):
+        output = self.run_text(
+            """
+workers = []
+for _ in range(4):
+    pid = os.fork()
+    if pid == 0:
+        while True:
+            c, _ = l.accept()
+            while d := c.recv(100): c.sendall(b"%d" % os.getpid())
+            c.close()
+    workers.append(pid)
+seen, held = set(), []
+for _ in range(40):
+    s = socket.create_connection(l.getsockname()); s.sendall(b"?"); seen.add(int(s.recv(20))); assert is_pair(s)
+    s.close()
+for pid in workers: os.kill(pid, signal.SIGKILL)
+assert seen <= set(workers)
+print("all")
+"""
+        )
+        self.assertEqual(output, "all\n")
+
+    def test_a_child_goes_on_with_its_parents_open_connection(self):
+        output = self.run_text(
+            """
+a, b = connect(); a.sendall(b"x"); assert b.recv(1) == b"x"
+before = a.getpeername(), a.getsockname()
+pid = os.fork()
+if pid == 0:
+    assert (a.getpeername(), a.getsockname()) == before
+    assert a.getsockopt(socket.SOL_SOCKET, socket.SO_TYPE) == socket.SOCK_STREAM
+    a.sendall(b"of the child"); assert a.recv(10) == b"answer"
+    other = socket.create_connection(l.getsockname()); other.sendall(b"a new one"); other.close()
+    os._exit(0)
+assert b.recv(20) == b"of the child"; b.sendall(b"answer")
+c, _ = l.accept(); assert c.recv(20) == b"a new one" and is_pair(c)
+assert os.waitpid(pid, 0)[1] == 0
+a.sendall(b"of the parent"); assert b.recv(20) == b"of the parent"
+print("both")
+"""
+        )
+        self.assertEqual(output, "both\n")
+
+    def test_a_close_ends_the_stream_when_the_last_copy_is_closed(self):
+        output = self.run_text(
+            """
+a, b = connect(); a.sendall(b"x"); assert b.recv(1) == b"x"
+r, w = os.pipe()
+pid = os.fork()
+if pid == 0:
+    os.read(r, 1); a.sendall(b"later"); os._exit(0)
+a.close()
+b.settimeout(0.3)
+try: b.recv(1); print("bytes")
+except TimeoutError: pass
+os.write(w, b"x"); b.settimeout(10)
+assert b.recv(10) == b"later" and b.recv(10) == b""
+print("last")
+"""
+        )
+        self.assertEqual(output, "last\n")
+
+    def test_a_program_that_is_executed_by_a_child_has_the_connection_as_its_input_and_output(self):
+        output = self.run_text(
+            """
+a, b = connect(); a.sendall(b"x"); assert b.recv(1) == b"x"
+child = subprocess.Popen(["cat"], stdin=b, stdout=b); b.close()
+a.sendall(b"through cat"); a.shutdown(socket.SHUT_WR)
+got = b""
+while d := a.recv(100): got += d
+print(got.decode(), child.wait())
+"""
+        )
+        self.assertEqual(output, "through cat 0\n")
+
+    # Nobody has read yet: the program that is executed finds the request, and is under the switch too.
+    def test_a_program_that_is_executed_before_the_first_byte_decides_by_itself(self):
+        output = self.run_text(
+            """
+a = socket.create_connection(l.getsockname()); b, _ = l.accept()
+child = subprocess.Popen(["cat"], stdin=b, stdout=b); b.close()
+a.sendall(b"through cat"); a.shutdown(socket.SHUT_WR)
+got = b""
+while d := a.recv(100): got += d
+print(got.decode(), child.wait())
+"""
+        )
+        self.assertEqual(output, "through cat 0\n")
+
+    def test_a_connection_that_is_passed_on_works_in_a_program_without_the_switch(self):
+        output = self.run_text(
+            """
+text = "import array, socket, sys\\nu = socket.socket(fileno=0); d, c, *_ = u.recvmsg(1, 100); " \\
+    "s = socket.socket(fileno=int.from_bytes(c[0][2], 'little')); s.sendall(b'[' + s.recv(100) + b']')"
+plain = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+a, b = connect(); a.sendall(b"x"); assert b.recv(1) == b"x"
+mine, its = socket.socketpair()
+child = subprocess.Popen([sys.executable, "-c", text], stdin=its, env=plain)
+socket.send_fds(mine, [b"x"], [b.fileno()]); b.close()
+a.sendall(b"passed"); print(a.recv(100).decode(), child.wait())
+"""
+        )
+        self.assertEqual(output, "[passed] 0\n")
+
+    def test_processes_are_spawned_beside_traffic(self):
+        output = self.run_text(
+            """
+import threading
+a, b = connect()
+def send():
+    for _ in range(2000): a.sendall(bytes(1000))
+    a.shutdown(socket.SHUT_WR)
+t = threading.Thread(target=send); t.start()
+def spawn():
+    for _ in range(20): assert subprocess.call(["true"]) == 0
+w = threading.Thread(target=spawn); w.start()
+got = 0
+while d := b.recv(65536): got += len(d)
+t.join(); w.join(); print(got)
+"""
+        )
+        self.assertEqual(output, "2000000\n")
+
+    def test_a_process_that_is_killed_leaves_a_reset_and_no_file(self):
+        output = self.run_text(
+            """
+a, b = connect(); a.sendall(b"x"); assert b.recv(1) == b"x"
+pid = os.fork()
+if pid == 0:
+    s = socket.create_connection(l.getsockname()); s.sendall(b"x"); time.sleep(0.2); os.kill(os.getpid(), signal.SIGKILL)
+c, _ = l.accept(); assert c.recv(1) == b"x"
+try: print(c.recv(1))
+except ConnectionResetError: print("reset")
+os.waitpid(pid, 0)
+a.sendall(b"y"); assert b.recv(1) == b"y"
+"""
+        )
+        self.assertEqual(output, "reset\n")
+
+    def test_signals_in_a_transfer_lose_no_byte(self):
+        output = self.run_text(
+            """
+import threading
+count = 0
+def handler(*_):
+    global count; count += 1
+signal.signal(signal.SIGALRM, handler); signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+a, b = connect()
+def send():
+    a.sendall(bytes(range(256)) * 40000); a.shutdown(socket.SHUT_WR)
+t = threading.Thread(target=send); t.start()
+got = b"".join(iter(lambda: b.recv(65536), b"")); t.join()
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(got == bytes(range(256)) * 40000, count > 5)
+"""
+        )
+        self.assertEqual(output, "True True\n")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
