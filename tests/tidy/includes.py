@@ -138,6 +138,12 @@ ROOMS = [
         ["esdp/.*", "tools/esdp_(files|serve|get)/.*", "tools/esdp_copy/progress_bar[.]h"],
         [ABSEIL, POSIX, "isa-l/crc[.]h", "esdp_files[.]pb[.]h", "google/protobuf/message_lite[.]h"],
     ),
+    # Reads what the socket switch shows, and the rules that it goes by.
+    Room(
+        "tools/esdp_switch/.*",
+        ["impl/switch/(rules/.*|status_record)[.]h", "tools/esdp_switch/.*"],
+        [POSIX],
+    ),
     Room("tools/.*", ["esdp/.*", "tools/.*"], [ABSEIL, POSIX, "openssl/(evp|sha)[.]h"]),
 ]
 

@@ -46,6 +46,7 @@ MAY_USE = {
     "impl/exs": ["api", "impl/switch", "impl/provider"],  # a client, which nobody inside uses; of the last the pair
     "samples": [],
     "tools": [],
+    "tools/esdp_switch": ["impl/switch", "impl/switch/rules"],
     "bindings/python": [],
 }
 CLIENTS = ["impl/exs", "impl/switch", "impl/switch/engine", "impl/switch/rules", "impl/switch/shim"]

@@ -59,7 +59,7 @@ class Session {
   bool stops_ = false;
   bool peer_ended_ = false;
   bool ends_ = false;  // nothing more is sent; the client is to read what was, and to go
-  absl::Time heard_;  // from the client, or begun with it, the last time
+  absl::Time heard_;   // from the client, or begun with it, the last time
 };
 
 }  // namespace esdp_serve
