@@ -145,10 +145,16 @@ absl::Status Connection::Ask(wire::Request request) {
   return status;
 }
 
-absl::Status Connection::Fill() {
+absl::Status Connection::Listen() {
+  if (fill_ != esdp::OpId::kNone) return absl::OkStatus();
   const auto op = socket_.RecvCopy(absl::MakeSpan(buffer_), esdp::RecvFlags::kNone, Args());
-  if (!op.ok()) return op.status();
-  const auto event = Await(*op);
+  if (op.ok()) fill_ = *op;
+  return op.status();
+}
+
+absl::Status Connection::Fill() {
+  if (absl::Status status = Listen(); !status.ok()) return status;
+  const auto event = Await(std::exchange(fill_, esdp::OpId::kNone));
   if (!event.ok()) return event.status();
   if (!event->ok()) return event->status();
   if (event->bytes == 0) return absl::UnavailableError("the server has ended the connection");
@@ -156,7 +162,7 @@ absl::Status Connection::Fill() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<wire::Answer> Connection::NextAnswer() {
+absl::StatusOr<wire::Answer> Connection::NextAnswer(bool another_follows) {
   wire::Answer answer;
   while (true) {
     if (const auto frame = reader_.Next()) {
@@ -172,7 +178,7 @@ absl::StatusOr<wire::Answer> Connection::NextAnswer() {
   // What a server says to no request at all is why it ends the connection.
   if (!expected && answer.id() == 0 && answer.status() != wire::OK) return StatusOf(answer);
   if (!expected) return Misbehaves("an answer to another request");
-  asked_.pop_front();
+  if (!another_follows || answer.status() != wire::OK) asked_.pop_front();
   return answer;
 }
 

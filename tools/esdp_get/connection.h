@@ -39,10 +39,13 @@ class Connection {
   // The request gets an id. No more than may_ask() of them.
   absl::Status Ask(esdp_files::wire::Request request);
   size_t may_ask() const { return requests_max_ - asked_.size(); }
-  // Of the oldest request that has none.
-  absl::StatusOr<esdp_files::wire::Answer> NextAnswer();
+  // Of the oldest request that has none. `another_follows`: one that is OK is not the last to it.
+  absl::StatusOr<esdp_files::wire::Answer> NextAnswer(bool another_follows = false);
   // Both, where nothing else was asked.
   absl::StatusOr<esdp_files::wire::Answer> Get(esdp_files::wire::Request request);
+  // From here on what the server says is received, and heard() tells that it has said something.
+  absl::Status Listen();
+  bool heard() const { return ended_.contains(static_cast<uint64_t>(fill_)); }
   // Behind a tail with an error: what has no answer yet is asked again.
   absl::Status Resync();
 
@@ -71,6 +74,7 @@ class Connection {
   size_t requests_max_ = 1;
   uint64_t next_id_ = 1;
   esdp::OpId last_send_ = esdp::OpId::kNone;
+  esdp::OpId fill_ = esdp::OpId::kNone;              // a receive into the buffer
   std::unordered_map<uint64_t, esdp::Event> ended_;  // and not awaited yet
 };
 

@@ -1,18 +1,14 @@
 #include "tools/esdp_get/fetch.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <deque>
 #include <filesystem>
-#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "tools/esdp_copy/progress_bar.h"
-#include "tools/esdp_files/names.h"
 #include "tools/esdp_get/download.h"
+#include "tools/esdp_get/status_bar.h"
 #include "tools/esdp_get/tree.h"
 
 namespace esdp_get {
@@ -30,11 +26,12 @@ class Fetcher {
   Fetcher(Connection& connection, const Options& options)
       : connection_(connection),
         options_(options),
-        shows_bar_(!options.quiet && (options.progress || isatty(STDERR_FILENO) != 0)),
+        to_(options.to.empty() ? "." : options.to),
+        bar_(options, connection),
         downloader_(connection,
                     {.resume = options.resume, .crc = options.crc, .sync = options.sync},
                     [this](const std::string& name, uint64_t done, uint64_t total) {
-                      OnMoved(name, done, total);
+                      bar_.OnMoved(name, done, total);
                     }) {}
 
   int Run() {
@@ -51,14 +48,14 @@ class Fetcher {
   absl::Status Plan(const std::string& name) {
     std::string base = std::filesystem::path(name).lexically_normal().filename();
     if (base == ".." || base == ".") base.clear();
-    const bool into = std::filesystem::is_directory(options_.to);
+    const bool into = std::filesystem::is_directory(to_);
     if (!into && options_.names.size() > 1) {
-      return absl::NotFoundError(options_.to + ": no such folder");
+      return absl::NotFoundError(to_ + ": no such folder");
     }
     if (!options_.recursive && base.empty())
       return absl::InvalidArgumentError("a folder: see --recursive");
     if (!options_.recursive) {
-      wanted_.push_back({name, into ? options_.to + "/" + base : options_.to});
+      wanted_.push_back({name, into ? to_ + "/" + base : to_});
       return absl::OkStatus();
     }
     wire::Request request;
@@ -66,7 +63,7 @@ class Fetcher {
     const auto about = connection_.Get(std::move(request));
     if (!about.ok()) return about.status();
     if (about->status() != wire::OK) return StatusOf(*about);
-    const std::string target = into && !base.empty() ? options_.to + "/" + base : options_.to;
+    const std::string target = into && !base.empty() ? to_ + "/" + base : to_;
     if (about->kind() == wire::FOLDER) return PlanTree(name, target);
     wanted_.push_back({name, target});
     return absl::OkStatus();
@@ -122,8 +119,7 @@ class Fetcher {
   void Lost(const absl::Status& status) { code_ = std::max(code_, Complain("the server", status)); }
 
   void Tell(const Wanted& one, const absl::Status& status) {
-    if (bar_) bar_->Finish(done_, connection_.context().Now());
-    bar_.reset();
+    bar_.Finish();
     if (!status.ok()) {
       code_ = std::max(code_, Complain(one.name, status));
     } else if (!options_.quiet) {
@@ -131,21 +127,12 @@ class Fetcher {
     }
   }
 
-  void OnMoved(const std::string& name, uint64_t done, uint64_t total) {
-    if (!shows_bar_) return;
-    const absl::Time now = connection_.context().Now();
-    if (!bar_) bar_.emplace(Printable(esdp_files::Split(name).last), done, total, true, now);
-    bar_->Update(done, now);
-    done_ = done;
-  }
-
   Connection& connection_;
   const Options& options_;
-  bool shows_bar_;
+  std::string to_;
+  StatusBar bar_;
   Downloader downloader_;
   std::deque<Wanted> wanted_;
-  std::optional<esdp_copy::ProgressBar> bar_;
-  uint64_t done_ = 0;
   int code_ = 0;
 };
 

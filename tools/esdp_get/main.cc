@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/esdp_get/bring.h"
 #include "tools/esdp_get/connection.h"
 #include "tools/esdp_get/fetch.h"
 #include "tools/esdp_get/options.h"
@@ -73,6 +74,7 @@ int Run(const esdp_get::Options& options) {
     return esdp_get::Complain(options.server.ToString(), connection.status());
   }
   if (options.command == esdp_get::Command::kGet) return esdp_get::Fetch(**connection, options);
+  if (options.command == esdp_get::Command::kPut) return esdp_get::Bring(**connection, options);
   int code = 0;
   for (const std::string& name : options.names) {
     const absl::Status status = options.command == esdp_get::Command::kList

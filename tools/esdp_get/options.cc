@@ -6,18 +6,20 @@
 
 namespace esdp_get {
 
-const char kUsage[] = R"(esdp_get fetches files from esdp_serve.
+const char kUsage[] = R"(esdp_get fetches files from esdp_serve, and brings some there.
 
   esdp_get get ADDRESS:PORT NAME... [--to PATH] [OPTION...]
+  esdp_get put ADDRESS:PORT FILE... [--to FOLDER] [OPTION...]
   esdp_get ls ADDRESS:PORT [FOLDER...]
   esdp_get stat ADDRESS:PORT NAME...
 
-get
-  --to PATH        a folder, or for one NAME also a name; the working folder unless told
-  --recursive      folders with all that is below them
+get and put
+  --to PATH        get: a folder, or for one NAME also a name; the working folder unless told. put: a folder there
+  --recursive      get: folders with all that is below them
+  --replace        put: a file of that name gives way; get replaces it in any case
   --resume         go on behind what an earlier run has left, if it is still the same file
   --crc            check a CRC32C of each MiB
-  --sync           each file is on the medium before it has its name
+  --sync           get: each file is on the medium before it has its name; put does so in any case
   --progress       draw a bar, also when standard error is no terminal
   --quiet          no bar, and no line for each file
 
@@ -37,6 +39,7 @@ bool TakeFlag(const std::string& name, Options& options) {
   if (name == "--help") return options.help = true;
   if (name == "--recursive") return options.recursive = true;
   if (name == "--resume") return options.resume = true;
+  if (name == "--replace") return options.replace = true;
   if (name == "--crc") return options.crc = true;
   if (name == "--sync") return options.sync = true;
   if (name == "--progress") return options.progress = true;
@@ -45,15 +48,17 @@ bool TakeFlag(const std::string& name, Options& options) {
 }
 
 absl::Status TakeWords(std::vector<std::string> words, Options& options) {
-  if (words.empty()) return Refuse("say what to do: get, ls or stat; see --help");
+  if (words.empty()) return Refuse("say what to do: get, put, ls or stat; see --help");
   if (words[0] == "get") {
     options.command = Command::kGet;
+  } else if (words[0] == "put") {
+    options.command = Command::kPut;
   } else if (words[0] == "ls") {
     options.command = Command::kList;
   } else if (words[0] == "stat") {
     options.command = Command::kStat;
   } else {
-    return Refuse("'" + words[0] + "' is none of get, ls and stat; see --help");
+    return Refuse("'" + words[0] + "' is none of get, put, ls and stat; see --help");
   }
   if (words.size() < 2) return Refuse(words[0] + " wants ADDRESS:PORT");
   const auto server = esdp::Address::Parse(words[1]);

@@ -11,7 +11,7 @@ namespace esdp_get {
 
 extern const char kUsage[];
 
-enum class Command { kGet, kList, kStat };
+enum class Command { kGet, kPut, kList, kStat };
 
 struct Options {
   bool help = false;
@@ -19,9 +19,10 @@ struct Options {
   esdp::Address server;
   std::vector<std::string> names;
   std::string fabric = "qpip";
-  std::string to = ".";
+  std::string to;  // of get: empty is the working folder; of put: empty is the root
   bool recursive = false;
   bool resume = false;
+  bool replace = false;
   bool crc = false;
   bool sync = false;
   bool progress = false;

@@ -48,9 +48,15 @@ bool Channel::SendFile(uint32_t slot, const esdp::FilePlan& plan) {
   return socket_.SendFile(plan, Args(slot)).ok();
 }
 
-void Channel::Receive(std::span<std::byte> bytes) {
-  const auto op = socket_.RecvCopy(bytes, esdp::RecvFlags::kNone, Args(kNoSlot));
+void Channel::Receive(std::span<std::byte> bytes, esdp::RecvFlags flags) {
+  const auto op = socket_.RecvCopy(bytes, flags, Args(kNoSlot));
   if (!op.ok()) Close(esdp::CloseMode::kAbort);
+}
+
+bool Channel::ReceiveFile(const esdp::FileSink& sink) {
+  const auto op = socket_.RecvFile(sink, Args(kNoSlot));
+  if (!op.ok()) Close(esdp::CloseMode::kAbort);
+  return op.ok();
 }
 
 void Channel::Run(std::function<void()> work, std::function<void()> done) {

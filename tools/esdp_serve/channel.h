@@ -24,6 +24,7 @@ struct Services {
   Workers& workers;
   const esdp_files::Root& root;
   Metrics& metrics;
+  bool writable;
 };
 
 // A Channel is the connection of one client, and the slots that hold something for it.
@@ -60,7 +61,9 @@ class Channel {
   void Send(uint32_t slot, std::span<const esdp::Slice> slices);
   // False where the file cannot be sent; the slot is still the caller's.
   bool SendFile(uint32_t slot, const esdp::FilePlan& plan);
-  void Receive(std::span<std::byte> bytes);
+  void Receive(std::span<std::byte> bytes, esdp::RecvFlags flags = esdp::RecvFlags::kNone);
+  // False where it cannot be received: then the channel closes.
+  bool ReceiveFile(const esdp::FileSink& sink);
 
   // `work` on another thread, then `done` on this one. Who calls outlives it: see over().
   void Run(std::function<void()> work, std::function<void()> done);

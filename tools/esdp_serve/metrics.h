@@ -12,7 +12,7 @@ namespace esdp_serve {
 // What the server counts. One thread counts, any may read.
 struct Metrics {
   using Count = std::atomic<uint64_t>;
-  static constexpr size_t kStatuses = 13;  // wire::Status
+  static constexpr size_t kStatuses = 12;  // wire::Status
 
   Count clients{0};  // now
   Count clients_accepted{0};

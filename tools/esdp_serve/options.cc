@@ -11,6 +11,7 @@ const char kUsage[] = R"(esdp_serve serves the files below a folder.
   esdp_serve ROOT [--listen ADDRESS:PORT] [--metrics ADDRESS:PORT] [OPTION...]
 
 What it serves
+  --read-only            takes no files from clients
   --no-links             follow no symbolic link; else those that stay below ROOT
   --one-file-system      nothing that is mounted below ROOT
 
@@ -76,6 +77,7 @@ absl::Status TakeValue(const std::string& name, const std::string& value, Option
 
 bool TakeFlag(const std::string& name, Options& options) {
   if (name == "--help") return options.help = true;
+  if (name == "--read-only") return options.read_only = true;
   if (name == "--one-file-system") return options.one_file_system = true;
   if (name != "--no-links") return false;
   options.links = false;

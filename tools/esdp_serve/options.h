@@ -19,6 +19,7 @@ struct Options {
   esdp::Address listen = {};
   std::string fabric = "qpip";
   std::optional<esdp::Address> metrics = {};
+  bool read_only = false;
   bool links = true;
   bool one_file_system = false;
   uint64_t clients = 256;

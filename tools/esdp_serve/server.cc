@@ -11,8 +11,8 @@ namespace {
 
 constexpr absl::Duration kTick = absl::Seconds(1);
 constexpr absl::Duration kClosePatience = absl::Seconds(10);
-constexpr uint32_t kUnwelcomeMax = 16;   // that are told to come again, at a time
-constexpr uint64_t kOperationsEach = 8;  // a receive, what is in slots, a Close
+constexpr uint32_t kUnwelcomeMax = 16;    // that are told to come again, at a time
+constexpr uint64_t kOperationsEach = 16;  // receives, what is in slots, a Close
 constexpr uint64_t kPerSlot = uint64_t{1} << 20;
 constexpr uint64_t kStalledFactor = 5;  // how much longer where nobody is short of slots
 
@@ -47,7 +47,8 @@ absl::Status Server::Start(Metrics& metrics) {
   slots_ = *std::move(slots);
   shares_.emplace(Shares::Limits{.slots = count});
   workers_.emplace(static_cast<int>(options_.threads), [this] { queue_.Wake(); });
-  services_.emplace(Services{context_, queue_, *slots_, *shares_, *workers_, *root_, metrics});
+  services_.emplace(Services{context_, queue_, *slots_, *shares_, *workers_, *root_, metrics,
+                             !options_.read_only});
   return Listen();
 }
 

@@ -29,7 +29,12 @@ Session::Session(uint32_t id, esdp::Socket socket, bool welcome, Services& servi
 void Session::OnEvent(const esdp::Event& event) {
   if (event.type == esdp::EventType::kClose) return channel_.OnClosed();
   if (event.type == esdp::EventType::kShutdown) return;
-  if (event.type == esdp::EventType::kRecv) {
+  const bool received =
+      event.type == esdp::EventType::kRecv || event.type == esdp::EventType::kRecvFile;
+  if (received && upload_ && upload_->has_posted()) {
+    if (!ends_) heard_ = services_.context.Now();
+    upload_->OnReceived(event);
+  } else if (received) {
     OnReceived(event);
   } else if (event.type == esdp::EventType::kSendFile) {
     if (download_) download_->OnSent(event);
@@ -65,6 +70,8 @@ void Session::Advance() {
   if (download_) {
     const uint64_t bytes = download_->wanted();
     if (bytes > 0) channel_.Want(bytes);
+  } else if (upload_) {
+    if (upload_->over()) channel_.Want(kRequestBytes);
   } else if (replying_) {
     return;
   } else if (!queue_.empty() || !queue_.fault().empty()) {
@@ -90,6 +97,8 @@ void Session::OnSlot(uint32_t slot) {
   if (download_) {
     download_->OnSlot(slot, queue_.front_is_cancelled());
     OnDownloadMoved();
+  } else if (upload_) {
+    return EndPut(slot);
   } else if (!queue_.empty() && !replying_) {
     Begin(slot);
   } else if (!queue_.fault().empty()) {
@@ -114,6 +123,7 @@ void Session::Begin(uint32_t slot) {
                         : absl::CancelledError("as asked"));
     return queue_.Pop();
   }
+  if (queue_.front().has_put()) return BeginPut(slot);
   replying_ = true;
   auto reply = std::make_shared<Reply>();
   const std::span<std::byte> block = services_.slots.block(slot);
@@ -150,14 +160,65 @@ void Session::OnDownloadMoved() {
 }
 
 void Session::Refuse(uint32_t slot, const absl::Status& status) {
-  const uint64_t id = queue_.empty() ? 0 : queue_.front().id();
+  Say(slot, Refusal(queue_.empty() ? 0 : queue_.front().id(), status));
+}
+
+void Session::Say(uint32_t slot, const wire::Answer& answer) {
   Reply reply;
-  const wire::Answer answer = Refusal(id, status);
   reply.bytes = PutAnswer(answer, services_.slots.block(slot));
   reply.status = answer.status();
   Count(reply);
   const esdp::Slice slice = services_.slots.BlockSlice(slot, 0, reply.bytes);
   channel_.Send(slot, {&slice, 1});
+}
+
+void Session::BeginPut(uint32_t slot) {
+  if (!services_.writable) {
+    Refuse(slot, absl::PermissionDeniedError("the server only lets read"));
+    return queue_.Pop();
+  }
+  replying_ = true;
+  auto file = std::make_shared<absl::StatusOr<PutFile>>(absl::UnknownError(""));
+  const wire::Put& put = queue_.front().put();
+  channel_.Run([this, file, &put] { *file = PutFile::Open(put, services_.root); },
+               [this, file, slot] { OnPutOpened(slot, std::move(*file)); });
+}
+
+void Session::OnPutOpened(uint32_t slot, absl::StatusOr<PutFile> file) {
+  replying_ = false;
+  heard_ = services_.context.Now();
+  if (!file.ok()) {
+    Refuse(slot, file.status());
+    queue_.Pop();
+    return Advance();
+  }
+  wire::Answer answer;
+  answer.set_id(queue_.front().id());
+  answer.set_offset(file->offset());
+  answer.set_size(file->size());
+  Say(slot, answer);
+  upload_.emplace(std::make_unique<PutFile>(*std::move(file)), queue_.front().put(), channel_,
+                  [this] { Advance(); });
+  upload_->Start();
+  Advance();
+}
+
+// A Put that failed ends the connection: what of it is still to come has no place.
+void Session::EndPut(uint32_t slot) {
+  if (!upload_->over()) return channel_.Release(slot);
+  const absl::Status status = upload_->status();
+  wire::Answer answer;
+  answer.set_id(queue_.front().id());
+  answer.set_kind(wire::FILE);
+  if (!status.ok()) {
+    services_.metrics.failed_files += 1;
+    Refuse(slot, status);
+    return BeginToEnd();
+  }
+  Say(slot, answer);
+  upload_.reset();
+  queue_.Pop();
+  Advance();
 }
 
 void Session::Count(const Reply& reply) {
@@ -170,7 +231,9 @@ void Session::Count(const Reply& reply) {
 
 void Session::OnTick(absl::Time now) {
   if (channel_.closing()) return;
-  const bool idle = !download_ && !replying_ && queue_.empty() && !channel_.holds_slots();
+  // An upload waits for its client.
+  const bool idle =
+      upload_ || (!download_ && !replying_ && queue_.empty() && !channel_.holds_slots());
   const absl::Duration patience = ends_              ? kGoneWithin
                                   : queue_.greeted() ? kRequestWithin
                                                      : kHelloWithin;

@@ -10,6 +10,7 @@
 #include "tools/esdp_serve/download.h"
 #include "tools/esdp_serve/replies.h"
 #include "tools/esdp_serve/request_queue.h"
+#include "tools/esdp_serve/upload.h"
 
 namespace esdp_serve {
 
@@ -42,6 +43,10 @@ class Session {
   void Begin(uint32_t slot);
   void OnReply(uint32_t slot, Reply reply);
   void OnDownloadMoved();
+  void BeginPut(uint32_t slot);
+  void OnPutOpened(uint32_t slot, absl::StatusOr<PutFile> file);
+  void EndPut(uint32_t slot);
+  void Say(uint32_t slot, const esdp_files::wire::Answer& answer);
   void Refuse(uint32_t slot, const absl::Status& status);
   void BeginToEnd();
   void Count(const Reply& reply);
@@ -53,6 +58,7 @@ class Session {
   bool welcome_;
   RequestQueue queue_;
   std::optional<Download> download_;  // of the first request, once its answer is out
+  std::optional<Upload> upload_;
   std::array<std::byte, kReceiveBytes> received_;
   bool receiving_ = false;
   bool replying_ = false;  // a worker is at the first request

@@ -181,6 +181,60 @@ class EsdpServeTest(ProgramTest):
         self.run_program("sh", "-c", command, GET, "get", address, "file", "--to", self.near, code=1)
         self.assertRegex(self.complaints, "no room for it|File too large")  # where none can be taken ahead
 
+    def put(self, address, *words, code=0):
+        return self.run_program(GET, "put", address, *words, code=code)
+
+    def mine(self, name, length):
+        path = os.path.join(self.near, name)
+        with open(path, "wb") as file:
+            file.write(os.urandom(length))
+        return path
+
+    def test_files_are_brought_whole(self):
+        os.mkdir(os.path.join(self.far, "folder"))
+        _, address = self.serve()
+        paths = [self.mine(name, length) for name, length in (("empty", 0), ("one", 1), ("many", 5 * CHUNK + 3))]
+        self.assertEqual("empty\none\nmany\n", self.put(address, *paths))
+        self.put(address, *paths, code=3)
+        self.assertIn("is there", self.complaints)
+        self.put(address, *paths, "--crc", "--to", "folder")
+        self.put(address, *paths, "--crc", "--replace", "--quiet")
+        for name in ("empty", "one", "many"):
+            self.same(name)
+            self.same("folder/" + name)
+        self.assertEqual(["empty", "folder", "many", "one"], sorted(os.listdir(self.far)))
+
+    def test_a_client_that_was_killed_brings_the_rest(self):
+        path = self.mine("long", 300 * CHUNK)
+        _, address = self.serve()
+        client, _ = self.start("sh", "-c", 'exec "$0" "$@" 2>&1', GET, "put", address, path, "--progress", until="long")
+        limit = time.monotonic() + LIMIT
+        while not any(os.path.getsize(os.path.join(self.far, part)) > 3 * CHUNK for part in os.listdir(self.far)):
+            self.assertLess(time.monotonic(), limit)
+        client.kill()
+        client.wait()
+        while self.run_program("sh", "-c", '"$0" "$@" || true', GET, "put", address, path, "--resume", "--quiet") or self.complaints:
+            self.assertIn("another client", self.complaints)  # the server has not noticed yet
+            self.assertLess(time.monotonic(), limit)
+        self.same("long")
+        self.assertEqual(["long"], os.listdir(self.far))
+
+    def test_a_disk_that_gets_full_there_is_told_and_the_server_goes_on(self):
+        path = self.mine("file", 20 * CHUNK)
+        command = 'ulimit -f 10240; exec "$0" "$@"'  # blocks of 512: 5 MiB
+        _, match = self.start("sh", "-c", command, SERVE, self.far, until=r"listening on (\S+)$")
+        self.put(match.group(1), path, code=1)
+        self.assertIn("no room", self.complaints)
+        small = self.mine("small", 1000)
+        self.put(match.group(1), small)
+        self.same("small")
+
+    def test_a_server_that_only_lets_read_takes_nothing(self):
+        _, address = self.serve("--read-only")
+        self.put(address, self.mine("file", 10), code=3)
+        self.assertIn("only lets read", self.complaints)
+        self.assertEqual([], os.listdir(self.far))
+
     def test_a_signal_lets_what_flows_come_to_its_end(self):
         self.make("long", 300 * CHUNK)
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,0 +1,122 @@
+#include "tools/esdp_serve/upload.h"
+
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "absl/status/status.h"
+
+namespace esdp_serve {
+
+using esdp_files::FileExtent;
+using esdp_files::Tail;
+
+Upload::Upload(std::unique_ptr<PutFile> file, const esdp_files::wire::Put& put, Channel& channel,
+               std::function<void()> changed)
+    : file_(std::move(file)),
+      with_crc_(put.chunk_crc()),
+      syncs_on_the_way_(put.sync() == esdp_files::wire::Put::SYNC_EVERY),
+      channel_(channel),
+      changed_(std::move(changed)) {
+  chunks_ = esdp_files::Chunks({{file_->offset(), file_->size() - file_->offset()}});
+}
+
+void Upload::Start() {
+  PostAhead();
+  MaybeFinish();
+}
+
+bool Upload::IsSyncDue() {
+  constexpr uint64_t kChunksBetween = 64;
+  return syncs_on_the_way_ && next_tail_ % kChunksBetween == kChunksBetween - 1;
+}
+
+void Upload::PostAhead() {
+  while (!over_ && !chunks_.done() && posted_.size() < kAhead) {
+    const FileExtent chunk = chunks_.Peek();
+    chunks_.Skip();
+    const esdp::FileSink sink{
+        .fd = file_->fd(),
+        .offset = chunk.offset,
+        .length = chunk.length,
+        .sync = IsSyncDue() ? esdp::SyncPolicy::kEnd : esdp::SyncPolicy::kNone,
+        .reserve = false,
+        .on_short = esdp::OnShortFile::kStop};
+    if (!channel_.ReceiveFile(sink)) return;
+    channel_.Receive(tails_[next_tail_++ % kAhead], esdp::RecvFlags::kWaitAll);
+    posted_.push_back(chunk);
+    outstanding_ += 2;
+  }
+}
+
+void Upload::OnReceived(const esdp::Event& event) {
+  --outstanding_;
+  if (over_) return;
+  if (!event.ok()) {
+    const bool full = event.kind == esdp::ErrorKind::kNoSpace;
+    if (full) return End(absl::ResourceExhaustedError("no room for it"));
+    if (event.kind == esdp::ErrorKind::kFile && !event.eof()) {
+      return End(absl::DataLossError("the file cannot be written"));
+    }
+    return channel_.Close(esdp::CloseMode::kAbort);
+  }
+  if (event.type == esdp::EventType::kRecvFile) {
+    channel_.services().metrics.received_bytes += event.bytes;
+  } else if (event.bytes == esdp_files::kTailBytes) {
+    OnTail();
+  } else {
+    channel_.Close(esdp::CloseMode::kAbort);
+  }
+}
+
+void Upload::OnTail() {
+  const std::span<const std::byte, esdp_files::kTailBytes> bytes(tails_[taken_tails_++ % kAhead]);
+  const Tail tail = esdp_files::LoadTail(bytes);
+  const FileExtent chunk = posted_.front();
+  posted_.pop_front();
+  if (tail.offset != chunk.offset) {
+    return End(absl::InvalidArgumentError("a chunk is not where it is to be"));
+  }
+  if (tail.status != 0) return End(absl::CancelledError("the client cannot read on"));
+  if (with_crc_) unverified_.emplace_back(chunk, tail.crc);
+  PostAhead();
+  VerifyNext();
+  MaybeFinish();
+}
+
+void Upload::RunStep(std::function<absl::Status()> work, void (Upload::*then)()) {
+  busy_ = true;
+  auto status = std::make_shared<absl::Status>();
+  channel_.Run([work = std::move(work), status] { *status = work(); },
+               [this, status, then] {
+                 busy_ = false;
+                 if (!status->ok()) return End(*status);
+                 (this->*then)();
+               });
+}
+
+void Upload::VerifyNext() {
+  if (busy_ || over_ || unverified_.empty()) return MaybeFinish();
+  const FileExtent chunk = unverified_.front().first;
+  const uint32_t crc = unverified_.front().second;
+  unverified_.pop_front();
+  RunStep([this, chunk, crc] { return file_->Verify(chunk, crc); }, &Upload::VerifyNext);
+}
+
+void Upload::MaybeFinish() {
+  if (busy_ || over_ || !chunks_.done() || !posted_.empty() || !unverified_.empty()) return;
+  RunStep([this] { return file_->Finish(); }, &Upload::EndWell);
+}
+
+void Upload::EndWell() { End(absl::OkStatus()); }
+
+// Whoever is told may end this.
+void Upload::End(const absl::Status& status) {
+  if (over_) return;
+  over_ = true;
+  status_ = status;
+  const auto changed = changed_;
+  changed();
+}
+
+}  // namespace esdp_serve
