@@ -181,6 +181,27 @@ a.sendall(b"y"); assert b.recv(1) == b"y"
         )
         self.assertEqual(output, "reset\n")
 
+    def test_a_child_sees_the_end_of_the_connections_of_a_parent_that_is_killed(self):
+        output = self.run_text(
+            """
+r, w = os.pipe()
+parent = os.fork()
+if parent == 0:
+    s = socket.create_connection(l.getsockname()); s.sendall(b"x"); assert s.recv(1) == b"y"
+    if os.fork() == 0:
+        mine = {int(n) for n in os.listdir("/proc/self/fd")}
+        high = {n for n in mine if n > 500}
+        try: end = s.recv(1)
+        except ConnectionResetError: end = b""
+        os.write(w, b"%d %a" % (len(end), len(high) <= 1))  # the name of the port; os._exit(0)
+    time.sleep(60)
+c, _ = l.accept(); assert c.recv(1) == b"x"; c.sendall(b"y"); time.sleep(0.3)
+os.kill(parent, signal.SIGKILL); os.waitpid(parent, 0)
+print(os.read(r, 10).decode())
+"""
+        )
+        self.assertEqual(output, "0 True\n")
+
     def test_signals_in_a_transfer_lose_no_byte(self):
         output = self.run_text(
             """

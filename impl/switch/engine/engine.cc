@@ -45,8 +45,6 @@ Engine& Engine::Current() {
 
 bool Engine::Exists() { return current.load(std::memory_order_acquire) != nullptr; }
 
-void Engine::AbandonParents() { current.store(nullptr); }
-
 int Engine::Start() {
   if (started_) return 0;
   epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
@@ -253,14 +251,22 @@ void Engine::CheckFlush() {
 
 // --- what is known of peers ----------------------------------------------------------------------
 
-StatusTable& Status() {
-  static StatusTable& table = *new StatusTable;
-  return table;
-}
+namespace {
 
-Acquaintances& Peers() {
-  static Acquaintances& peers = *new Acquaintances;
-  return peers;
+// Never destroyed. A child of fork has its own, since a thread of the parent may have held a lock.
+std::atomic<StatusTable*> status{new StatusTable};
+std::atomic<Acquaintances*> peers{new Acquaintances};
+
+}  // namespace
+
+StatusTable& Status() { return *status.load(std::memory_order_relaxed); }
+
+Acquaintances& Peers() { return *peers.load(std::memory_order_relaxed); }
+
+void Engine::AbandonParents() {
+  current.store(nullptr);
+  status.store(new StatusTable);
+  peers.store(new Acquaintances);
 }
 
 Acquaintances::Key Acquaintances::KeyOf(const Name& peer) {

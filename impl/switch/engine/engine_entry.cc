@@ -67,8 +67,10 @@ void Flush(unsigned milliseconds) {
 }
 
 void AfterFork() {
-  Engine::AbandonParents();
-  Status().Abandon();
+  (void)Guarded([] {
+    Engine::AbandonParents();
+    return 0;
+  });
 }
 
 }  // namespace

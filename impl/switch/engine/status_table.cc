@@ -60,9 +60,4 @@ void StatusTable::End(StatusRecord& record) {
   std::atomic_ref(record.generation).fetch_add(1, std::memory_order_release);
 }
 
-void StatusTable::Abandon() {
-  file_.Release();  // closed with what else is the parent's
-  header_ = nullptr;
-}
-
 }  // namespace esdp::switching

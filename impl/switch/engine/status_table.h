@@ -29,8 +29,6 @@ class StatusTable {
     act(record, *header_);
     End(record);
   }
-  // In a child.
-  void Abandon();
 
  private:
   bool Open();

@@ -66,10 +66,14 @@ constexpr HostCalls kHost = {
 void AfterForkInChild() {
   SetThisProcess();
   table.ForEach([](Connection& each) {
+    if (each.state == State::kListening) Own(each.below, false);  // the name of the port stays
     if (each.state != State::kRelayed) return;
     each.foreign = true;
-    CloseOwn(each.below);
     each.below = -1;
+  });
+  CloseAllOwn();
+  table.ForEach([](Connection& each) {
+    if (each.state == State::kListening && each.below >= 0) Own(each.below, true);
   });
   engine.after_fork();
   TableLock::LetGo();
