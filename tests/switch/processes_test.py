@@ -193,7 +193,8 @@ if parent == 0:
         high = {n for n in mine if n > 500}
         try: end = s.recv(1)
         except ConnectionResetError: end = b""
-        os.write(w, b"%d %a" % (len(end), len(high) <= 1))  # the name of the port; os._exit(0)
+        os.write(w, b"%d %a" % (len(end), len(high) <= 1))  # one: the name of the port
+        os._exit(0)
     time.sleep(60)
 c, _ = l.accept(); assert c.recv(1) == b"x"; c.sendall(b"y"); time.sleep(0.3)
 os.kill(parent, signal.SIGKILL); os.waitpid(parent, 0)
