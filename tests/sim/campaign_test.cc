@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "gtest/gtest.h"
+#include "tests/base/sanitized.h"
 
 namespace esdp::simulation {
 namespace {
@@ -17,13 +18,6 @@ uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
 }
 
 // Under a sanitizer fewer lives: enough for memory, not for every rare state.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool kSanitized = false;
-#endif
 constexpr uint64_t kLives = kSanitized ? 600 : 20'000;
 
 // Each shard has seeds of its own.

@@ -37,7 +37,7 @@ class ForkEndTest : public PairTest {
  protected:
   RawStream raw_{[this](const std::function<bool()>& done) { return Pump(done); }};
 };
-ESDP_ON_REAL_WORLDS(ForkEndTest);
+ESDP_ON_TCP_WORLDS(ForkEndTest);
 
 TEST_P(ForkEndTest, ARequestThatIsNone) {
   (void)Listen();

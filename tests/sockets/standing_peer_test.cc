@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -31,9 +32,10 @@ constexpr absl::Duration kBusyMachine = absl::Seconds(9);
 // --- The peer ------------------------------------------------------------------------------------
 
 // Connects, sends what it is told to, so often, says so on its standard output and waits.
-int RunPeer(uint64_t bytes, int times, uint16_t port) {
+int RunPeer(uint64_t bytes, int times, uint16_t port, Transport transport) {
   Side side;
-  const World world = WorldsWithThread()[0];
+  const std::vector<World> worlds = WorldsWithThread();
+  const World world = *std::ranges::find(worlds, transport, TransportOf);
   side.context = *Context::Open(OptionsOf(world));
   side.queue = *side.context.CreateQueue({.depth = 64});
   std::vector<std::byte> memory(bytes + 1);
@@ -131,12 +133,13 @@ class StandingPeerTest : public ::testing::TestWithParam<World> {
     const std::string sent = std::to_string(bytes);
     const std::string often = std::to_string(times);
     const std::string where = std::to_string(port);
+    const std::string by = std::to_string(static_cast<int>(TransportOf(GetParam())));
     child_ = fork();
     if (child_ == 0) {
       dup2(words[0], STDIN_FILENO);
       dup2(ready[1], STDOUT_FILENO);
       execl("/proc/self/exe", "peer", "--peer", sent.c_str(), often.c_str(), where.c_str(),
-            nullptr);
+            by.c_str(), nullptr);
       _exit(127);
     }
     close(ready[1]);
@@ -314,9 +317,10 @@ TEST_P(StandingPeerTest, AnAbortBehindAGracefulCloseEndsEverythingAtOnce) {
 }  // namespace esdp::contract
 
 int main(int count, char** arguments) {
-  if (count == 5 && std::strcmp(arguments[1], "--peer") == 0) {
+  if (count == 6 && std::strcmp(arguments[1], "--peer") == 0) {
     return esdp::contract::RunPeer(std::stoull(arguments[2]), std::stoi(arguments[3]),
-                                   static_cast<uint16_t>(std::stoul(arguments[4])));
+                                   static_cast<uint16_t>(std::stoul(arguments[4])),
+                                   static_cast<esdp::Transport>(std::stoi(arguments[5])));
   }
   testing::InitGoogleTest(&count, arguments);
   return RUN_ALL_TESTS();
