@@ -38,21 +38,25 @@ def headers_alone(tree):
     seen = {_first_include(tree, path) for path in tree.select((".cc",), ("bindings", "impl", "samples", "tools"))}
     python = _python_headers()
 
-    def check(path):
+    def check(path, generated):
         include = path.removeprefix("api/")
         if include in seen:
             return []
         with tempfile.NamedTemporaryFile("w", suffix=".cc") as source:
             source.write(f'#include "{include}"\n#include "{include}"\n')
             source.flush()
-            command = ["clang++-14", *FLAGS, "-I", tree.root, "-I", os.path.join(tree.root, "api"), *python, source.name]
+            command = ["clang++-14", *FLAGS, "-I", tree.root, "-I", os.path.join(tree.root, "api"), *python]
+            command += ["-isystem", generated, source.name]
             result = _run(command, tree.root)
         if result.returncode != 0:
             first = next((line for line in result.stderr.splitlines() if "error" in line), result.stderr[:200])
             return [Breach(path, 1, f"does not compile alone: {first}")]
         return []
 
-    return _in_parallel(check, tree.select((".h",), ("api", "bindings", "impl", "samples", "tests", "tools")))
+    headers = tree.select((".h",), ("api", "bindings", "impl", "samples", "tests", "tools"))
+    with tempfile.TemporaryDirectory() as generated:
+        _generate(tree, generated)
+        return list(_in_parallel(lambda path: check(path, generated), headers))
 
 
 def _first_include(tree, path):

@@ -102,7 +102,7 @@ class Session {
   // The event of the next receive, of this kind.
   absl::StatusOr<esdp::Event> AwaitReceive(esdp::EventType type) {
     for (;;) {
-      const auto event = channel_.Next();
+      auto event = channel_.Next();
       if (!event.ok()) return event.status();
       if (event->socket == socket_.id() && event->type == type) return event;
     }

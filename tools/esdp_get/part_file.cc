@@ -60,7 +60,7 @@ absl::Status PartFile::Reserve(uint64_t length) {
     return absl::OkStatus();
   }
   if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG) return absl::OkStatus();
-  const absl::Status failed = Failed("no room for it");
+  absl::Status failed = Failed("no room for it");
   if (ftruncate(fd(), static_cast<off_t>(offset_)) != 0) return failed;  // gives back what it took
   return failed;
 }

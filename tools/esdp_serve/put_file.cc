@@ -77,7 +77,7 @@ absl::Status PutFile::Reserve() const {
     return absl::OkStatus();
   }
   if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG) return absl::OkStatus();
-  const absl::Status full = FileStatus(errno);
+  absl::Status full = FileStatus(errno);
   if (ftruncate(fd(), static_cast<off_t>(offset_)) != 0) return full;  // gives back what it took
   return full;
 }
@@ -111,7 +111,7 @@ absl::Status PutFile::Rename() const {
 absl::Status PutFile::Finish() {
   // What could not be brought to the medium may be lost by now, and is not to be gone on behind.
   if (sync_ && fdatasync(fd()) != 0) {
-    const absl::Status failed = FileStatus(errno);
+    absl::Status failed = FileStatus(errno);
     unlinkat(folder_.get(), part_.c_str(), 0);
     return failed;
   }

@@ -36,8 +36,9 @@ esdp::Slice Slots::BlockSlice(uint32_t slot, uint64_t offset, uint64_t length) c
 absl::Status Slots::MakeChunkRoom(uint32_t slot) {
   if (chunks_[slot].valid()) return absl::OkStatus();
   auto room = context_->Allocate(kChunkRoom);
-  if (room.ok()) chunks_[slot] = *std::move(room);
-  return room.status();
+  if (!room.ok()) return room.status();
+  chunks_[slot] = *std::move(room);
+  return absl::OkStatus();
 }
 
 std::span<std::byte> Slots::chunk(uint32_t slot) const {

@@ -200,42 +200,51 @@ SwitchTaker::Answer SwitchTaker::Accept(int fd, sockaddr* /*address*/, socklen_t
   return StateOf(fd) == State::kRelayed ? Answer(Fail(EINVAL)) : std::nullopt;
 }
 
+namespace {
+
+// Why a candidate is to connect by TCP; kNone where it is not.
+Reason WhyPlain(Connection& connection, int fd, const Name& peer) {
+  const Rule* const rule = connection.rule;
+  if (rule == nullptr) return Reason::kNoRule;
+  if (rule->verdict == Verdict::kTcp) return Reason::kRuleTcp;
+  if (rule->verdict == Verdict::kSdp) return Reason::kNone;
+  if (engine.learned(peer) == Learned::kSilent) return Reason::kAnsweredPlain;
+  Endpoint local;
+  FillNames(fd, connection.names);
+  (void)ToEndpoint(connection.names.local, connection.names.local_bytes, local);
+  return local.port != 0 ? Reason::kBoundPort : Reason::kNone;
+}
+
+// Whether the candidate is to go by SDP once it is connected.
+bool ChooseByRule(int fd, const sockaddr* address, socklen_t len) {
+  const KeptErrno kept;
+  const TableLock lock;
+  Connection* const connection = table.Find(fd);
+  Name name = {};
+  Endpoint peer;
+  if (connection == nullptr || len > sizeof(name) || address == nullptr) return false;
+  std::copy_n(reinterpret_cast<const char*>(address), len, reinterpret_cast<char*>(&name));
+  if (!ToEndpoint(name, len, peer)) return false;
+  connection->rule = rules.Find(Role::kClient, peer);
+  if (const Reason reason = WhyPlain(*connection, fd, name); reason != Reason::kNone) {
+    MakePlain(*connection, reason);
+    return false;
+  }
+  // One that takes a single connection may have closed its listener right behind that.
+  if (connection->rule->verdict == Verdict::kBoth) {
+    connection->name_was_held = PortNameIsHeld(peer.port);
+  }
+  connection->state = State::kConnecting;
+  return true;
+}
+
+}  // namespace
+
 SwitchTaker::Answer SwitchTaker::Connect(int fd, const sockaddr* address, socklen_t len) noexcept {
   const State state = StateOf(fd);
   if (state == State::kRelayed) return Fail(EISCONN);
   if (state == State::kListening || !IsThisProcess()) return std::nullopt;
-  if (state == State::kCandidate) {
-    const TableLock lock;
-    Connection* const connection = table.Find(fd);
-    Name name = {};
-    Endpoint peer;
-    if (connection == nullptr || len > sizeof(name) || address == nullptr) return std::nullopt;
-    std::copy_n(reinterpret_cast<const char*>(address), len, reinterpret_cast<char*>(&name));
-    if (!ToEndpoint(name, len, peer)) return std::nullopt;
-    connection->rule = rules.Find(Role::kClient, peer);
-    Reason reason = Reason::kNone;
-    if (connection->rule == nullptr || connection->rule->verdict == Verdict::kTcp) {
-      reason = connection->rule == nullptr ? Reason::kNoRule : Reason::kRuleTcp;
-    } else if (connection->rule->verdict != Verdict::kSdp) {
-      Endpoint local;
-      const KeptErrno kept;
-      FillNames(fd, connection->names);
-      (void)ToEndpoint(connection->names.local, connection->names.local_bytes, local);
-      if (local.port != 0) reason = Reason::kBoundPort;
-      if (engine.learned(name) == Learned::kSilent) reason = Reason::kAnsweredPlain;
-    }
-    if (reason != Reason::kNone) {
-      const KeptErrno kept;
-      MakePlain(*connection, reason);
-      return std::nullopt;
-    }
-    // One that takes a single connection may have closed its listener right behind that.
-    if (connection->rule->verdict == Verdict::kBoth) {
-      const KeptErrno kept;
-      connection->name_was_held = PortNameIsHeld(peer.port);
-    }
-    connection->state = State::kConnecting;
-  }
+  if (state == State::kCandidate && !ChooseByRule(fd, address, len)) return std::nullopt;
   const int result = real.connect.get()(fd, address, len);
   if (result != 0 && errno != EISCONN) return result;
   const int before = errno;
