@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -20,6 +21,17 @@ int64_t Restarted(Call call) {
     if (answer >= 0) return answer;
     if (errno != EINTR) return -errno;
   }
+}
+
+// Of what cannot fit nothing is taken, not even for a moment: a file system may give out all that it
+// has before it says no. What the file has already, anywhere, is not taken again.
+bool HasRoom(int descriptor, uint64_t length) {
+  struct stat file {};
+  struct statvfs system {};
+  if (fstat(descriptor, &file) != 0 || fstatvfs(descriptor, &system) != 0) return true;
+  if (system.f_frsize == 0 || system.f_blocks == 0) return true;  // it has no limit of its own
+  const uint64_t own = static_cast<uint64_t>(file.st_blocks) * 512;
+  return length <= own || (length - own) / system.f_frsize <= system.f_bfree;
 }
 
 class SystemCalls final : public FileCalls {
@@ -68,6 +80,7 @@ class SystemCalls final : public FileCalls {
   int Reserve(int descriptor, uint64_t offset, uint64_t length) override {
     const auto begin = static_cast<off_t>(offset);
     const auto bytes = static_cast<off_t>(length);
+    if (!HasRoom(descriptor, length)) return ENOSPC;
     const int64_t answer =
         Restarted([&] { return fallocate(descriptor, FALLOC_FL_KEEP_SIZE, begin, bytes); });
     const bool refused = answer == -ENOSPC || answer == -EDQUOT || answer == -EFBIG;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "tools/esdp_files/room.h"
 
 namespace esdp_copy {
 
@@ -64,12 +65,8 @@ absl::Status File::Read(uint64_t offset, std::byte* bytes, size_t length) const 
 }
 
 absl::Status File::Reserve(uint64_t offset, uint64_t length) const {
-  if (length == 0 || fallocate(fd_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-                               static_cast<off_t>(length)) == 0) {
-    return absl::OkStatus();
-  }
-  if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG) return absl::OkStatus();
-  return Failed(errno, "no room for it");
+  const int error = esdp_files::ReserveRoom(fd_, offset, length);
+  return error == 0 ? absl::OkStatus() : Failed(error, "no room for it");
 }
 
 absl::Status File::Truncate(uint64_t length) const {

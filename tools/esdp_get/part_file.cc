@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "tools/esdp_files/chunks.h"
 #include "tools/esdp_files/names.h"
+#include "tools/esdp_files/room.h"
 
 namespace esdp_get {
 
@@ -55,14 +56,8 @@ absl::StatusOr<PartFile> PartFile::Continue(const std::string& target, uint64_t 
 }
 
 absl::Status PartFile::Reserve(uint64_t length) {
-  if (length == 0 || fallocate(fd(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset_),
-                               static_cast<off_t>(length)) == 0) {
-    return absl::OkStatus();
-  }
-  if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG) return absl::OkStatus();
-  absl::Status failed = Failed("no room for it");
-  if (ftruncate(fd(), static_cast<off_t>(offset_)) != 0) return failed;  // gives back what it took
-  return failed;
+  errno = esdp_files::ReserveRoom(fd(), offset_, length);
+  return errno == 0 ? absl::OkStatus() : Failed("no room for it");
 }
 
 absl::Status PartFile::Finish(int64_t mtime_ns, bool sync) {

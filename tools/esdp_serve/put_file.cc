@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "tools/esdp_files/names.h"
+#include "tools/esdp_files/room.h"
 
 namespace esdp_serve {
 
@@ -72,14 +73,8 @@ absl::Status PutFile::OpenPart(bool resume) {
 }
 
 absl::Status PutFile::Reserve() const {
-  if (size_ == offset_ || fallocate(fd(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset_),
-                                    static_cast<off_t>(size_ - offset_)) == 0) {
-    return absl::OkStatus();
-  }
-  if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG) return absl::OkStatus();
-  absl::Status full = FileStatus(errno);
-  if (ftruncate(fd(), static_cast<off_t>(offset_)) != 0) return full;  // gives back what it took
-  return full;
+  const int error = esdp_files::ReserveRoom(fd(), offset_, size_ - offset_);
+  return error == 0 ? absl::OkStatus() : FileStatus(error);
 }
 
 absl::Status PutFile::Verify(const esdp_files::FileExtent& chunk, uint32_t crc) const {
