@@ -9,7 +9,8 @@
 // What Socket::SendFile and Socket::RecvFile take. Sizes and offsets in bytes.
 //
 // Bytes pass through registered slots of the Context, read and written by threads of its own
-// (ContextLimits::file_pool_max, file_threads): nothing is registered or mapped while data flows. A
+// (ContextLimits::file_pool_max, file_threads): nothing is registered or mapped while data flows.
+// What the page cache has is read by whoever moves the protocol, one slot at a time. A
 // post asks the file system what the descriptor is, reserves room for a RecvFile, opens a file for
 // kDirect, and may register slots; it waits for no byte, unless there are no threads: then whoever
 // moves the protocol waits for the medium. What is posted behind one in its direction waits for its turn, a
