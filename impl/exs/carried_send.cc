@@ -66,7 +66,7 @@ bool CarriedSend::SendNext() {
     ++next_;
     return true;
   }
-  if (const size_t end = EndOfFiles(); end > next_ && !copies()) return SendFiles(end);
+  if (const size_t end = copies() ? next_ : EndOfFiles(); end > next_) return SendFiles(end);
   if (part.file.valid()) return SendFileCopied(part);
   return part.base != nullptr ? SendUnregistered(part) : SendMemory(part);
 }
