@@ -96,7 +96,11 @@ class Context {
   absl::StatusOr<Region> RegisterDmaBuf(int fd, uint64_t offset, uint64_t length,
                                         RegisterOptions options = {});
   // Page-aligned zeroed memory that belongs to the Region; Region::info().base tells where. From
-  // 2 MiB on it lies in huge pages if the system has any to give.
+  // 2 MiB on it lies in huge pages if the system has any to give. What is shareable lies in a file
+  // without a name instead, of which the Context keeps a descriptor: in small pages, and not in a
+  // child of fork. InvalidArgument for no bytes. ResourceExhausted as Register, where there is no
+  // memory, and with kAlways where there is no descriptor; Unimplemented with kAlways on a system
+  // that cannot seal such a file (before Linux 5.1).
   absl::StatusOr<Region> Allocate(size_t bytes, const AllocateOptions& options = {});
 
   absl::StatusOr<EventQueue> CreateQueue(const QueueOptions& options);

@@ -75,7 +75,7 @@ struct Event {
   SocketId accepted = SocketId::kNone;  // kAccept: hand it to Context::TakeAccepted
   Address accepted_peer;  // kAccept; of an error: the peer that the text of status() names
   // kSendFile: behind the last byte that went, in the range of this index. kRecvFile: behind the
-  // last one that was written.
+  // last one that was written; where a sync has failed, behind the last one that was synced.
   uint64_t file_offset = 0;
   uint32_t file_range = 0;
 

@@ -19,7 +19,8 @@
 //
 // SendFile is one Send of everything: `bytes` of its event counts slices and ranges, and never is
 // less with OK. Errors beside those of every post: InvalidArgument (nothing to send, no regular file
-// that can be read, a range that ends behind 2^63 - 1), ResourceExhausted (kMemory). Of its event:
+// that can be read, a range that ends behind 2^63 - 1), Unimplemented (kUnsupported: a strategy that
+// the fabric has not), ResourceExhausted (kMemory). Of its event:
 // kFile, see OnShortFile. A cancel, or a deadline that does not abort, ends one of which bytes have
 // gone only with OnShortFile::kStop, as a file that is too short would; else it goes on.
 //
@@ -38,6 +39,8 @@ enum class FileStrategy : uint8_t {
   kPlain,      // by one slot: read, then sent
   kDirect,     // as kPipelined, past the page cache (O_DIRECT): for large files that are read once.
                // Where the file system has no such way, as kPipelined
+  kMapped,     // out of the page cache itself, registered: Unimplemented (kUnsupported) where the
+  kSpliced,    // fabric cannot. None can so far; decision 0017 says what it takes
 };
 
 // What to do where a file cannot keep what was promised: it ends early, or its medium fails.
@@ -63,14 +66,19 @@ struct FilePlan {
   absl::Span<const Slice> trailer = {};
   FileStrategy strategy = FileStrategy::kPipelined;
   OnShortFile on_short = OnShortFile::kAbort;
+  // Lets the page cache forget what was read, whoever else reads it: for large files that nobody reads
+  // again soon. Threads read all of it then, what is in memory too.
+  bool drop_behind = false;
 };
 
 // Until when the bytes of RecvFile are on the medium. A sync that fails is final: the system may
-// have dropped what it could not write, and would call the next one a success.
+// have dropped what it could not write, and would call the next one a success. So Event::file_offset
+// is behind the last sync that went well then.
 enum class SyncPolicy : uint8_t {
-  kNone,   // when the system likes
-  kEnd,    // by the terminal event, as fdatasync(2) has it
-  kEvery,  // also each time so many bytes were written
+  kNone,  // when the system likes
+  kEnd,  // by the terminal event, as fdatasync(2) has it: all before Event::file_offset, also where
+         // the stream has ended early, by a cancel, or where the file has no room for more
+  kEvery,  // also each time so many bytes were written; others are being written meanwhile
 };
 
 // Where the next `length` bytes of the stream go. The file is a regular one, open for writing,
@@ -88,6 +96,8 @@ struct FileSink {
   // Whole blocks of zeros (4 KiB) become holes, where the file system has any, and no room is
   // reserved: for files that were sparse at their source.
   bool sparse = false;
+  // Lets the page cache forget what a sync has brought to the medium: not with SyncPolicy::kNone.
+  bool drop_behind = false;
 };
 
 }  // namespace esdp

@@ -9,6 +9,18 @@
 
 namespace esdp {
 
+// "local": which programs of this user may take what a transfer shows them out of our memory by
+// themselves, in one copy. What they cannot take is copied twice.
+enum class LocalShare : uint8_t {
+  // Those that the system lets read all our memory anyway, as they prove: not where ptrace_scope of
+  // Yama is 1 or more, nor from another user or pid namespace.
+  kProved,
+  // Also any other: of a region of Allocate that it was once sent from it sees every byte, as long
+  // as the connection lives. For programs that trust one another.
+  kUser,
+  kNever,  // none
+};
+
 // Whether the peer of a connection may move it to another queue pair (docs/protocol.md,
 // Suspending). To follow it this side connects to a port that the peer names, at the peer's
 // address; the connection ends, kPeerProtocol, where that is not allowed.

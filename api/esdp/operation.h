@@ -6,9 +6,13 @@
 #include "absl/time/time.h"
 #include "esdp/event_queue.h"
 
-// What the operations of a Socket take.
+// What a Socket and its operations take.
 
 namespace esdp {
+
+enum class SocketType : uint8_t { kStream };
+enum class Transport : uint8_t { kNone, kQpip, kSim, kLocal, kVerbs };
+const char* ToString(Transport transport);
 
 enum class CompleteAt : uint8_t {
   kReusable,   // the buffer may be written again

@@ -40,15 +40,14 @@ enum class DeliveryMode : uint8_t {
 };
 
 struct ContextOptions {
-  // "auto": each socket takes an RDMA device where it leads to the peer, else qpip;
-  // Socket::transport() tells which. All devices with an active port are opened, with "auto:rxe0"
-  // the one of that name. A named fabric is used or Open fails: "qpip"; "local", between programs of
-  // one user on this host; "verbs", all RDMA devices with an active port, or "verbs:rxe0", the one
-  // of that name; "sim", or "sim:42" with its seed, which implies kManual.
+  // "auto": each socket takes "local", shared memory, where a program of this user listens by it at
+  // the peer's address, else an RDMA device that leads there, else qpip; Socket::transport() tells.
+  // "auto:nolocal" leaves "local" out, as does "auto:rxe0", which opens one device. A named fabric
+  // is used or Open fails: "qpip", "local", "verbs" (all devices with an active port), "verbs:rxe0",
+  // "sim", or "sim:42" with its seed, which implies kManual.
   std::string fabric = "auto";
   Progress progress = Progress::kThread;
-  // Pins the progress thread; then nobody takes its place.
-  std::optional<int> progress_cpu = {};
+  std::optional<int> progress_cpu = {};  // pins the progress thread; then nobody takes its place
   absl::Duration progress_spin = absl::Microseconds(50);  // how long it polls before it sleeps
   uint64_t zcopy_send_min = kDefaultThreshold;            // the context's defaults for its sockets
   uint64_t zcopy_recv_min = kDefaultThreshold;
@@ -92,6 +91,7 @@ struct ContextOptions {
   // long as a send is under way that is all the same; but of one that ended with an error, or that
   // the peer said to have read when it had not, bytes written later may arrive: for trusted peers.
   bool lend_pages = false;
+  LocalShare local_share = LocalShare::kProved;
   // Where lines about lost and refused connections go. Called on the thread that moves the
   // protocol; must not block nor call the library. Of lines that differ in numbers and addresses
   // alone log_burst go at once, 0: all; then one each second, which tells how many were left out.

@@ -31,8 +31,17 @@ struct RegisterOptions {
   Exposure exposure = Exposure::kPerOperation;
 };
 
+// Whether memory of Context::Allocate lies where another program on this host can be given it to
+// read, so that the fabric "local" copies from it in one step.
+enum class Shareable : uint8_t {
+  kAuto,    // from 64 KiB on, where a fabric of the Context makes use of it and the system has it
+  kNever,   // it lies in huge pages where the system has them, and a child of fork has a copy
+  kAlways,  // or Allocate fails
+};
+
 struct AllocateOptions {
   RegisterOptions registration = {};
+  Shareable shareable = Shareable::kAuto;
 };
 
 // A Slice is a range of a Region, checked when it was made, and what operations take.

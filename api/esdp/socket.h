@@ -8,7 +8,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "esdp/address.h"
 #include "esdp/event.h"
@@ -28,8 +27,7 @@
 //      delivered (kDelivered).
 //   6  Recv, OK: 1..length bytes; with kWaitAll all, unless kEof. End of stream: OK, kEof, 0 bytes
 //      (or a short kWaitAll); all later receives the same.
-//      An urgent byte ends the receive that gets it, also under kWaitAll: its event has kUrgent,
-//      and the urgent byte is its last one.
+//      An urgent byte ends the receive that gets it, as its last: kUrgent, also under kWaitAll.
 //   7  The first error of a socket ends every pending operation with that root cause; later posts
 //      fail with it at once.
 //   8  Cancel is a request; the terminal event tells what became of it. A receive under kWaitAll
@@ -48,10 +46,6 @@ namespace sockets {
 class SocketState;
 class SocketAccess;
 }  // namespace sockets
-
-enum class SocketType : uint8_t { kStream };
-enum class Transport : uint8_t { kNone, kQpip, kSim, kLocal, kVerbs };
-const char* ToString(Transport transport);
 
 // A Socket is one end of a stream, or a listener.
 //
@@ -105,10 +99,18 @@ class Socket {
 
   absl::StatusOr<OpId> Send(const Slice& slice, SendFlags flags, const OpArgs& args);
   absl::StatusOr<OpId> SendV(absl::Span<const Slice> slices, SendFlags flags, const OpArgs& args);
+  // As many Sends, or Recvs, as there are slices, in order and in one turn; small sends share messages.
+  // Each is an operation with an event of its own; `ops` is empty, or takes their names. Returns how
+  // many were accepted, at least one: fewer where the queue or the Context has room for no more, or the
+  // connection ends. InvalidArgument, and nothing is posted: no slice, or one that is refused; room for
+  // some of the names only.
+  absl::StatusOr<size_t> SendBatch(absl::Span<const Slice> slices, SendFlags flags,
+                                   const OpArgs& args, absl::Span<OpId> ops = {});
+  absl::StatusOr<size_t> RecvBatch(absl::Span<const Slice> slices, RecvFlags flags,
+                                   const OpArgs& args, absl::Span<OpId> ops = {});
   // The bytes are taken before it returns. ResourceExhausted (kSocketWindow) when they need the
   // bounce pool, as up to SocketOptions::coalesce_max with nothing before them do not, and it has
-  // no room now: each socket has up to 64 KiB, whatever others hold. InvalidArgument when they are
-  // more than the pool.
+  // no room now: each socket has up to 64 KiB, whatever others hold. InvalidArgument for more.
   absl::StatusOr<OpId> SendCopy(absl::Span<const std::byte> bytes, SendFlags flags,
                                 const OpArgs& args);
   // The regions must be registered with local_write. No two receives at a time into the same bytes,
@@ -172,14 +174,12 @@ class Socket {
   // Asks an operation to end. NotFound when it is unknown or has ended. What has not begun ends
   // with Cancelled. kIfNotStarted lets what has partly gone finish, and asks the peer for memory
   // that it is shown: see SocketOptions::cancel_grace. kAbortConnection asks the peer for nothing:
-  // what has begun or is shown takes the connection down at once, whatever the peer does, and every
-  // pending operation ends with kLocalAbort.
+  // what has begun or is shown takes the connection down at once, whatever the peer does (kLocalAbort).
   absl::Status Cancel(OpId op, CancelMode mode = CancelMode::kIfNotStarted);
   // Asks every operation of a direction; returns how many were asked.
   absl::StatusOr<int> CancelAll(Direction direction);
 
-  // InvalidArgument names the legal range. FailedPrecondition for what is fixed once connected or
-  // listening.
+  // InvalidArgument names the legal range. FailedPrecondition: fixed once connected or listening.
   absl::Status SetOption(const Option& option);
   // What Connect and Listen go by: durations as they were rounded. A device that has less than a
   // number of buffers asks for gives what it has.

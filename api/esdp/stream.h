@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -90,6 +92,16 @@ class Stream {
   // nothing but waiting: calls with wait = false do the rest. With Progress::kManual it changes as
   // the Context is moved on. ResourceExhausted (kMemory) where the system has none.
   absl::StatusOr<int> fd();
+  // The same in a pair of UNIX stream sockets that the caller has made, in which nothing is on its
+  // way: whatever leads to `shown` shows it from now on. Takes both descriptors over; `shown` may be
+  // a duplicate. FailedPrecondition (kWrongState) where fd() or ShowIn was called before, and then
+  // both stay the caller's.
+  absl::Status ShowIn(int shown, int hidden);
+  // What fd() or ShowIn has begun ends, and either may be called anew. After ShowIn: shown and
+  // hidden, which are the caller's again, to move bytes through; nothing, and both are closed, where
+  // the end of the peer was shown already, which no pair takes back. After fd(): nothing, and its
+  // descriptor is closed.
+  std::optional<std::pair<int, int>> StopShowing();
 
   // Nothing is written any more; the peer reads what was, and then the end. Does not wait.
   absl::Status ShutdownWrite();

@@ -18,12 +18,12 @@ from setuptools.command.editable_wheel import editable_wheel
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-MODULE = "bindings/python/esdp/_core.so"
+BUILT = ("_core.so", "_files_pb2.py", "_files_pb2.pyi")  # in bindings/python/esdp, by Bazel
 # With the headers of the Python that runs this: the module loads into no other.
 BAZEL = f"""
 . impl/bazel/bazel.sh
 options=(--config=opt --repo_env=ESDP_PYTHON_HEADERS={sysconfig.get_paths()["include"]})
-esdp_bazel build "${{options[@]}}" //bindings/python:esdp/_core.so >&2 &&
+esdp_bazel build "${{options[@]}}" //bindings/python:esdp >&2 &&
   esdp_bazel info "${{options[@]}}" bazel-bin
 """
 NOT_EDITABLE = (
@@ -36,11 +36,11 @@ class BuildPy(build_py):
     def run(self):
         super().run()
         folder = subprocess.run(["bash", "-ec", BAZEL], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
-        target = pathlib.Path(self.build_lib, "esdp", "_core.so")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if target.exists():
-            target.unlink()
-        shutil.copyfile(pathlib.Path(folder.stdout.strip(), MODULE), target)
+        target = pathlib.Path(self.build_lib, "esdp")
+        target.mkdir(parents=True, exist_ok=True)
+        for name in BUILT:
+            (target / name).unlink(missing_ok=True)
+            shutil.copyfile(pathlib.Path(folder.stdout.strip(), "bindings/python/esdp", name), target / name)
 
 
 def refuse(command):
@@ -75,6 +75,7 @@ setup(
     packages=["esdp"],
     package_data={"esdp": ["py.typed", "*.pyi"]},
     python_requires=">=3.11",
+    extras_require={"files": ["protobuf>=3.20"]},
     zip_safe=False,
     cmdclass={"build_py": BuildPy, "editable_wheel": EditableWheel, "develop": Develop},
     distclass=BinaryDistribution,

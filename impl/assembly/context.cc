@@ -57,6 +57,10 @@ absl::Status CheckOptions(const ContextOptions& options, Transport transport) {
     return MakeError(ErrorKind::kInvalidArgument,
                      "peer_moves is none of kRefused, kGuarded and kUnguarded");
   }
+  if (options.local_share > LocalShare::kNever) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "local_share is none of kProved, kUser and kNever");
+  }
   if (options.log_burst > 1u << 20) {
     return MakeError(ErrorKind::kInvalidArgument, "log_burst must be 0 to 2^20; 0 is no limit");
   }

@@ -19,9 +19,10 @@ std::string LimitText(uint64_t bytes) {
 }
 
 // What "auto" opens first of what there is.
-const assembly::FabricRow* FirstOfAuto(const std::vector<FabricReport>& reports) {
+const assembly::FabricRow* FirstOfAuto(const std::vector<FabricReport>& reports, bool with_local) {
   for (const assembly::FabricRow& row : assembly::FabricTable()) {
     if (row.in_auto == assembly::InAuto::kNever) continue;
+    if (row.transport == Transport::kLocal && !with_local) continue;
     const bool available = std::any_of(reports.begin(), reports.end(), [&](const auto& report) {
       return report.name == row.name && report.available;
     });
@@ -41,7 +42,7 @@ void Choose(const ContextOptions& options, DiagnosticsReport& report) {
     report.reason = "the options name it: nothing else is tried";
     return;
   }
-  const assembly::FabricRow* const first = FirstOfAuto(report.fabrics);
+  const assembly::FabricRow* const first = FirstOfAuto(report.fabrics, name->with_local);
   report.chosen = first == nullptr ? "" : first->name;
   report.reason = first == nullptr ? "there is no fabric" : first->why_auto;
 }

@@ -15,7 +15,7 @@ using fabric::verbs::Profile;
 std::string Printable(std::string_view text) { return absl::CHexEscape(std::string(text)); }
 
 absl::Status Unknown(std::string_view text) {
-  std::string known = "\"auto\", \"auto:DEVICE\"";
+  std::string known = "\"auto\", \"auto:DEVICE\", \"auto:nolocal\"";
   for (const FabricRow& row : FabricTable()) {
     known += std::string(", ") + row.known;
   }
@@ -50,8 +50,9 @@ FabricName ParseDevice(const FabricRow& row, std::string_view device) {
 
 absl::StatusOr<FabricName> ParseFabricName(const std::string& text) {
   if (text == "auto") return FabricName{};
+  if (text == "auto:nolocal") return FabricName{.with_local = false};
   if (text.starts_with("auto:") && text.size() > 5) {
-    return FabricName{.transport = Transport::kNone, .device = text.substr(5)};
+    return FabricName{.transport = Transport::kNone, .with_local = false, .device = text.substr(5)};
   }
   const size_t colon = text.find(':');
   const FabricRow* const row = FindFabric(std::string_view(text).substr(0, colon));

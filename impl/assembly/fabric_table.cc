@@ -109,11 +109,16 @@ FabricReport DiagnoseSim() {
 
 // --- local ---
 
+static_assert(static_cast<int>(LocalShare::kProved) ==
+              static_cast<int>(fabric::local::Share::kProved));
+static_assert(static_cast<int>(LocalShare::kNever) ==
+              static_cast<int>(fabric::local::Share::kNever));
+
 absl::Status OpenLocal(const ContextOptions& options, const FabricName& name, const Log& log,
                        OpenedFabrics& opened) {
-  static_cast<void>(options);
   static_cast<void>(name);
   fabric::local::LocalOptions wanted;
+  wanted.share = static_cast<fabric::local::Share>(options.local_share);
   wanted.log = log;
   auto local = fabric::local::MakeLocalFabric(wanted);
   if (local.ok()) return opened.Add(Transport::kLocal, std::move(local));
@@ -124,12 +129,24 @@ absl::Status OpenLocal(const ContextOptions& options, const FabricName& name, co
 FabricReport DiagnoseLocal() {
   const auto fabric = fabric::local::MakeLocalFabric();
   if (!fabric.ok()) return {"local", false, std::string(FromAbsl(fabric.status().message()))};
-  return {
-      "local", true,
-      "queue pairs over shared memory, between programs of one user on this host; by name only"};
+  const std::string limit = fabric::local::WhyCopiedTwice();
+  return {"local", true,
+          "queue pairs over shared memory, between programs of one user on this host" +
+              (limit.empty() ? "" : "; bytes are copied twice: " + limit)};
 }
 
 constexpr FabricRow kTable[] = {
+    {.name = "local",
+     .transport = Transport::kLocal,
+     .known = "\"local\"",
+     .suffix = Suffix::kNone,
+     .in_auto = InAuto::kIfThere,
+     .why_auto = "each socket takes shared memory where the peer is a program of this user on this "
+                 "host that has it too, else a device where one leads to the peer, else qpip; "
+                 "Socket::transport() tells which",
+     .locks_memory = false,
+     .open = OpenLocal,
+     .diagnose = DiagnoseLocal},
     {.name = "verbs",
      .transport = Transport::kVerbs,
      .known = "\"verbs\", \"verbs:DEVICE\", \"verbs:DEVICE:ib\", \"verbs:DEVICE:native\"",
@@ -158,15 +175,6 @@ constexpr FabricRow kTable[] = {
      .locks_memory = false,
      .open = OpenSim,
      .diagnose = DiagnoseSim},
-    {.name = "local",
-     .transport = Transport::kLocal,
-     .known = "\"local\"",
-     .suffix = Suffix::kNone,
-     .in_auto = InAuto::kNever,
-     .why_auto = "",
-     .locks_memory = false,
-     .open = OpenLocal,
-     .diagnose = DiagnoseLocal},
 };
 
 template <typename Predicate>
@@ -204,6 +212,7 @@ absl::StatusOr<OpenedFabrics> OpenFabrics(const ContextOptions& options, const F
   }
   for (const FabricRow& row : kTable) {
     if (row.in_auto == InAuto::kNever) continue;
+    if (row.transport == Transport::kLocal && !name.with_local) continue;
     const absl::Status status = row.open(options, name, log, opened);
     const bool named = row.suffix == Suffix::kDevice && !name.device.empty();
     if (!status.ok() && (named || row.in_auto == InAuto::kAlways)) return status;

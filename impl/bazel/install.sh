@@ -37,28 +37,37 @@ esdp_test_packages=(
   cmake
   curl
   fio
+  haproxy
   iperf3
   iproute2
   libclang-rt-14-dev
+  libmemcached-tools
   lld-14
   man-db
+  memcached
   mypy
   ncat
   nginx
+  openssh-client
+  openssh-server
+  openssl
   pkg-config
   python3-aiohttp
   python3-hypothesis
   python3-matplotlib
   python3-numpy
+  python3-protobuf
   python3-pytest
   python3-redis
   python3-websockets
   redis-server
   redis-tools
+  rsync
   socat
   strace
   universal-ctags
   valgrind
+  wrk
 )
 
 # What the guest with RDMA devices needs (tests/guest); headers, source and make for siw, which Debian's kernel comes

@@ -171,7 +171,7 @@ cc_library(
 
 cc_library(
     name = "full",
-    linkopts = ["-lprotobuf", "-lpthread"],
+    linkopts = ["-l:libprotobuf.a", "-lpthread"],  # esdp_perf is copied to where there is no such library
     visibility = ["//visibility:public"],
 )
 """

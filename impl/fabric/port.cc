@@ -14,6 +14,11 @@ absl::Status Unsupported(const char* call) {
 absl::StatusOr<RegionId> Fabric::Register(std::byte*, uint64_t, Access) {
   return Unsupported("Register");
 }
+absl::StatusOr<RegionId> Fabric::RegisterShared(const SharedFile&, std::byte* base, uint64_t length,
+                                                Access access) {
+  return Register(base, length, access);
+}
+
 absl::StatusOr<RegionId> Fabric::RegisterDmaBuf(const DmaBuf&, std::byte*, uint64_t, Access) {
   return absl::UnimplementedError(std::string(name()) +
                                   " takes no dma-buf: only RDMA devices reach such memory");

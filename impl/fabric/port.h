@@ -42,6 +42,11 @@ class Fabric {
   // Makes [base, base + length) usable in work requests. With remote rights, RegionKey names the
   // key a peer may use.
   virtual absl::StatusOr<RegionId> Register(std::byte* base, uint64_t length, Access access);
+  // The same for memory that is mapped from a file without a name, from its `offset` on, as
+  // MakeWritableMemory makes it: a fabric may pass the file on to a peer that may read the memory.
+  // By default as Register. The descriptor is duplicated where it is needed.
+  virtual absl::StatusOr<RegionId> RegisterShared(const SharedFile& file, std::byte* base,
+                                                  uint64_t length, Access access);
   // The same for a dma-buf. In work requests and keys it has the addresses [base, base + length),
   // where nothing else lies; `base` and the offset are alike within a page. Unimplemented where the
   // fabric or the device has no way to it.

@@ -8,6 +8,7 @@
 
 #include "impl/base/bytes.h"
 #include "impl/base/time.h"
+#include "impl/fabric/memory_types.h"
 
 // The vocabulary of the port: what a queue pair is asked to do and what it answers. Plain values;
 // sizes in bytes.
@@ -33,26 +34,6 @@ enum class QueuePairId : uint64_t { kNone = 0 };
 enum class ListenerId : uint64_t { kNone = 0 };
 enum class RequestId : uint64_t { kNone = 0 };  // an incoming request, until it is answered
 
-// What a peer names in an RDMA operation: the key of a region or a window, an address in its space.
-struct RemoteRange {
-  uint32_t key = 0;
-  uint64_t address = 0;
-  friend bool operator==(const RemoteRange&, const RemoteRange&) = default;
-};
-
-// Rights of a registration or a window. Local read is always given.
-struct Access {
-  bool local_write = false;
-  bool remote_read = false;
-  bool remote_write = false;
-};
-
-// Memory of another device, which the processor need not reach: a dma-buf, from `offset` on.
-struct DmaBuf {
-  int fd = -1;
-  uint64_t offset = 0;
-};
-
 // What a fabric can do. Fixed for the life of the fabric.
 struct Limits {
   uint64_t region_bytes_max = 0;         // longest single registration
@@ -75,10 +56,13 @@ struct Limits {
   // Has the addresses of one device, and no others. Fabrics like this of one Context have their
   // ports in common: on a wildcard all of them listen, each for the requests through its device.
   bool of_one_device = false;
+  // Reaches programs on this host alone, and these at once: who has not refused is there.
+  bool of_this_host = false;
   // Registered memory is resident, and a queue pair has room for all its work from the start.
   bool pins_memory = false;
-  bool takes_tcp = false;     // ListenOver and ConnectOver work
-  bool virtual_time = false;  // Advance moves time; nothing happens by itself
+  bool shares_memory = false;  // RegisterShared is more than Register
+  bool takes_tcp = false;      // ListenOver and ConnectOver work
+  bool virtual_time = false;   // Advance moves time; nothing happens by itself
   // The peer of an end that was not orderly learns why. If not, it may be told kPeerDisconnect in
   // place of kPeerReset, kLocalAccess or kProtocol.
   bool tells_why = true;

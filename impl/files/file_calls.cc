@@ -34,6 +34,14 @@ bool HasRoom(int descriptor, uint64_t length) {
   return length <= own || (length - own) / system.f_frsize <= system.f_bfree;
 }
 
+// Another description of the same file, which has flags, hints and a read-ahead of its own.
+int Reopen(int descriptor, int flags) {
+  std::array<char, 32> path{};
+  snprintf(path.data(), path.size(), "/proc/self/fd/%d", descriptor);
+  return static_cast<int>(
+      Restarted([&] { return open(path.data(), O_RDONLY | O_CLOEXEC | flags); }));
+}
+
 class SystemCalls final : public FileCalls {
  public:
   int Describe(int descriptor, FileDetails& details) override {
@@ -76,6 +84,11 @@ class SystemCalls final : public FileCalls {
     return static_cast<int>(-Restarted([&] { return fdatasync(descriptor); }));
   }
 
+  void StartSync(int descriptor, uint64_t offset, uint64_t length) override {
+    (void)sync_file_range(descriptor, static_cast<off_t>(offset), static_cast<off_t>(length),
+                          SYNC_FILE_RANGE_WRITE);
+  }
+
   // Not posix_fallocate, which writes where the file system cannot.
   int Reserve(int descriptor, uint64_t offset, uint64_t length) override {
     const auto begin = static_cast<off_t>(offset);
@@ -89,26 +102,36 @@ class SystemCalls final : public FileCalls {
 
   int MakeHole(int descriptor, uint64_t offset, uint64_t length) override {
     const auto begin = static_cast<off_t>(offset);
-    const auto end = static_cast<off_t>(offset + length);
-    const int64_t punched = Restarted([&] {
-      return fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, begin, end - begin);
-    });
+    const auto bytes = static_cast<off_t>(length);
+    const auto punch = [&] {
+      return fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, begin, bytes);
+    };
+    if (const int64_t punched = Restarted(punch); punched != 0) return static_cast<int>(-punched);
     struct stat status {};
-    if (punched != 0) return static_cast<int>(-punched);
     if (fstat(descriptor, &status) != 0) return errno;
-    if (status.st_size >= end) return 0;
-    return static_cast<int>(-Restarted([&] { return ftruncate(descriptor, end); }));
+    if (status.st_size >= begin + bytes) return 0;
+    // A last byte makes the file longer, and is a hole a moment later: ftruncate would cut off what
+    // others have written behind it meanwhile.
+    const std::byte zero{0};
+    const int64_t written = Write(descriptor, {&zero, 1}, offset + length - 1);
+    return static_cast<int>(-(written < 0 ? written : Restarted(punch)));
   }
 
   int Duplicate(int descriptor) override {
     return static_cast<int>(Restarted([&] { return fcntl(descriptor, F_DUPFD_CLOEXEC, 0); }));
   }
 
-  int OpenDirect(int descriptor) override {
-    std::array<char, 32> path{};
-    snprintf(path.data(), path.size(), "/proc/self/fd/%d", descriptor);
-    return static_cast<int>(
-        Restarted([&] { return open(path.data(), O_RDONLY | O_DIRECT | O_CLOEXEC); }));
+  int OpenDirect(int descriptor) override { return Reopen(descriptor, O_DIRECT); }
+
+  int OpenSequential(int descriptor) override {
+    const int reopened = Reopen(descriptor, 0);
+    if (reopened >= 0) (void)posix_fadvise(reopened, 0, 0, POSIX_FADV_SEQUENTIAL);
+    return reopened;
+  }
+
+  void DropCached(int descriptor, uint64_t offset, uint64_t length) override {
+    (void)posix_fadvise(descriptor, static_cast<off_t>(offset), static_cast<off_t>(length),
+                        POSIX_FADV_DONTNEED);
   }
 
   void Close(int descriptor) override { (void)close(descriptor); }

@@ -36,15 +36,23 @@ class FileCalls {
   virtual int64_t Write(int descriptor, std::span<const std::byte> from, uint64_t offset) = 0;
   // As fdatasync(2).
   virtual int Sync(int descriptor) = 0;
+  // What was written there begins to go to the medium: a later Sync finds the less to do, and is the
+  // one that tells what has failed.
+  virtual void StartSync(int descriptor, uint64_t offset, uint64_t length) = 0;
   // Room for bytes to come, where the file system can promise any; its size stays.
   virtual int Reserve(int descriptor, uint64_t offset, uint64_t length) = 0;
   // Zeros that take no room, where the file system can have such; the file is at least as long then.
-  // EOPNOTSUPP: it cannot.
+  // Of whole blocks. Others may make the file longer meanwhile. EOPNOTSUPP: it cannot.
   virtual int MakeHole(int descriptor, uint64_t offset, uint64_t length) = 0;
   // As dup(2), close-on-exec.
   virtual int Duplicate(int descriptor) = 0;
   // The same file for O_DIRECT: a descriptor for Close, or an error.
   virtual int OpenDirect(int descriptor) = 0;
+  // The same file for reads one behind the other, far ahead of which the system reads: a descriptor
+  // for Close, or an error. What is read by another descriptor does not disturb it.
+  virtual int OpenSequential(int descriptor) = 0;
+  // Lets go of what the page cache has of it, where that is on the medium already.
+  virtual void DropCached(int descriptor, uint64_t offset, uint64_t length) = 0;
   virtual void Close(int descriptor) = 0;
 };
 

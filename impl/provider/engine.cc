@@ -173,11 +173,11 @@ Time Engine::NextDeadline() const {
 // --- memory --------------------------------------------------------------------------------------
 
 absl::StatusOr<std::shared_ptr<MemoryRegion>> Engine::Register(std::span<std::byte> memory,
-                                                               bool local_write,
-                                                               Exposure exposure) {
+                                                               bool local_write, Exposure exposure,
+                                                               int file) {
   // Before the first key that a Send must not invalidate: connections from now on do not offer it.
   if (exposure == Exposure::kRegionKey) rendezvous_.ForbidRemoteInvalidate();
-  return Count(MemoryRegion::Register(fabrics_, memory, local_write, exposure));
+  return Count(MemoryRegion::Register(fabrics_, memory, local_write, exposure, file));
 }
 
 absl::StatusOr<std::shared_ptr<MemoryRegion>> Engine::RegisterDmaBuf(const fabric::DmaBuf& buffer,

@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_PROVIDER_ENGINE_H_
 #define ESDP_IMPL_PROVIDER_ENGINE_H_
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <span>
@@ -70,7 +71,12 @@ class Engine {
   Time NextDeadline() const;
 
   absl::StatusOr<std::shared_ptr<MemoryRegion>> Register(std::span<std::byte> memory,
-                                                         bool local_write, Exposure exposure);
+                                                         bool local_write, Exposure exposure,
+                                                         int file = -1);
+  bool SharesMemory() const {
+    return std::any_of(fabrics_.begin(), fabrics_.end(),
+                       [](const auto* fabric) { return fabric->limits().shares_memory; });
+  }
   absl::StatusOr<std::shared_ptr<MemoryRegion>> RegisterDmaBuf(const fabric::DmaBuf& buffer,
                                                                std::span<std::byte> addresses,
                                                                Exposure exposure);

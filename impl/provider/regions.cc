@@ -40,12 +40,12 @@ MemoryRegion::MemoryRegion(std::span<std::byte> memory, bool local_write, Exposu
 absl::StatusOr<std::shared_ptr<MemoryRegion>> MemoryRegion::Register(const Fabrics& fabrics,
                                                                      std::span<std::byte> memory,
                                                                      bool local_write,
-                                                                     Exposure exposure) {
+                                                                     Exposure exposure, int file) {
   if (memory.data() == nullptr || memory.empty()) {
     return absl::InvalidArgumentError("a region needs at least one byte of memory");
   }
   std::shared_ptr<MemoryRegion> region(new MemoryRegion(memory, local_write, exposure));
-  ESDP_RETURN_IF_ERROR(region->RegisterWith(fabrics));
+  ESDP_RETURN_IF_ERROR(region->RegisterWith(fabrics, file));
   return region;
 }
 
@@ -54,7 +54,7 @@ absl::StatusOr<std::shared_ptr<MemoryRegion>> MemoryRegion::RegisterDmaBuf(
     Exposure exposure) {
   std::shared_ptr<MemoryRegion> region(new MemoryRegion(addresses, false, exposure));
   region->buffer_ = buffer;
-  ESDP_RETURN_IF_ERROR(region->RegisterWith(fabrics));
+  ESDP_RETURN_IF_ERROR(region->RegisterWith(fabrics, -1));
   return region;
 }
 
@@ -66,7 +66,7 @@ std::shared_ptr<MemoryRegion> MemoryRegion::Unregistered() {
   return region;
 }
 
-absl::Status MemoryRegion::RegisterWith(const Fabrics& fabrics) {
+absl::Status MemoryRegion::RegisterWith(const Fabrics& fabrics, int file) {
   const Time begin = fabrics.front()->Now();
   chunk_bytes_ = length_;
   for (const fabric::Fabric* fabric : fabrics) {
@@ -74,7 +74,7 @@ absl::Status MemoryRegion::RegisterWith(const Fabrics& fabrics) {
   }
   chunk_count_ = static_cast<uint32_t>((length_ - 1) / chunk_bytes_ + 1);
   for (fabric::Fabric* fabric : fabrics) {
-    if (absl::Status status = RegisterChunks(*fabric); !status.ok()) {
+    if (absl::Status status = RegisterChunks(*fabric, file); !status.ok()) {
       (void)Deregister(fabrics);
       return status;
     }
@@ -83,15 +83,17 @@ absl::Status MemoryRegion::RegisterWith(const Fabrics& fabrics) {
   return absl::OkStatus();
 }
 
-absl::Status MemoryRegion::RegisterChunks(fabric::Fabric& fabric) {
+absl::Status MemoryRegion::RegisterChunks(fabric::Fabric& fabric, int file) {
   for (uint32_t i = 0; i < chunk_count_; ++i) {
     const uint64_t offset = i * chunk_bytes_;
     const uint64_t length = std::min(chunk_bytes_, length_ - offset);
     const fabric::Access access = AccessOf(local_write_, exposure_);
+    std::byte* const base = base_ + offset;
     absl::StatusOr<fabric::RegionId> chunk =
-        buffer_ ? fabric.RegisterDmaBuf({buffer_->fd, buffer_->offset + offset}, base_ + offset,
-                                        length, access)
-                : fabric.Register(base_ + offset, length, access);
+        buffer_
+            ? fabric.RegisterDmaBuf({buffer_->fd, buffer_->offset + offset}, base, length, access)
+        : file >= 0 ? fabric.RegisterShared({file, offset}, base, length, access)
+                    : fabric.Register(base, length, access);
     if (!chunk.ok()) return ChunkRefused(chunk.status(), length_, i, chunk_count_);
     chunks_.push_back(*chunk);
   }

@@ -33,10 +33,11 @@ using Fabrics = std::vector<fabric::Fabric*>;
 //             registrations to the end of the fabric.
 class MemoryRegion {
  public:
+  // `file`: which the memory is the whole mapping of; -1: none. It may be closed afterwards.
   static absl::StatusOr<std::shared_ptr<MemoryRegion>> Register(const Fabrics& fabrics,
                                                                 std::span<std::byte> memory,
-                                                                bool local_write,
-                                                                Exposure exposure);
+                                                                bool local_write, Exposure exposure,
+                                                                int file = -1);
   // To send from. `addresses` are nothing but its names: the processor need not reach it.
   static absl::StatusOr<std::shared_ptr<MemoryRegion>> RegisterDmaBuf(
       const Fabrics& fabrics, const fabric::DmaBuf& buffer, std::span<std::byte> addresses,
@@ -81,8 +82,8 @@ class MemoryRegion {
   MemoryRegion(std::span<std::byte> memory, bool local_write, Exposure exposure);
   // Most have one chunk, and a division is slow.
   uint64_t ChunkOf(uint64_t offset) const { return chunk_count_ == 1 ? 0 : offset / chunk_bytes_; }
-  absl::Status RegisterWith(const Fabrics& fabrics);
-  absl::Status RegisterChunks(fabric::Fabric& fabric);
+  absl::Status RegisterWith(const Fabrics& fabrics, int file);
+  absl::Status RegisterChunks(fabric::Fabric& fabric, int file);
 
   std::byte* base_;
   uint64_t length_;

@@ -90,6 +90,7 @@ Time Shard::Now() const { return impl_->engine.fabric().Now(); }
 bool Shard::virtual_time() const { return impl_->engine.fabric().limits().virtual_time; }
 
 void Shard::Submit(const Request& request) { impl_->progress.Submit(request); }
+void Shard::SubmitAll(std::span<const Request> transfers) { impl_->progress.SubmitAll(transfers); }
 void Shard::ReserveOperations(size_t operations) {
   impl_->progress.WithLock(
       [&] {
@@ -103,10 +104,13 @@ bool Shard::TrySendImmediate(ConnectionId connection, ImmediateSend& send) {
 }
 
 absl::StatusOr<std::shared_ptr<MemoryRegion>> Shard::Register(std::span<std::byte> memory,
-                                                              bool local_write, Exposure exposure) {
+                                                              bool local_write, Exposure exposure,
+                                                              int file) {
   return impl_->progress.WithLock(
-      [&] { return impl_->engine.Register(memory, local_write, exposure); }, false);
+      [&] { return impl_->engine.Register(memory, local_write, exposure, file); }, false);
 }
+
+bool Shard::SharesMemory() const { return impl_->engine.SharesMemory(); }
 
 absl::StatusOr<std::shared_ptr<MemoryRegion>> Shard::RegisterDmaBuf(const fabric::DmaBuf& buffer,
                                                                     std::span<std::byte> addresses,

@@ -45,15 +45,21 @@ class Shard {
   // want of memory. Throws std::bad_alloc.
   void ReserveOperations(size_t operations);
   void Submit(const Request& request);
+  // As many Submits, in their order, in one turn where the lock is free.
+  void SubmitAll(std::span<const Request> transfers);
 
   // Sends at once what is small and has nothing before it, if the shard lock is free: then it has
   // been posted, and OnImmediateSent was called. False: nothing has happened, and Submit takes it.
+  // Several parts leave also while an earlier message is on its way: they need no company.
   bool TrySendImmediate(ConnectionId connection, ImmediateSend& send);
 
   // Memory. Long ranges are split into chunks of what the fabric takes. ResourceExhausted names
-  // limit, use and cure.
+  // limit, use and cure. `file`: see MemoryRegion::Register.
   absl::StatusOr<std::shared_ptr<MemoryRegion>> Register(std::span<std::byte> memory,
-                                                         bool local_write, Exposure exposure);
+                                                         bool local_write, Exposure exposure,
+                                                         int file = -1);
+  // Whether a fabric makes use of such a file.
+  bool SharesMemory() const;
   // To send from. `addresses` name it, and nothing else may lie there. Unimplemented where a fabric
   // has no way to it.
   absl::StatusOr<std::shared_ptr<MemoryRegion>> RegisterDmaBuf(const fabric::DmaBuf& buffer,

@@ -61,6 +61,7 @@ enum class EndReason : uint8_t {
 struct Failure {
   EndReason ending = EndReason::kOk;
   std::string text;
+  bool input_kept = false;  // the peer had ended its stream before: receives still take that
 };
 
 // Registered memory as the provider keeps it: see regions.h. The front end holds it by shared_ptr.
@@ -96,11 +97,13 @@ struct Transfer {
   uint32_t provider_slot = 0;  // the provider's own
 };
 
-// A send that is over before the call that asks for it returns, or was never asked for: one whole
-// operation that is copied, from anywhere, and complete when its memory is reusable.
+// Sends that are over before the call that asks for them returns, or were never asked for: whole
+// operations that are copied, from anywhere, in one message, and complete when their memory is
+// reusable.
 struct ImmediateSend {
-  ConstBytes bytes;            // one at least
-  uint64_t stream_offset = 0;  // the provider's answer
+  std::span<const ConstBytes> parts;  // of each its bytes, one at least
+  uint64_t length = 0;                // of all
+  uint64_t stream_offset = 0;         // of the first: the provider's answer
 };
 
 struct TransferResult {

@@ -301,6 +301,7 @@ void Connection::On(const ConnectionLost& lost, Actions& actions) {
                           : before == Phase::kResuming ? Outcome::kResumeFailed
                           : set_up                     ? Outcome::kPeerReset
                                                        : Outcome::kConnectFailed;
+    if (teardown_.in_order() && teardown_.peer_shut()) teardown_.KeepInput();
     teardown_.SetCause(cause, lost.fabric_error ? "the queue pair failed"
                                                 : "the connection ended without DisConn");
   }
@@ -317,17 +318,17 @@ void Connection::End(Actions& actions) {
     actions.emplace_back(Farewell{handshake_.HelloOfReturn(posted), suspend_.peer_port()});
   }
   handshake_.DropEarly();
-  halves_.End(teardown_.cause(), TermsNow(), owed_, actions);
+  halves_.End(teardown_.cause(), teardown_.input_kept(), TermsNow(), owed_, actions);
   teardown_.FinishShutdowns(teardown_.cause(), actions);
   suspend_.Finish(teardown_.outcome(), actions);
   MaybeReportClosed(actions);
 }
 
-// [R13.2.6] What the peer sent before it ended in order stays readable, so nothing is reported
-// while it lasts.
+// [R13.2.6] What the peer sent before its DisConn stays readable, so nothing is reported while it
+// lasts.
 void Connection::MaybeReportClosed(Actions& actions) {
   if (phase_ != Phase::kClosed || teardown_.reported()) return;
-  if (teardown_.in_order() && halves_.inbound().in_use() && !teardown_.closing()) return;
+  if (teardown_.input_kept() && halves_.inbound().in_use() && !teardown_.closing()) return;
   halves_.FinishReceives(teardown_.outcome(), actions);
   teardown_.Report(actions);
 }

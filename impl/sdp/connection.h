@@ -45,6 +45,8 @@ class Connection {
   Phase phase() const { return phase_; }
   const Counters& counters() const { return halves_.counters(); }
   Readiness readiness() const;
+  // Closed: what the peer has sent is whole, and receives still take it.
+  bool input_kept() const { return teardown_.input_kept(); }
   // Arrived or shown to us, and no receive has taken them.
   uint64_t unread_bytes() const { return halves_.inbound().unread_bytes(); }
   // Why this Hello is not of the peer that is to come back [12], or nullptr. For any time.

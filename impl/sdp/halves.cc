@@ -30,7 +30,7 @@ void Halves::Start(const Config& config, const PeerParameters& peer,
   limits.peer_may_read = config.can_expose && established.reads_in_max > 0;
   limits.invalidates = invalidates;
   limits.write_bytes_max = config.read_bytes_max;
-  limits.peer_buffer_bytes = peer.receive_buffer_bytes;
+  limits.peer_buffers = {peer.buffers, peer.receive_buffer_bytes};
   limits.peer_buffer_wish = deployed ? 0 : config.peer_receive_buffer_bytes;
   outbound_.Start(limits);
   modes_.Start(!deployed && config.max_adverts > 1, config.mode_send, config.mode_receive);
@@ -331,19 +331,16 @@ void Halves::AskForWindow(Actions& actions) {
 
 // --- the end, and timers ---
 
-void Halves::End(Outcome cause, const Terms& terms, Owed& owed, Actions& actions) {
+void Halves::End(Outcome cause, bool input_kept, const Terms& terms, Owed& owed, Actions& actions) {
   const bool in_order = cause == Outcome::kDone;
   const Outcome outcome = in_order ? Outcome::kShutDown : cause;
   outgoing_.OnEnd();
   outbound_.DropSinkAdverts();
   inbound_.OnLost();
-  if (in_order) {
-    outbound_.OnAllDelivered(counters_, actions);
-  } else {
-    inbound_.DropUnread();
-  }
+  if (in_order) outbound_.OnAllDelivered(counters_, actions);
+  if (!input_kept) inbound_.DropUnread();
   outbound_.FinishAll(outcome, actions);
-  if (in_order) {
+  if (input_kept) {
     Deliver(terms, owed, actions);
   } else {
     inbound_.FinishAll(cause, actions);

@@ -140,7 +140,8 @@ class Halves {
     if (outbound_.learns()) outbound_.LearnFromEnds(actions, outgoing_.now(), counters_);
   }
   // The connection is over: everything has arrived (kDone), or what is pending ends with `cause`.
-  void End(Outcome cause, const Terms& terms, Owed& owed, Actions& actions);
+  // `input_kept`: what has arrived stays readable.
+  void End(Outcome cause, bool input_kept, const Terms& terms, Owed& owed, Actions& actions);
   void FinishReceives(Outcome outcome, Actions& actions);
 
   // --- timers ---

@@ -78,7 +78,7 @@ inline bool Connection::On(const AskSend& ask, Actions& actions) {
 }
 
 inline void Connection::On(const AskReceive& ask, Actions& actions) {
-  if (phase_ != Phase::kClosed || (teardown_.in_order() && !teardown_.closing())) {
+  if (phase_ != Phase::kClosed || (teardown_.input_kept() && !teardown_.closing())) {
     halves_.Ask(ask, teardown_.closing());
   } else if (!ask.more) {
     FinishNow(ask.piece.operation, teardown_.outcome(), actions);
@@ -310,7 +310,7 @@ void Connection::AdvanceNotOpen(Actions& actions) {
     if (phase_ != Phase::kSuspended || !suspend_.responder()) return;
     if (!halves_.outgoing().AnythingPosted()) teardown_.Disconnect(actions);
   } else if (phase_ == Phase::kClosed) {
-    if (!teardown_.reported() || teardown_.in_order()) Deliver(actions);
+    if (!teardown_.reported() || teardown_.input_kept()) Deliver(actions);
     MaybeReportClosed(actions);
   }
 }

@@ -3,6 +3,7 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #include <cstdint>
 
@@ -13,7 +14,7 @@
 
 namespace esdp::switching {
 
-inline constexpr uint32_t kEngineVersion = 1;
+inline constexpr uint32_t kEngineVersion = 3;
 inline constexpr char kEngineEntry[] = "esdp_switch_engine";
 
 // Why a connection goes the way it goes. The numbers never change.
@@ -59,8 +60,16 @@ struct RelayRequest {
 };
 
 struct RelayMade {
-  int program_end = -1;  // of a stream pair; the caller's
+  int program_end = -1;  // of a stream pair; told to `own`, and the caller's to close
   uint64_t id = 0;
+};
+
+// What a call that moves bytes has come to: their number, or -1 and an errno. kNotDirect: the pair
+// under the number moves them by now.
+struct Moved {
+  static constexpr int kNotDirect = -1;
+  ssize_t bytes = 0;
+  int error = 0;
 };
 
 // A connection that is not relayed.
@@ -87,6 +96,21 @@ struct EngineCalls {
   int (*relay)(const RelayRequest& request, RelayMade& made) = nullptr;
   // The program closes the number, and what it has written is dropped.
   void (*abort)(uint64_t id) = nullptr;
+  // Of a connection that goes directly, as recvmsg and sendmsg on a connected socket, shutdown, and
+  // FIONREAD have it; `waits` where the socket blocks.
+  Moved (*receive)(uint64_t id, msghdr& message, int flags, bool waits) = nullptr;
+  Moved (*send)(uint64_t id, const msghdr& message, int flags, bool waits) = nullptr;
+  int (*shut)(uint64_t id, int how) = nullptr;
+  Moved (*unread)(uint64_t id) = nullptr;
+  // How long its calls wait, SO_RCVTIMEO and SO_SNDTIMEO; 0 without end.
+  void (*times)(uint64_t id, int64_t receive_ns, int64_t send_ns) = nullptr;
+  // Its number is waited for; `shown` is a duplicate of it, the engine's from now on.
+  void (*show)(uint64_t id, int shown) = nullptr;
+  // It is relayed from now on: what is in the pair is its bytes. `fresh` is the program's end of
+  // another pair that is to be under the number, and the caller's to close; -1: it is the same one.
+  int (*relay_instead)(uint64_t id, int& fresh) = nullptr;
+  // The program closes the number of a connection that goes directly.
+  void (*close_direct)(uint64_t id, bool reset) = nullptr;
   void (*note)(const PlainNote& note) = nullptr;
   Learned (*learned)(const Name& peer) = nullptr;
   // `due` of the host is called then.
@@ -96,7 +120,7 @@ struct EngineCalls {
   void (*after_fork)() = nullptr;
 };
 
-// Calls back, on the engine's thread but for `own`.
+// Calls back, on the engine's thread but for `own` and `undivided`.
 struct HostCalls {
   uint32_t version = kEngineVersion;
   // A call of libc, as it is behind what is interposed.
@@ -105,6 +129,14 @@ struct HostCalls {
   int (*first_high)() = nullptr;
   // It has one, or has closed it.
   void (*own)(int descriptor, bool owned) = nullptr;
+  // `act(what)` while no fork is under way: a descriptor that is made or closed in it, and told of by
+  // `own`, is known in the child, or is not there. No signal is handled meanwhile.
+  void (*undivided)(void (*act)(void* what), void* what) = nullptr;
+  // The connection is set up, and may go directly. `drain(what)` is called, while no other call of the
+  // program's goes on, to take what it has written into the pair; null where it is relayed after all.
+  // False: it is to be relayed, or has gone. `shown`: a duplicate of its number, which somebody waits
+  // for, or -1; the engine's.
+  bool (*go_direct)(uint64_t id, bool (*drain)(void* what), void* what, int& shown) = nullptr;
   // The program's end is to show a reset.
   void (*reset)(uint64_t id) = nullptr;
   // The connection goes over this TCP socket now.

@@ -27,8 +27,7 @@ int ListenThenTell(int fd, int backlog) {
 
 int TellAccepted(int listener, int number) {
   Taker* const who = WatcherOfListeners();
-  if (who != nullptr && number >= 0) who->Accepted(listener, number);
-  return number;
+  return who != nullptr && number >= 0 ? who->Accepted(listener, number) : number;
 }
 
 }  // namespace

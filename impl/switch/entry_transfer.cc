@@ -80,6 +80,17 @@ Taker::Answer Each(mmsghdr* messages, unsigned count, const Move& move) {
   return moved > 0 || count == 0 ? static_cast<int>(moved) : -1;
 }
 
+// Whether numbers may go to another process with the message.
+bool HandsOver(int fd, const msghdr* message) {
+  return taken_numbers.any() && message != nullptr && message->msg_controllen > 0 &&
+         !taken_numbers.Has(fd);
+}
+
+[[gnu::noinline, gnu::cold]] void TellPassedOn(const msghdr& message) {
+  Taker* const who = taker.load(std::memory_order_acquire);
+  if (who != nullptr && !ToLibc::holds()) who->PassedOn(message);
+}
+
 }  // namespace
 
 ESDP_ENTRY(ssize_t, Read, "read", (int fd, void* to, size_t bytes)) {
@@ -173,12 +184,16 @@ ESDP_ENTRY(ssize_t, WriteV, "writev", (int fd, const iovec* pieces, int count)) 
 }
 
 ESDP_ENTRY(ssize_t, SendMsg, "sendmsg", (int fd, const msghdr* message, int flags)) {
+  if (HandsOver(fd, message)) TellPassedOn(*message);
   return Route(
       fd, [=](Taker& who) { return who.Send(fd, *message, flags); },
       [=] { return real.sendmsg.get()(fd, message, flags); });
 }
 
 ESDP_ENTRY(int, SendMMsg, "sendmmsg", (int fd, mmsghdr* messages, unsigned count, int flags)) {
+  for (unsigned i = 0; messages != nullptr && i < count; ++i) {
+    if (HandsOver(fd, &messages[i].msg_hdr)) TellPassedOn(messages[i].msg_hdr);
+  }
   return Route(
       fd,
       [&](Taker& who) {

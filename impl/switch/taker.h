@@ -51,9 +51,12 @@ class Taker {
   virtual Answer EpollCtl(int /*set*/, int /*operation*/, int /*fd*/, epoll_event* /*event*/) {
     return std::nullopt;
   }
-  // Of every listener, where `watches_listeners`: listen has succeeded, accept has made `number`.
+  // A message on a number that is not taken hands over these.
+  virtual void PassedOn(const msghdr& /*message*/) {}
+  // Of every listener, where `watches_listeners`: listen has succeeded, accept has made `number`,
+  // and answers with what is returned.
   virtual void Listening(int /*listener*/) {}
-  virtual void Accepted(int /*listener*/, int /*number*/) {}
+  virtual int Accepted(int /*listener*/, int number) { return number; }
 };
 
 // While one lives all calls of its thread go to libc: what a taker does itself with the descriptor

@@ -22,6 +22,10 @@ TEST(FabricNameTest, TheNamesOfWhatIsBuiltAreRead) {
   EXPECT_EQ(ParseFabricName("auto")->transport, Transport::kNone);
   EXPECT_EQ(ParseFabricName("auto:rxe0")->transport, Transport::kNone);
   EXPECT_EQ(ParseFabricName("auto:rxe0")->device, "rxe0");
+  EXPECT_FALSE(ParseFabricName("auto:rxe0")->with_local);
+  EXPECT_TRUE(ParseFabricName("auto")->with_local);
+  EXPECT_FALSE(ParseFabricName("auto:nolocal")->with_local);
+  EXPECT_EQ(ParseFabricName("auto:nolocal")->device, "");
 }
 
 TEST(FabricNameTest, TheDeviceOfVerbsIsRead) {
@@ -81,7 +85,8 @@ TEST(DiagnoseTest, WhatAutoTakesIsTheFirstThatIsThereAndAListenerSaysSo) {
   for (const FabricReport& fabric : report.fabrics) {
     device = device || (fabric.name == "verbs" && fabric.available);
   }
-  EXPECT_EQ(report.chosen, device ? "verbs" : "qpip");
+  EXPECT_EQ(report.chosen, "local");
+  EXPECT_EQ(Context::Diagnose({.fabric = "auto:nolocal"}).chosen, device ? "verbs" : "qpip");
   EXPECT_NE(report.reason.find("device"), std::string::npos) << report.reason;
   EXPECT_EQ(Context::Diagnose({.fabric = "qpip"}).chosen, "qpip");
 

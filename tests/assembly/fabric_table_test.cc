@@ -51,7 +51,7 @@ TEST(FabricTableTest, DiagnoseReportsTheRowsInOrder) {
 }
 
 TEST(FabricTableTest, DiagnoseNamesTheFabricsThatLockNoMemory) {
-  EXPECT_NE(Context::Diagnose({}).ToString().find("; qpip, sim and local lock none"),
+  EXPECT_NE(Context::Diagnose({}).ToString().find("; local, qpip and sim lock none"),
             std::string::npos);
 }
 

@@ -35,6 +35,23 @@ TEST(LearnedThreshold, OneOperationOf32GoesTheOtherWay) {
   EXPECT_EQ(others, 20);
 }
 
+TEST(LearnedThreshold, TheDearerTheOtherWayTheLessOftenItIsTaken) {
+  int others[2] = {};
+  for (const int64_t dearer : {2, 20}) {
+    LearnedThreshold threshold(512 * kKiB, 64 * kKiB);
+    for (int i = 0; i < 10'000; ++i) {
+      const bool zero_copy = 100 * kKiB >= threshold.Begin(100 * kKiB);
+      threshold.Learn(100 * kKiB, std::chrono::nanoseconds(zero_copy ? 1000 * dearer : 1000),
+                      zero_copy);
+      others[dearer == 20] += zero_copy ? 1 : 0;
+    }
+    EXPECT_EQ(threshold.in_force(), 512 * kKiB);
+  }
+  EXPECT_GT(others[0], 30);
+  EXPECT_GE(others[1], 5);
+  EXPECT_LT(4 * others[1], others[0]);
+}
+
 TEST(LearnedThreshold, SizesThatItDoesNotCoverTeachNothing) {
   EXPECT_FALSE(LearnedThreshold::Covers(4095));
   EXPECT_TRUE(LearnedThreshold::Covers(4096));

@@ -7,8 +7,11 @@ import sys
 
 import programs
 from file_cells import FileCells
+from serving_cells import ServingCells
+from switch_cells import SwitchCells
 
-NAMES = ["zcopy", "bcopy", "latency", "rate", "one_processor", "blocking", "memory", "allocations", "files", "long_path"]
+NAMES = ["zcopy", "bcopy", "latency", "rate", "one_processor", "blocking", "memory", "allocations", "files", "serving"]
+NAMES += ["switched", "switched_sizes", "long_path"]
 
 TARGETS = [
     "//tools/esdp_perf",
@@ -19,6 +22,12 @@ TARGETS = [
     "//tests/bench:allocations",
     "//tests/bench:delay_path",
     "//tests/bench:file_transfer",
+    "//tests/bench:serve_load",
+    "//tools/esdp_copy",
+    "//tools/esdp_get",
+    "//tools/esdp_serve",
+    "//impl/switch/shim:libesdp-switch.so",
+    "//impl/switch/engine:libesdp-switch-engine.so",
 ]
 
 ROUND_TRIPS = (1, 20, 50, 100)  # milliseconds
@@ -36,10 +45,12 @@ ON_LONG_PATHS = (
 )
 
 
-class Bench(FileCells):
+class Bench(FileCells, ServingCells, SwitchCells):
+    targets = TARGETS
+
     def __init__(self, options):
         self.options = options
-        self.folder = programs.pathlib.Path(options.bin) if options.bin else programs.build(TARGETS)
+        self.folder = programs.pathlib.Path(options.bin) if options.bin else programs.build(self.targets)
         with open("/proc/sys/net/ipv4/tcp_congestion_control") as file:
             self.congestion = options.congestion or file.read().strip()
         pinned = not options.no_pin and (os.cpu_count() or 1) > 1
@@ -195,6 +206,9 @@ class Bench(FileCells):
     # --- how it is measured -----------------------------------------------------------------------
 
     def _pairs(self, title, ours, theirs, relation, goal, unit):
+        return self._row_of(title, *self._paired(ours, theirs), relation, goal, unit)
+
+    def _paired(self, ours, theirs):
         """A B B A ...; a pair during which others used the CPU is thrown away and measured again."""
         kept, thrown = [], 0
         while len(kept) < self.options.pairs:
@@ -207,12 +221,18 @@ class Bench(FileCells):
                 thrown += 1
                 continue
             kept.append((a, b))
-        row = _row(title, [a["value"] / b["value"] for a, b in kept], relation, goal, "ratio")
+        return kept, thrown
+
+    def _row_of(self, title, kept, thrown, relation, goal, unit, key="value"):
+        """Of pairs, and how many were thrown away. No goal: beside what is to be known."""
+        row = _row(title, [a[key] / b[key] for a, b in kept], relation, goal, "ratio")
         row["thrown"] = thrown
         row["value_unit"] = unit
         for side, name in ((0, "ours"), (1, "peer")):
-            row[name] = statistics.median(pair[side]["value"] for pair in kept)
-            if "cpu" in kept[0][side]:
+            row[name] = statistics.median(pair[side][key] for pair in kept)
+            if "p99_us" in kept[0][side] and key == "value":
+                row[name + "_p99_us"] = statistics.median(pair[side]["p99_us"] for pair in kept)
+            if "cpu" in kept[0][side] and key != "cpu":
                 row[name + "_cpu_s_per_gb"] = statistics.median(pair[side]["cpu"] for pair in kept)
         if "copies" in kept[0][0]:
             row["copies_per_byte"] = [max(a["copies"][side] for a, _ in kept) for side in (0, 1)]
@@ -237,7 +257,7 @@ def _row(title, values, relation, goal, unit):
         "count": len(values),
         "relation": relation,
         "goal": goal,
-        "met": median >= goal if relation == ">=" else median <= goal,
+        "met": None if goal is None else median >= goal if relation == ">=" else median <= goal,
         "unit": unit,
     }
 

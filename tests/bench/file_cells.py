@@ -17,8 +17,8 @@ class FileCells:
     def _files(self):
         with tempfile.TemporaryDirectory(prefix="esdp-bench-") as folder:
             long, short = pathlib.Path(folder, "long"), pathlib.Path(folder, "short")
-            _fill(long, self.options.file_mib << 20)
-            _fill(short, min(self.options.file_mib, 64) << 20)
+            fill(long, self.options.file_mib << 20)
+            fill(short, min(self.options.file_mib, 64) << 20)
             rows = self._hot_files(long, short)
             rows += self._beside_fio(long)
             rows.append(self._echo_beside_cold(long))
@@ -62,11 +62,11 @@ class FileCells:
         return self._pairs(title, lambda: trip("cold"), trip, "<=", 1.5, "us")
 
 
-def _fill(path, length):
+def fill(path, length):
     """Bytes that differ, on the medium: only then the page cache can forget them."""
-    block = os.urandom(1 << 20)
+    block = os.urandom(min(length, 1 << 20))
     with open(path, "wb") as file:
-        for _ in range(length >> 20):
+        for _ in range(length // len(block)):
             file.write(block)
         os.fsync(file.fileno())
 

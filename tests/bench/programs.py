@@ -111,13 +111,14 @@ def why_no_long_path():
     return None if shutil.which("nsenter") else "nsenter is not installed"
 
 
-def iperf3(seconds, size, congestion, cpus, where=Loopback, warm_up=0):
-    """One stream of TCP: bytes a second as the receiver saw them, CPU seconds a GB of both sides."""
-    with _free_port() as port:
+def iperf3(seconds, size, congestion, cpus, where=Loopback, warm_up=0, streams=1):
+    """Streams of TCP: bytes a second as the receiver saw them, CPU seconds a GB of both sides."""
+    with free_port() as port:
         server = Program(["iperf3", "-s", "-1", "-p", port], cpus[0], where.server)
-        _await_listener(port, server.process.pid)
+        await_listener(port, server.process.pid)
     whole = max(1, round(seconds))  # iperf3 knows whole seconds, and 0 is for ever
-    command = ["iperf3", "-c", where.address, "-p", port, "-l", size, "-t", whole, "-O", warm_up, "-C", congestion, "-J"]
+    command = ["iperf3", "-c", where.address, "-p", port, "-l", size, "-t", whole, "-O", warm_up, "-P", streams]
+    command += ["-C", congestion, "-J"]
     client = Program(command, cpus[1], where.client)
     output, client_cpu = client.finish(seconds + warm_up)
     _, server_cpu = server.finish(0)
@@ -129,13 +130,14 @@ def iperf3(seconds, size, congestion, cpus, where=Loopback, warm_up=0):
     return {"value": received["bits_per_second"] / 8, "cpu": (client_cpu + server_cpu) / gigabytes}
 
 
-def esdp_perf(binary, seconds, options, cpus, where=Loopback, warm_up=0):
+def esdp_perf(binary, seconds, options, cpus, where=Loopback, warm_up=0, fabric="qpip"):
     """What esdp_perf measures, as its JSON says."""
-    server = Program([binary, "--server", "--sessions", "1", "--listen", where.address], cpus[0], where.server)
+    words = ["--server", "--sessions", "1", "--listen", where.address, "--fabric", fabric]
+    server = Program([binary, *words], cpus[0], where.server)
     port = server.await_line(r"port (\d+)").group(1)
     client = Program(
         [binary, "--connect", where.address, "--port", port, "--seconds", seconds, "--warm-up", warm_up]
-        + ["--json", "--quiet"]
+        + ["--json", "--quiet", "--fabric", fabric]
         + options,
         cpus[1],
         where.client,
@@ -169,7 +171,7 @@ def _plain_tcp(binary, seconds, what, congestion, cpus):
 
 
 @contextlib.contextmanager
-def _free_port():
+def free_port():
     """Nobody else is given it meanwhile, on whichever address; who sets SO_REUSEADDR, as iperf3 does, can listen there."""
     dual = socket.has_dualstack_ipv6()
     with socket.socket(socket.AF_INET6 if dual else socket.AF_INET) as taken:
@@ -180,7 +182,7 @@ def _free_port():
         yield taken.getsockname()[1]
 
 
-def _await_listener(port, pid):
+def await_listener(port, pid):
     """Waits until somebody listens where that process is, as the kernel's table says: a trial connection would use up
     the server's one."""
     give_up = time.monotonic() + LIMIT

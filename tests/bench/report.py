@@ -39,25 +39,30 @@ def table(about, rows):
         "|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
+        if "missing" in row:
+            lines.append("| %s | not measured: %s not installed | | | | | | |" % (row["what"], " and ".join(row["missing"])))
+            continue
         copies = row.get("copies_per_byte")
         cells = [
             row["what"],
             _quantity(row["median"], row["unit"]),
             "%s .. %s" % (_quantity(row["least"], row["unit"]), _quantity(row["most"], row["unit"])),
-            "%s %s" % (row["relation"], _quantity(row["goal"], row["unit"])),
-            "yes" if row["met"] else "NO",
-            _side(row, "ours"),
-            _side(row, "peer"),
+            "-" if row["goal"] is None else "%s %s" % (row["relation"], _quantity(row["goal"], row["unit"])),
+            {True: "yes", False: "NO", None: "-"}[row["met"]],
+            side(row, "ours"),
+            side(row, "peer"),
             "%.2f ; %.2f" % tuple(copies) if copies else "-",
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def _side(row, name):
+def side(row, name):
     parts = []
     if name in row:
         parts.append(_quantity(row[name], row["value_unit"]))
+    if name + "_p99_us" in row:
+        parts.append("p99 %.0f us" % row[name + "_p99_us"])
     if name + "_cpu_s_per_gb" in row:
         parts.append("%.2f" % row[name + "_cpu_s_per_gb"])
     return " ; ".join(parts) or "-"
@@ -72,6 +77,12 @@ def _quantity(value, unit):
         return "%.1f KiB" % (value / 1024)
     if unit == "messages/s":
         return "%.2f M/s" % (value / 1e6)
+    if unit == "files/s":
+        return "%.0f files/s" % value
+    if unit == "s/GB":
+        return "%.2f s/GB" % value
+    if unit == "CPU s/GB":
+        return "%.3f" % value
     if unit == "us":
         return "%.2f us" % value
     return "%g" % value

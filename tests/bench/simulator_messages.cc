@@ -1,11 +1,14 @@
 // How many SDP messages the simulator carries in a second of one processor: two Contexts in one
 // world, a stream of sends that fill one message each, all of the stack below the public interface.
 //
-//   simulator_messages [seconds]
+//   simulator_messages [seconds]      tells the rate
+//   simulator_messages count N        carries N sends and no more: for who counts instructions
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
+#include <functional>
 #include <vector>
 
 #include "esdp/context.h"
@@ -54,27 +57,37 @@ void Connect(End& client, End& server) {
   (void)*client.queue.Dequeue(absl::MakeSpan(&event, 1));
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const double seconds = argc > 1 ? std::atof(argv[1]) : 2;
-  End server(nullptr);
-  End client(&server.context);
-  Connect(client, server);
+// Keeps sends outstanding while `goes_on`, which is asked with how many have ended.
+void Stream(End& client, End& server, const std::function<bool(uint64_t)>& goes_on) {
   for (size_t i = 0; i < kOutstanding; ++i) {
     client.Send();
     server.Receive();
   }
-  const double begin = CpuSeconds();
   std::vector<esdp::Event> events(64);
-  while (CpuSeconds() - begin < seconds) {
+  for (uint64_t ended = 0; goes_on(ended);) {
     for (size_t i = *server.queue.Dequeue(absl::MakeSpan(events)); i > 0; --i) {
       server.Receive();
     }
-    for (size_t i = *client.queue.TryDequeue(absl::MakeSpan(events)); i > 0; --i) {
+    for (size_t i = *client.queue.TryDequeue(absl::MakeSpan(events)); i > 0; --i, ++ended) {
       client.Send();
     }
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  End server(nullptr);
+  End client(&server.context);
+  Connect(client, server);
+  if (argc == 3 && std::strcmp(argv[1], "count") == 0) {
+    const uint64_t wanted = std::strtoull(argv[2], nullptr, 10);
+    Stream(client, server, [wanted](uint64_t ended) { return ended < wanted; });
+    return 0;
+  }
+  const double seconds = argc > 1 ? std::atof(argv[1]) : 2;
+  const double begin = CpuSeconds();
+  Stream(client, server, [=](uint64_t) { return CpuSeconds() - begin < seconds; });
   const double spent = CpuSeconds() - begin;
   const esdp::SocketStats stats = client.socket.Stats();
   const auto messages = static_cast<double>(stats.messages_sent + stats.messages_received);

@@ -66,6 +66,12 @@ class Page:
         command = re.sub(named, lambda match: match.group(1) + self.port_for(match.group(2)), command)
         return re.sub(r"(?<!\S)/tmp/", str(self.temporary) + "/", command)
 
+    def script(self, text):
+        """A script, which has the ports that commands before it have."""
+        for named, port in self.ports.items():
+            text = text.replace("127.0.0.1:%s\"" % named, "127.0.0.1:%d\"" % port.getsockname()[1])
+        return text
+
     def port_for(self, named):
         """Kept by a socket that does not listen: with SO_REUSEADDR a server of the page can, and nobody is given it."""
         if named not in self.ports:
@@ -147,8 +153,9 @@ class RunDocumentsTest(unittest.TestCase):
 
     def check_script(self, page, block):
         command = ["/usr/bin/python3", "-W", "error", "-"]
+        script, where = page.script(block.text), page.environment
         result = subprocess.run(
-            command, input=block.text, env=page.environment, capture_output=True, text=True, timeout=LIMIT, check=False
+            command, input=script, env=where, capture_output=True, text=True, timeout=LIMIT, check=False
         )
         self.assertEqual((0, ""), (result.returncode, result.stderr), result.stdout)
 

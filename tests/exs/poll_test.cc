@@ -157,6 +157,8 @@ TEST_F(PollOwnTest, APipeAFileTcpAndAConnectionAreTakenInOneCall) {
   sockaddr_in at = Loopback(0);
   ASSERT_EQ(0, bind(tcp, AsSockaddr(at), sizeof(at)));
   ASSERT_EQ(0, listen(tcp, 1));
+  // The transport says from the first time on that it was asked what a connection is ready for.
+  EXPECT_EQ(EXS_POLLOUT, Ready(client_, EXS_POLLOUT));
   fds_ = {{{pipe_[0], EXS_POLLIN, 0, {}},
            {tcp, EXS_POLLIN, 0, {}},
            {client_, EXS_POLLOUT, 0, {}},

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "impl/base/shared_memory.h"
+
 namespace esdp::fabric {
 namespace {
 
@@ -25,6 +27,10 @@ std::shared_ptr<std::byte> AllocateHere(size_t bytes) {
 auto& Allocator() {
   static std::function<std::shared_ptr<std::byte>(size_t)> allocator;
   return allocator;
+}
+bool& InFiles() {
+  static bool in_files = false;
+  return in_files;
 }
 
 }  // namespace
@@ -90,9 +96,16 @@ absl::Status Endpoint::Invalidate(QueuePairId queue_pair, uint64_t id, uint32_t 
   return fabric_->PostSend(queue_pair, {&work, 1});
 }
 
-Memory::Memory(Endpoint& endpoint, size_t size, Access access)
-    : size_(size), bytes_(Allocator()(size)) {
-  const absl::StatusOr<RegionId> region = endpoint->Register(bytes_.get(), size, access);
+Memory::Memory(Endpoint& endpoint, size_t size, Access access) : size_(size) {
+  absl::StatusOr<RegionId> region;
+  if (InFiles()) {
+    const auto made = std::make_shared<WritableMemory>(*MakeWritableMemory(size, 0));
+    bytes_ = {made, made->mapping.base()};
+    region = endpoint->RegisterShared({made->file.number(), 0}, bytes_.get(), size, access);
+  } else {
+    bytes_ = Allocator()(size);
+    region = endpoint->Register(bytes_.get(), size, access);
+  }
   EXPECT_TRUE(region.ok()) << region.status();
   if (region.ok()) region_ = *region;
 }
@@ -122,6 +135,7 @@ void ContractTest::SetUp() {
   const auto not_here = GetParam().not_here.find(name.substr(0, name.find('/')));
   if (not_here != GetParam().not_here.end()) GTEST_SKIP() << not_here->second;
   Allocator() = GetParam().allocate ? GetParam().allocate : AllocateHere;
+  InFiles() = GetParam().in_files;
   auto [one, two] = GetParam().make();
   ASSERT_NE(one, nullptr);
   ASSERT_NE(two, nullptr);

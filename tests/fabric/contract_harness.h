@@ -30,6 +30,8 @@ struct ContractVariant {
   std::function<std::pair<std::unique_ptr<Fabric>, std::unique_ptr<Fabric>>()> make;
   // Memory to register, all zeros, where it has to be of a special kind.
   std::function<std::shared_ptr<std::byte>(size_t)> allocate = {};
+  // It lies in files that can be passed to the peer.
+  bool in_files = false;
   // Cases that cannot hold on a device, by name, with the device's reason.
   std::map<std::string, std::string> not_here;
 };

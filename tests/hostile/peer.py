@@ -1,5 +1,6 @@
 """A peer of SDP over iWARP by hand: it says what a test tells it to, right or wrong, and hears what comes."""
 
+import contextlib
 import socket
 import struct
 import time
@@ -32,6 +33,7 @@ class Peer:
         self.sequence, self.ack, self.credits_end = 0, 0, 0
         self.messages, self.passed, self.requests, self.responses = [], [], [], b""
         self._message = b""
+        self._held = None  # bytes that go together
 
     def __enter__(self):
         return self
@@ -51,7 +53,18 @@ class Peer:
 
     # --- bytes ---
 
+    @contextlib.contextmanager
+    def together(self):
+        """What is written meanwhile goes in one piece: the other side cannot answer the first of it before the rest."""
+        self._held = b""
+        yield
+        data, self._held = self._held, None
+        self.write(data)
+
     def write(self, data):
+        if self._held is not None:
+            self._held += data
+            return
         try:
             self.stream.sendall(data)
         except (BrokenPipeError, ConnectionResetError):

@@ -204,7 +204,7 @@ class InstallTest(unittest.TestCase):
 
     def test_the_page_about_the_library_names_every_fabric_and_every_kind_of_error(self):
         page = self.page("esdp.7").read_text()
-        transports = re.search(r"enum class Transport : \w+ \{(.*?)\}", (RUNFILES / "api/esdp/socket.h").read_text())
+        transports = re.search(r"enum class Transport : \w+ \{(.*?)\}", (RUNFILES / "api/esdp/operation.h").read_text())
         fabrics = {name.lower() for name in re.findall(r"\bk(\w+)", transports.group(1))} - {"none"} | {"auto"}
         described = page[page.index(".SH FABRICS") : page.index(".SH MEMORY")]
         for fabric in fabrics:
@@ -222,6 +222,13 @@ class InstallTest(unittest.TestCase):
             options = set(re.findall(r"--[a-z][\w-]*", usage)) | {"--help"}
             self.assertEqual(options, set(re.findall(r"^\.BI? (?:\w+ )?(--[a-z][\w-]*)", page, re.M)))
             self.assertGreater(len(options), 3)
+
+    def test_each_test_bed_that_is_installed_can_be_measured_on(self):
+        testbeds = sorted((self.prefix / "share/esdp/testbeds").glob("*.txtpb"))
+        self.assertGreater(len(testbeds), 1)
+        for testbed in testbeds:
+            measured = run(self.prefix / "bin/esdp_perf", "--fabric", "sim", "--testbed", testbed, "--seconds", "0.001")
+            self.assertIn("MB/s", measured.stdout)
 
     def test_it_says_why_it_cannot_install(self):
         self.assertIn("--prefix", run(RUNFILES / "install", code=2).stderr)

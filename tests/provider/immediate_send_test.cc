@@ -34,7 +34,9 @@ class ImmediateSendTest : public testing::TestWithParam<World> {
     return pair_.RunUntil([&] { return TrySendImmediate(offset, length); });
   }
   ImmediateSend SendOf(uint64_t offset, uint64_t length) {
-    return {.bytes = ConstBytes(from_->bytes()).subspan(offset, length)};
+    const ConstBytes& part =
+        parts_.emplace_back(ConstBytes(from_->bytes()).subspan(offset, length));
+    return {.parts = {&part, 1}, .length = length};
   }
   Job& SubmitReceive(uint64_t offset, uint64_t length) {
     Job& receive = jobs_.emplace_back(*to_, false, offset, length);
@@ -70,6 +72,7 @@ class ImmediateSendTest : public testing::TestWithParam<World> {
   // They outlive the shards, which may use them to their last moment.
   std::deque<Memory> memories_;
   std::deque<Job> jobs_;
+  std::deque<ConstBytes> parts_;
   ShardPair pair_;
   Memory* from_ = nullptr;
   Memory* to_ = nullptr;
@@ -89,9 +92,9 @@ TEST_P(ImmediateSendTest, ItsBytesArriveAndItIsToldWithItsPlaceInTheStream) {
   const std::vector<ImmediateSend> sent = client().recorder.sent();
   ASSERT_EQ(sent.size(), 2u);
   EXPECT_EQ(sent[0].stream_offset, 0u);
-  EXPECT_EQ(sent[0].bytes.size(), 100u);
+  EXPECT_EQ(sent[0].length, 100u);
   EXPECT_EQ(sent[1].stream_offset, 100u);
-  EXPECT_EQ(sent[1].bytes.size(), 80u);
+  EXPECT_EQ(sent[1].length, 80u);
   EXPECT_TRUE(client().recorder.finished().empty()) << "told twice";
   EXPECT_EQ(from_->region().operations(), 0u);
 }
@@ -176,6 +179,26 @@ TEST_P(ImmediateSendByHandTest, WhileAnotherIsInFlightNothingIsSent) {
   ASSERT_TRUE(SendInTime(100, 100)) << "it has left by now";
   ASSERT_TRUE(Finish(server(), receive));
   EXPECT_TRUE(SameUpTo(200));
+}
+
+TEST_P(ImmediateSendByHandTest, SeveralLeaveInOneMessageAlsoWhileAnotherIsInFlight) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  pair_.RunFor(std::chrono::milliseconds(20));
+  const uint64_t before = client().shard->Counters(pair_.client_connection())->messages_sent;
+  ASSERT_TRUE(TrySendImmediate(0, 100));
+  const ConstBytes bytes(from_->bytes());
+  const std::vector<ConstBytes> parts = {bytes.subspan(100, 7), bytes.subspan(107, 1),
+                                         bytes.subspan(108, 500)};
+  ImmediateSend several = {.parts = parts, .length = 508};
+  ASSERT_TRUE(client().shard->TrySendImmediate(pair_.client_connection(), several));
+  EXPECT_EQ(several.stream_offset, 100u);
+  const auto counters = client().shard->Counters(pair_.client_connection());
+  EXPECT_EQ(counters->messages_sent - before, 2u);
+  EXPECT_EQ(counters->sends_copied, 4u);
+  EXPECT_EQ(counters->payload_copies, 4u);
+  const Job& receive = SubmitReceive(0, 608);
+  ASSERT_TRUE(Finish(server(), receive));
+  EXPECT_TRUE(SameUpTo(608));
 }
 
 TEST_P(ImmediateSendByHandTest, ThePeerHasItWithoutAnyFurtherCallOfTheSender) {

@@ -27,10 +27,11 @@ class PostingTest : public ScriptedTest {
   }
   static bool Await(const std::function<bool()>& done) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (!done() && std::chrono::steady_clock::now() < end) {
+    while (std::chrono::steady_clock::now() < end) {
+      if (done()) return true;
       std::this_thread::sleep_for(milliseconds(1));
     }
-    return done();
+    return false;
   }
   ConnectionId Join() {
     const ConnectionId connection = StartConnect();

@@ -18,7 +18,7 @@ uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
 }
 
 // Under a sanitizer fewer lives: enough for memory, not for every rare state.
-constexpr uint64_t kLives = kSanitized ? 600 : 20'000;
+constexpr uint64_t kLives = kSanitized ? 600 : 12'000;
 
 // Each shard has seeds of its own.
 uint64_t FirstSeed(uint64_t shard) { return FromEnvironment("ESDP_SEED", 1) + shard * 1'000'000; }

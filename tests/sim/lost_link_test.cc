@@ -6,6 +6,7 @@
 
 #include "esdp/context.h"
 #include "gtest/gtest.h"
+#include "impl/assembly/simulated_host.h"
 #include "impl/fabric/sim/sim_fabric.h"
 #include "tests/sim/station.h"
 
@@ -29,7 +30,7 @@ struct End {
 
   OpArgs Args() { return {.queue = queue, .complete_at = CompleteAt::kDelivered}; }
   void Open(const std::shared_ptr<fabric::sim::World>& world) {
-    context = *OpenContext(world, fabric::sim::DefaultSimLimits(), {});
+    context = *assembly::OpenInWorld(world, fabric::sim::DefaultSimLimits(), {});
     queue = *context.CreateQueue({});
     region = *context.Register(absl::MakeSpan(bytes));
   }

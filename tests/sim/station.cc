@@ -3,31 +3,9 @@
 #include <memory>
 #include <utility>
 
-#include "impl/fabric/sim/sim_fabric.h"
-#include "impl/provider/shard.h"
-#include "impl/sockets/context/context_access.h"
-#include "impl/sockets/context/context_state.h"
-#include "impl/sockets/context/log_limit.h"
+#include "impl/assembly/simulated_host.h"
 
 namespace esdp::simulation {
-
-absl::StatusOr<Context> OpenContext(const std::shared_ptr<fabric::sim::World>& world,
-                                    const fabric::Limits& limits, ContextOptions options,
-                                    std::shared_ptr<fabric::sim::HostModel> host) {
-  options.fabric = "sim";
-  options.progress = Progress::kManual;
-  const auto make_shard = [&](provider::Observer& observer, const provider::ShardOptions& wanted)
-      -> absl::StatusOr<std::unique_ptr<provider::Shard>> {
-    auto fabric = fabric::sim::MakeSimFabric(world, limits, host);
-    if (!fabric.ok()) return fabric.status();
-    return provider::Shard::Create(*std::move(fabric), observer, wanted);
-  };
-  auto log = std::make_shared<sockets::LogLimit>(options.log, options.log_burst);
-  auto state = sockets::ContextState::Open(options, {Transport::kSim}, make_shard, std::move(log));
-  if (!state.ok()) return state.status();
-  (*state)->set_companion(world);
-  return sockets::ContextAccess::Make(*std::move(state));
-}
 
 ArenaPool::Arena ArenaPool::Take() {
   if (free_.empty()) return std::make_unique<std::byte[]>(kBytes);
@@ -54,7 +32,7 @@ Station::~Station() {
 absl::Status Station::Open(const std::shared_ptr<fabric::sim::World>& world,
                            const StationPlan& plan, const SocketOptions& socket,
                            MemoryChecker& memory) {
-  absl::StatusOr<Context> opened = OpenContext(world, plan.limits, plan.context);
+  absl::StatusOr<Context> opened = assembly::OpenInWorld(world, plan.limits, plan.context);
   if (!opened.ok()) return opened.status();
   context = *std::move(opened);
   absl::StatusOr<EventQueue> created = context.CreateQueue({.depth = 64});

@@ -13,7 +13,6 @@
 
 #include "esdp/context.h"
 #include "impl/base/random.h"
-#include "impl/fabric/sim/host_model.h"
 #include "impl/fabric/sim/world.h"
 #include "tests/sim/checkers/completion_checker.h"
 #include "tests/sim/checkers/findings.h"
@@ -21,11 +20,6 @@
 #include "tests/sim/plan.h"
 
 namespace esdp::simulation {
-
-// A Context on a fabric of this world, through the public interface from here on.
-absl::StatusOr<Context> OpenContext(const std::shared_ptr<fabric::sim::World>& world,
-                                    const fabric::Limits& limits, ContextOptions options,
-                                    std::shared_ptr<fabric::sim::HostModel> host = nullptr);
 
 // Memory that runs take turns with, so that pages are touched once.
 class ArenaPool {

@@ -13,7 +13,7 @@ class AdaptiveThresholdTest : public PairTest {
   void CarryMany(Path path = Path::kByThreshold) {
     Memory& from = Make(client_, kLength);
     Memory& to = Make(server_, kLength);
-    for (uint64_t i = 0; i < 40; ++i) {
+    for (uint64_t i = 0; i < 100; ++i) {
       from.Fill(i);
       Carry(client_, from, server_, to, kLength, path);
       ASSERT_TRUE(SameBytes(from.bytes, to.bytes));

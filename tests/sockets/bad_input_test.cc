@@ -254,7 +254,7 @@ std::string FlagsOfMappingAround(const std::byte* address) {
 
 TEST_P(BadInputTest, AllocatedMemoryOfMegabytesAsksForHugePagesAndCanBeUsedToItsLastByte) {
   constexpr size_t kHugePage = size_t{2} << 20;
-  auto region = client_.context.Allocate(kHugePage + 1);
+  auto region = client_.context.Allocate(kHugePage + 1, {.shareable = Shareable::kNever});
   ASSERT_TRUE(region.ok()) << region.status();
   const RegionInfo info = region->info();
   EXPECT_EQ(reinterpret_cast<uintptr_t>(info.base) % kHugePage, 0u);

@@ -161,6 +161,42 @@ TEST_P(ClosingTest, AGracefulCloseDeliversWhatWasSentThoughMuchIsUnreadHere) {
   }
 }
 
+// Rule 10. A server that answers and closes while requests are still coming: the answer is not lost to
+// a client that reads it late.
+TEST_P(ClosingTest, AGracefulCloseDeliversWhatWasSentThoughThePeerGoesOnSending) {
+  for (const Path answered : {Path::kCopy, Path::kZeroCopy}) {
+    for (const Path asked : {Path::kCopy, Path::kZeroCopy}) {
+      SCOPED_TRACE(static_cast<int>(answered) * 10 + static_cast<int>(asked));
+      ASSERT_NO_FATAL_FAILURE(Connect());
+      Memory& from = Make(server_, 300'000);
+      Memory& to = Make(client_, 300'000);
+      Memory& request = Make(client_, asked == Path::kCopy ? 20'000 : 128 * 1024);
+      from.Fill(NewSeed());
+      OpArgs asks = client_.Args();
+      asks.path = asked;
+      OpArgs answers = server_.Args();
+      answers.path = answered;
+      std::vector<OpId> requests;
+      for (int i = 0; i < 4; ++i) requests.push_back(client_.Send(request.All(), asks));
+      EndWell(server_, server_.Recv(Make(server_, 1000).All(), RecvFlags::kWaitAll), 1000);
+      const OpId send = server_.Send(from.All(), answers);
+      const OpId close = server_.Close();
+      for (int i = 0; i < 30; ++i) requests.push_back(client_.Send(request.All(), asks));
+      Settle();
+      for (int i = 0; i < 30; ++i) requests.push_back(client_.Send(request.All(), asks));
+      const OpId receive = client_.Recv(to.All(), RecvFlags::kWaitAll);
+      EndWell(client_, receive, 300'000);
+      EndWell(server_, send, 300'000);
+      EXPECT_TRUE(SameBytes(from.bytes, to.bytes));
+      for (const OpId op : requests) EndWell(client_, op, request.size());
+      const OpId end = client_.Recv(to.At(0, 1));
+      EXPECT_TRUE(End(client_, end).eof());
+      (void)End(client_, client_.Close());
+      EXPECT_TRUE(End(server_, close).ok());
+    }
+  }
+}
+
 // Rule 10.
 TEST_P(ClosingTest, AGracefulCloseStopsPostsAndCancelsReceives) {
   ASSERT_NO_FATAL_FAILURE(Connect());

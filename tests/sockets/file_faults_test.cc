@@ -1,4 +1,3 @@
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -8,108 +7,20 @@
 #include <cerrno>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <mutex>
 #include <vector>
 
 #include "esdp/context.h"
 #include "esdp/file.h"
 #include "gtest/gtest.h"
-#include "impl/files/file_calls.h"
-#include "impl/sockets/context/context_access.h"
-#include "impl/sockets/context/context_state.h"
-#include "tests/base/content.h"
 #include "tests/sockets/harness.h"
+#include "tests/sockets/scripted_files.h"
 
 // SendFile and RecvFile over media that fail, refuse and hang.
 
 namespace esdp::contract {
 namespace {
 
-constexpr uint64_t kSlot = 256 * 1024;
-
-// The system's, but for what a test has said.
-class ScriptedCalls final : public files::FileCalls {
- public:
-  int Describe(int descriptor, files::FileDetails& details) override {
-    return system_.Describe(descriptor, details);
-  }
-  int64_t Read(int descriptor, std::span<std::byte> to, uint64_t offset) override {
-    const int64_t answer = read ? read(descriptor, to, offset) : 0;
-    return answer != 0 ? answer : system_.Read(descriptor, to, offset);
-  }
-  int64_t ReadCached(int descriptor, std::span<std::byte> to, uint64_t offset) override {
-    ++asked_cached;
-    return cached ? cached(descriptor, to, offset) : -EOPNOTSUPP;
-  }
-  int64_t Write(int descriptor, std::span<const std::byte> from, uint64_t offset) override {
-    const int64_t answer = write ? write(from, offset) : 0;
-    if (answer < 0) return answer;
-    return system_.Write(descriptor, answer > 0 ? from.first(static_cast<size_t>(answer)) : from,
-                         offset);
-  }
-  int Sync(int) override { return sync ? sync() : 0; }
-  int Reserve(int, uint64_t, uint64_t) override { return reserve; }
-  int MakeHole(int descriptor, uint64_t offset, uint64_t length) override {
-    return hole != 0 ? hole : system_.MakeHole(descriptor, offset, length);
-  }
-  int Duplicate(int descriptor) override { return full ? -EMFILE : system_.Duplicate(descriptor); }
-  int OpenDirect(int descriptor) override { return direct = dup(descriptor); }
-  void Close(int descriptor) override { system_.Close(descriptor); }
-
-  // 0: as the system. Of a write: so many bytes of it, or an error.
-  std::function<int64_t(int, std::span<std::byte>, uint64_t)> read;
-  std::function<int64_t(int, std::span<std::byte>, uint64_t)> cached;  // none: EOPNOTSUPP
-  std::function<int64_t(std::span<const std::byte>, uint64_t)> write;
-  std::function<int()> sync;
-  std::atomic<int> asked_cached{0};
-  int reserve = 0;
-  int hole = 0;
-  bool full = false;  // the table of descriptors
-  int direct = -1;
-
- private:
-  files::FileCalls& system_ = files::FileCalls::System();
-};
-
-class FileFaultTest : public PairTest {
- protected:
-  void SetUp() override {
-    PairTest::SetUp();
-    ASSERT_NO_FATAL_FAILURE(Connect());
-    Script(client_, sending_);
-    Script(server_, receiving_);
-    fd_ = memfd_create("file", MFD_CLOEXEC);
-    content_.resize(4 * kSlot);
-    FillByChance(NewSeed(), content_);
-    ASSERT_EQ(static_cast<ssize_t>(content_.size()),
-              pwrite(fd_, content_.data(), content_.size(), 0));
-  }
-  void TearDown() override {
-    PairTest::TearDown();
-    close(fd_);
-  }
-  static void Script(const Side& side, ScriptedCalls& calls) {
-    sockets::ContextAccess::StateOf(side.context)->files().calls = &calls;
-  }
-  OpId PostAll(OnShortFile on_short, FileStrategy strategy = FileStrategy::kPipelined) {
-    const std::array<FileRange, 1> range = {FileRange{fd_, 0, content_.size()}};
-    return client_.Accepted(client_.socket.SendFile(
-        {.ranges = range, .strategy = strategy, .on_short = on_short}, client_.Args()));
-  }
-  OpId TakeAll(OnShortFile on_short, SyncPolicy sync = SyncPolicy::kNone) {
-    target_ = memfd_create("target", MFD_CLOEXEC);
-    const FileSink sink = {
-        .fd = target_, .length = content_.size(), .sync = sync, .on_short = on_short};
-    return server_.Accepted(server_.socket.RecvFile(sink, server_.Args()));
-  }
-
-  ScriptedCalls sending_;
-  ScriptedCalls receiving_;
-  int fd_ = -1;
-  int target_ = -1;
-  std::vector<std::byte> content_;
-};
 INSTANTIATE_TEST_SUITE_P(On, FileFaultTest, ::testing::ValuesIn(Worlds()), ParamName);
 
 TEST_P(FileFaultTest, AReadThatFailsStopsWithTheExactCountAndTheErrno) {
@@ -169,11 +80,7 @@ TEST_P(FileFaultTest, ReadsAndWritesThatComeShortGoOn) {
   const OpId op = TakeAll(OnShortFile::kAbort);
   EndWell(client_, PostAll(OnShortFile::kAbort), content_.size());
   EndWell(server_, op, content_.size());
-  std::vector<std::byte> written(content_.size());
-  EXPECT_EQ(static_cast<ssize_t>(written.size()),
-            pread(target_, written.data(), written.size(), 0));
-  EXPECT_TRUE(SameBytes(written, content_));
-  close(target_);
+  EXPECT_TRUE(SameBytes(Written(), content_));
 }
 
 TEST_P(FileFaultTest, WhatIsInMemoryIsReadWithoutAThreadForFiles) {
@@ -229,7 +136,6 @@ TEST_P(FileFaultTest, AFullMediumStopsWithThePrefixThatIsWritten) {
     EXPECT_TRUE(SameBytes(to.bytes, absl::MakeConstSpan(content_).subspan(event.bytes)));
   }
   EndWell(client_, sent, content_.size());
-  close(target_);
 }
 
 TEST_P(FileFaultTest, AFullMediumAbortsTheConnectionUnlessToldOtherwise) {
@@ -238,7 +144,6 @@ TEST_P(FileFaultTest, AFullMediumAbortsTheConnectionUnlessToldOtherwise) {
   const OpId sent = PostAll(OnShortFile::kAbort);
   EXPECT_EQ(End(server_, op).kind, ErrorKind::kNoSpace);
   (void)End(client_, sent);  // it may have been whole by then
-  close(target_);
 }
 
 TEST_P(FileFaultTest, ASyncThatFailsIsFinal) {
@@ -249,7 +154,6 @@ TEST_P(FileFaultTest, ASyncThatFailsIsFinal) {
   EXPECT_EQ(event.kind, ErrorKind::kFile);
   EXPECT_EQ(event.sys_errno, EIO);
   EXPECT_EQ(event.bytes, content_.size());
-  close(target_);
 }
 
 TEST_P(FileFaultTest, WhereNoHolesCanBeMadeZerosAreWritten) {
@@ -257,16 +161,10 @@ TEST_P(FileFaultTest, WhereNoHolesCanBeMadeZerosAreWritten) {
   std::fill(content_.begin() + 5000, content_.begin() + 3 * kSlot, std::byte{0});
   ASSERT_EQ(static_cast<ssize_t>(content_.size()),
             pwrite(fd_, content_.data(), content_.size(), 0));
-  target_ = memfd_create("target", MFD_CLOEXEC);
-  const OpId op = server_.Accepted(server_.socket.RecvFile(
-      {.fd = target_, .length = content_.size(), .sparse = true}, server_.Args()));
+  const OpId op = Take({.length = content_.size(), .sparse = true});
   EndWell(client_, PostAll(OnShortFile::kAbort), content_.size());
   EndWell(server_, op, content_.size());
-  std::vector<std::byte> written(content_.size());
-  EXPECT_EQ(static_cast<ssize_t>(written.size()),
-            pread(target_, written.data(), written.size(), 0));
-  EXPECT_TRUE(SameBytes(written, content_));
-  close(target_);
+  EXPECT_TRUE(SameBytes(Written(), content_));
 }
 
 TEST_P(FileFaultTest, WhereThereIsNoRoomThePostIsRefused) {
@@ -286,7 +184,6 @@ TEST_P(FileFaultTest, ASyncThatFindsNoRoomIsAFailureOfTheFile) {
   const OpId op = TakeAll(OnShortFile::kStop, SyncPolicy::kEnd);
   EndWell(client_, PostAll(OnShortFile::kAbort), content_.size());
   EXPECT_EQ(End(server_, op).kind, ErrorKind::kFile) << "what was written before may be lost";
-  close(target_);
 }
 
 TEST_P(FileFaultTest, WithoutADescriptorThePostIsRefusedAndTakesNothing) {
@@ -301,7 +198,6 @@ TEST_P(FileFaultTest, WithoutADescriptorThePostIsRefusedAndTakesNothing) {
     const OpId op = TakeAll(OnShortFile::kAbort);
     EndWell(client_, PostAll(OnShortFile::kAbort), content_.size());
     EndWell(server_, op, content_.size());
-    close(target_);
   }
 }
 

@@ -124,6 +124,21 @@ TEST_P(ForkTest, AChildWaitsForNoThreadThatMovesFiles) {
   close(target);
 }
 
+// Where it is shared the child has no memory there, and may come to have some of its own.
+TEST_P(ForkTest, ARegionThatTheChildDropsTakesNoMemoryOfTheChild) {
+  constexpr size_t kBytes = 1 << 20;
+  Region region = *client_.context.Allocate(kBytes);
+  void* const base = region.info().base;
+  EXPECT_EQ(InChild([&] {
+              void* const own = mmap(base, kBytes, PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+              if (own != base) return 0;  // it has a copy of the parent's
+              region = Region();
+              return msync(own, kBytes, MS_ASYNC) == 0 ? 0 : 1;
+            }),
+            0);
+}
+
 TEST_P(ForkTest, AChildThatEndsDoesNotEndTheConnection) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   for (int i = 0; i < 3; ++i) EXPECT_EQ(InChild([] { return 0; }), 0);

@@ -8,7 +8,8 @@
 #include "esdp/stream.h"
 #include "gtest/gtest.h"
 
-// Streams that nobody uses cost no processor time: no thread wakes up for them.
+// Streams that nobody uses cost no processor time. Each Context looks after silent peers once in half
+// of keep_alive_idle, for all of them in one wake-up.
 
 namespace esdp {
 namespace {
@@ -62,7 +63,7 @@ class IdleStreamsTest : public ::testing::Test {
   std::vector<Stream> near_, far_;
 };
 
-TEST_F(IdleStreamsTest, AThousandOfThemWakeNoThread) {
+TEST_F(IdleStreamsTest, AThousandOfThemWakeAThreadNoOftenerThanOne) {
   ASSERT_NO_FATAL_FAILURE(Connect(kStreams));
   absl::SleepFor(absl::Seconds(1));  // what was under way comes to its end
   const long before = Sleeps();
@@ -71,7 +72,7 @@ TEST_F(IdleStreamsTest, AThousandOfThemWakeNoThread) {
   const long sleeps = Sleeps() - before;
   std::printf("%zu idle Streams: %ld wake-ups and %.6f s of processor in 3 s\n", 2 * kStreams,
               sleeps, CpuSeconds() - cpu_before);
-  EXPECT_LE(sleeps, 3) << "this thread's own is one";
+  EXPECT_LE(sleeps, 9) << "this thread's own is one, and each Context may have looked";
 }
 
 }  // namespace

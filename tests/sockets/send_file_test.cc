@@ -300,6 +300,25 @@ TEST_P(SendFileTest, WhatIsNoFileIsRefusedWithoutAnEvent) {
   for (const int fd : {pipes[0], pipes[1], write_only}) close(fd);
 }
 
+TEST_P(SendFileTest, AStrategyThatNoFabricHasIsRefusedByNameAndTakesNothing) {
+  const TestFile file(kSlot, 1);
+  const std::array<FileRange, 1> range = {file.Range(0, kSlot)};
+  for (const FileStrategy strategy : {FileStrategy::kMapped, FileStrategy::kSpliced}) {
+    const auto refused =
+        client_.socket.SendFile({.ranges = range, .strategy = strategy}, client_.Args()).status();
+    EXPECT_EQ(KindOf(refused), ErrorKind::kUnsupported) << refused;
+    EXPECT_NE(refused.message().find("no fabric has"), std::string::npos) << refused;
+  }
+  const auto none = static_cast<FileStrategy>(5);
+  EXPECT_EQ(
+      KindOf(client_.socket.SendFile({.ranges = range, .strategy = none}, client_.Args()).status()),
+      ErrorKind::kInvalidArgument);
+  Memory& to = Make(server_, kSlot);
+  const OpId receive = server_.Recv(to.All(), RecvFlags::kWaitAll);
+  EndWell(client_, Post({.ranges = range}), kSlot);
+  EndWell(server_, receive, kSlot);
+}
+
 // --- RecvFile ------------------------------------------------------------------------------------
 
 class RecvFileTest : public SendFileTest {

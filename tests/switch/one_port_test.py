@@ -3,6 +3,7 @@
 
 import random
 import socket
+import subprocess
 import sys
 import time
 import unittest
@@ -53,6 +54,7 @@ import socket, sys
 s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
 for word in sys.argv[2:]:
     if word == "read": print(s.recv(1000).decode())
+    elif word == "await": sys.stdin.readline()
     else: s.sendall(word.encode())
 """
 REQUEST = b"MPA ID Req Frame\x10\x02\x00\x60" + bytes(96)
@@ -195,6 +197,21 @@ class OnePortTest(SwitchTest):
         self.assertTrue(first.recv(100).startswith(b"MPA ID Req Frame"))
         first.close()
         second.close()
+
+    def test_a_server_that_has_spoken_already_is_asked_nothing(self):
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+        port = str(listener.getsockname()[1])
+        rules = "use try client * *:*"
+        client = self.start_python(CLIENT, port, "await", "read", "word", "read", rules=rules, stdin=subprocess.PIPE)
+        server, _ = listener.accept()
+        self.addCleanup(server.close)
+        server.sendall(b"220 hello")
+        client.stdin.write("\n")
+        client.stdin.flush()
+        self.assertEqual(server.recv(100), b"word", "nothing of SDP came before it")
+        server.sendall(b"bye")
+        self.assertEqual(self.finish(client)[0], "220 hello\nbye\n")
 
     def test_a_client_sends_nothing_of_sdp_to_a_host_that_is_not_known(self):
         listener = socket.create_server(("127.0.0.1", 0))

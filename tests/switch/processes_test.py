@@ -171,7 +171,7 @@ t.join(); w.join(); print(got)
 a, b = connect(); a.sendall(b"x"); assert b.recv(1) == b"x"
 pid = os.fork()
 if pid == 0:
-    s = socket.create_connection(l.getsockname()); s.sendall(b"x"); time.sleep(0.2); os.kill(os.getpid(), signal.SIGKILL)
+    s = socket.create_connection(l.getsockname()); s.sendall(b"x"); time.sleep(1); os.kill(os.getpid(), signal.SIGKILL)
 c, _ = l.accept(); assert c.recv(1) == b"x"
 try: print(c.recv(1))
 except ConnectionResetError: print("reset")
@@ -193,7 +193,7 @@ if parent == 0:
         high = {n for n in mine if n > 500}
         try: end = s.recv(1)
         except ConnectionResetError: end = b""
-        os.write(w, b"%d %a" % (len(end), len(high) <= 1))  # one: the name of the port
+        os.write(w, b"%d %a" % (len(end), len(high) <= 1))  # the name of the port
         os._exit(0)
     time.sleep(60)
 c, _ = l.accept(); assert c.recv(1) == b"x"; c.sendall(b"y"); time.sleep(0.3)
@@ -202,6 +202,66 @@ print(os.read(r, 10).decode())
 """
         )
         self.assertEqual(output, "0 True\n")
+
+    # A fork relays what was direct: the engine makes and closes descriptors beside each of them.
+    def test_neither_a_child_nor_the_programs_own_numbers_have_what_the_engine_makes(self):
+        output = self.run_text(
+            """
+def numbers():
+    found = [int(n) for n in os.listdir("/proc/self/fd")]
+    return [n for n in found if n > 500], [n for n in found if n <= 500]
+held, had, low = [], set(), set()
+_, before = numbers()
+for i in range(50):
+    a, b = connect(); a.sendall(b"x"); assert b.recv(1) == b"x"
+    held += [a, b]
+    pid = os.fork()
+    if pid == 0: os._exit(len(numbers()[0]))
+    a.sendall(b"y"); assert b.recv(1) == b"y"
+    had.add(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    low.add(len(numbers()[1]) - len(held) - len(before))
+print(had, low)
+"""
+        )
+        self.assertEqual(output, "{1} {0}\n")  # the name of the port
+
+    # Its peer has not closed when it is gone: what it has moved is known all the same.
+    def test_the_end_of_a_program_ends_its_connections_in_the_log_also_behind_a_fork(self):
+        output = self.run_text(
+            """
+pid = os.fork()
+if pid == 0:
+    for forks in (False, True):
+        s = socket.create_connection(l.getsockname()); s.sendall(b"x"); assert s.recv(1) == b"y"; s.sendall(b"again"); held = (s, held) if forks else s
+        if forks and os.fork() == 0: s.sendall(b"child"); os._exit(0)
+        if forks: os.wait()
+    sys.exit(0)
+peers = []
+for _ in range(2):
+    c, _ = l.accept(); assert c.recv(1) == b"x"; c.sendall(b"y"); peers.append(c)
+print([b"".join(iter(lambda: c.recv(100), b"")) for c in peers]); os.waitpid(pid, 0)
+"""
+        )
+        self.assertEqual(output, "[b'again', b'againchild']\n")
+        self.assertEqual(sorted(each.sdp_sent for each in self.moved("connected")), [6, 11], self.log_text())
+
+    def test_what_a_program_has_written_is_read_also_when_it_is_gone_before_that(self):
+        output = self.run_text(
+            """
+pid = os.fork()
+if pid == 0:
+    s = socket.create_connection(l.getsockname()); s.sendall(b"x"); assert s.recv(1) == b"y"
+    s.sendall(b"again" * 1000); os._exit(0)
+c, _ = l.accept(); assert c.recv(1) == b"x"; c.sendall(b"y")
+os.waitpid(pid, 0)
+# What it sends there is nobody to take; the kernel tells that at the second time, and so may SDP.
+try:
+    for _ in range(100): c.send(b"late"); time.sleep(0.001)
+except OSError: pass
+print(b"".join(iter(lambda: c.recv(100), b"")) == b"again" * 1000)
+"""
+        )
+        self.assertEqual(output, "True\n")
 
     def test_signals_in_a_transfer_lose_no_byte(self):
         output = self.run_text(

@@ -36,7 +36,7 @@ ROOMS = [
     # The ES-API, for programs in C.
     Room("api/sys/.*", outside=["stdint[.]h", "stddef[.]h", "sys/(exs|socket|time).*[.]h"]),
     Room("api/.*", ["esdp/.*"], [API_ABSEIL]),
-    Room(r"impl/base/(clock|secure_random)[.]cc", [BASE], [ABSEIL, POSIX]),
+    Room(r"impl/base/(clock|secure_random|shared_memory)[.]cc", [BASE], [ABSEIL, POSIX]),
     Room(PURE_BASE.replace("[.]h", "[.](h|cc)"), [PURE_BASE], pure=True),
     Room("impl/base/.*", [BASE], [ABSEIL]),
     Room("impl/precompiled/standard[.]h", pure=True),
@@ -52,6 +52,7 @@ ROOMS = [
     ),
     # What those of real time wait on.
     Room("impl/fabric/soft/poller[.]cc", [BASE, PORT, SOFT], [ABSEIL, "sys/epoll[.]h", "unistd[.]h"]),
+    Room("impl/fabric/soft/posting[.]cc", [BASE, PORT, SOFT], [ABSEIL, "sys/mman[.]h", "unistd[.]h"]),
     Room(SOFT, [BASE, PORT, SOFT], [ABSEIL]),
     Room("impl/fabric/qpip/.*", [BASE, PORT, SOFT, "impl/fabric/qpip/.*"], [ABSEIL, POSIX]),
     Room("impl/fabric/local/.*", [BASE, PORT, SOFT, "impl/fabric/local/.*"], [ABSEIL, POSIX]),
@@ -101,6 +102,7 @@ ROOMS = [
     ),
     # Memory for regions, in whole pages.
     Room("impl/sockets/memory/owned_memory[.]cc", ["impl/sockets/memory/owned_memory[.]h"], ["sys/mman[.]h"]),
+    Room("impl/sockets/memory/owned_memory[.]h", [BASE], [ABSEIL]),
     # Addresses as text, again.
     Room(
         "impl/sockets/address[.]cc",
@@ -131,12 +133,17 @@ ROOMS = [
     ),
     Room("bindings/python/.*", ["esdp/.*", "bindings/python/.*"], [API_ABSEIL, "pybind11/.*"]),
     Room("samples/.*", ["esdp/.*", "samples/.*"], [ABSEIL, POSIX]),
-    # Test-beds for the simulator, as text.
-    Room("tools/testbed/.*", ["tools/testbed/.*"], [ABSEIL, "google/protobuf/.*", "testbed[.]pb[.]h"]),
+    # Test-beds for the simulator: their files, and programs on their hosts.
+    Room("tools/testbed/text[.].*", ["tools/testbed/.*"], [ABSEIL, "google/protobuf/.*", "testbed[.]pb[.]h"]),
+    Room(
+        "tools/testbed/.*",
+        ["esdp/.*", "impl/assembly/simulated_host[.]h", "impl/fabric/sim/(testbed/.*|world[.]h)", "tools/testbed/.*"],
+        [ABSEIL],
+    ),
     Room(
         "tools/esdp_(files|serve|get)/.*",
         ["esdp/.*", "tools/esdp_(files|serve|get)/.*", "tools/esdp_copy/progress_bar[.]h"],
-        [ABSEIL, POSIX, "isa-l/crc[.]h", "esdp_files[.]pb[.]h", "google/protobuf/message_lite[.]h"],
+        [ABSEIL, POSIX, "isa-l/crc[.]h", "openssl/evp[.]h", "esdp_files[.]pb[.]h", "google/protobuf/message_lite[.]h"],
     ),
     # Reads what the socket switch shows, and the rules that it goes by.
     Room(

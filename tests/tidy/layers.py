@@ -46,6 +46,7 @@ MAY_USE = {
     "impl/exs": ["api", "impl/switch", "impl/provider"],  # a client, which nobody inside uses; of the last the pair
     "samples": [],
     "tools": [],
+    "tools/testbed": ["impl/assembly", "impl/fabric/sim", "impl/fabric/sim/testbed"],
     "tools/esdp_switch": ["impl/switch", "impl/switch/rules"],
     "bindings/python": [],
 }

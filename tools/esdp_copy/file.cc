@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "tools/esdp_files/read_whole.h"
 #include "tools/esdp_files/room.h"
 
 namespace esdp_copy {
@@ -53,15 +54,9 @@ absl::StatusOr<uint64_t> File::Size() const {
 }
 
 absl::Status File::Read(uint64_t offset, std::byte* bytes, size_t length) const {
-  size_t done = 0;
-  while (done < length) {
-    const ssize_t count =
-        pread(fd_, bytes + done, length - done, static_cast<off_t>(offset + done));
-    if (count == 0) return Failed(0, "cannot be read");
-    if (count < 0 && errno != EINTR) return Failed(errno, "cannot be read");
-    if (count > 0) done += static_cast<size_t>(count);
-  }
-  return absl::OkStatus();
+  const int error = esdp_files::ReadWhole(fd_, offset, {bytes, length});
+  if (error == 0) return absl::OkStatus();
+  return Failed(error == esdp_files::kEndsBefore ? 0 : error, "cannot be read");
 }
 
 absl::Status File::Reserve(uint64_t offset, uint64_t length) const {

@@ -10,7 +10,7 @@
 
 #include "tools/esdp_copy/channel.h"
 #include "tools/esdp_copy/file.h"
-#include "tools/esdp_copy/file_digest.h"
+#include "tools/esdp_files/file_digest.h"
 
 namespace esdp_copy {
 namespace {
@@ -64,7 +64,9 @@ class Session {
     auto file = File::OpenToWrite(PartPath());
     if (!file.ok()) return file.status();
     file_.emplace(*std::move(file));
-    digest_.emplace(*file_);
+    digest_.emplace([this](uint64_t offset, std::byte* bytes, size_t length) {
+      return file_->Read(offset, bytes, length);
+    });
     const auto size = file_->Size();
     if (!size.ok()) return size.status();
     if (request_.resume && *size <= request_.size) offset_ = *size;
@@ -89,8 +91,8 @@ class Session {
                                    .on_short = esdp::OnShortFile::kStop};
       if (Keep(socket_.RecvFile(span, {channel_.queue()}))) posted_ += length;
     } else if (!digest_posted_) {
-      digest_posted_ = Keep(socket_.Recv(channel_.InSlice(Sum().size()), esdp::RecvFlags::kWaitAll,
-                                         {channel_.queue()}));
+      digest_posted_ = Keep(socket_.Recv(channel_.InSlice(esdp_files::Sum().size()),
+                                         esdp::RecvFlags::kWaitAll, {channel_.queue()}));
     }
   }
 
@@ -127,7 +129,7 @@ class Session {
   static absl::Status Early() { return absl::AbortedError("the client ended before the file did"); }
 
   // Of all that has come, however long that takes.
-  absl::StatusOr<Sum> Digest() {
+  absl::StatusOr<esdp_files::Sum> Digest() {
     for (;;) {
       const absl::StatusOr<bool> done = digest_->WaitFor(request_.size, kPatience);
       if (!done.ok()) return done.status();
@@ -139,7 +141,7 @@ class Session {
     if (!post_status_.ok()) return post_status_;
     const auto event = AwaitReceive(esdp::EventType::kRecv);
     if (!event.ok() || !event->ok()) return event.ok() ? event->status() : event.status();
-    const absl::StatusOr<Sum> sum = Digest();
+    const absl::StatusOr<esdp_files::Sum> sum = Digest();
     if (!sum.ok()) return Refuse(sum.status());
     if (event->bytes != sum->size()) return Early();
     if (!std::equal(sum->begin(), sum->end(), channel_.in().begin())) {
@@ -175,7 +177,7 @@ class Session {
   esdp::Socket socket_;
   Request request_;
   std::optional<File> file_;
-  std::optional<FileDigest> digest_;
+  std::optional<esdp_files::FileDigest> digest_;
   uint64_t offset_ = 0;  // bytes that are in the file
   uint64_t posted_ = 0;  // bytes that receives are posted for
   bool digest_posted_ = false;

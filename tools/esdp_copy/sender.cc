@@ -9,8 +9,8 @@
 
 #include "tools/esdp_copy/channel.h"
 #include "tools/esdp_copy/file.h"
-#include "tools/esdp_copy/file_digest.h"
 #include "tools/esdp_copy/progress_bar.h"
+#include "tools/esdp_files/file_digest.h"
 
 namespace esdp_copy {
 namespace {
@@ -36,7 +36,9 @@ class Sender {
         name_(std::move(name)),
         file_(std::move(file)),
         size_(size),
-        digest_(file_),
+        digest_([this](uint64_t offset, std::byte* bytes, size_t length) {
+          return file_.Read(offset, bytes, length);
+        }),
         channel_(std::move(channel)) {}
 
   Outcome Run() {
@@ -79,7 +81,7 @@ class Sender {
                     !options_.quiet && (options_.progress || isatty(STDERR_FILENO) != 0),
                     channel_.context().Now());
     while (!answered_) {
-      while (posted_.ok() && spans_ < kSpansOut && offset_ < size_) SendSpan();
+      while (posted_.ok() && lost_.ok() && spans_ < kSpansOut && offset_ < size_) SendSpan();
       if (absl::Status status = TakeEvents(); !status.ok()) return Lost(status);
       if (!file_status_.ok()) return GoneForGood(file_status_);
       const absl::StatusOr<bool> summed = digest_.WaitFor(size_, absl::ZeroDuration());
@@ -105,7 +107,7 @@ class Sender {
   }
 
   void SendDigest() {
-    const Sum sum = digest_.Finish();
+    const esdp_files::Sum sum = digest_.Finish();
     std::copy(sum.begin(), sum.end(), channel_.out().begin());
     Keep(socket_.Send(channel_.OutSlice(sum.size()), esdp::SendFlags::kNone,
                       {channel_.queue(), kOutCookie}));
@@ -139,7 +141,10 @@ class Sender {
       file_status_ = file_.Failed(shorter ? 0 : event.sys_errno, "cannot be read");
       return absl::OkStatus();
     }
-    if (!event.ok()) return event.status();
+    if (!event.ok()) {
+      if (lost_.ok()) lost_ = event.status();
+      return spans_ > 0 ? absl::OkStatus() : lost_;  // one of them may tell more: of the file
+    }
     out_is_free_ |= event.cookie == kOutCookie;
     if (event.type != esdp::EventType::kRecv) return absl::OkStatus();
     const auto answer = DecodeAnswer(channel_.in());
@@ -164,13 +169,14 @@ class Sender {
   std::string name_;
   File file_;
   uint64_t size_;
-  FileDigest digest_;
+  esdp_files::FileDigest digest_;
   Channel channel_;
   esdp::Socket socket_;
   int spans_ = 0;             // that are out
   bool out_is_free_ = false;  // the request has gone
   uint64_t offset_ = 0;       // of the next span
   absl::Status file_status_;
+  absl::Status lost_;  // what the first operation ended with that failed
   bool digest_sent_ = false;
   absl::Status posted_;
   bool answered_ = false;

@@ -1,8 +1,10 @@
 #include "tools/esdp_files/chunks.h"
 
 #include <isa-l/crc.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "tools/esdp_files/big_endian.h"
@@ -37,6 +39,16 @@ void Chunks::Skip() {
   inside_ = 0;
 }
 
+uint64_t Chunks::length() const {
+  uint64_t sum = 0;
+  for (size_t i = next_; i < extents_.size(); ++i) sum += extents_[i].length;
+  return sum - inside_;
+}
+
+void Chunks::SkipTo(uint64_t offset) {
+  while (!done() && Peek().offset < offset) Skip();
+}
+
 bool ExtentsAreSound(std::span<const FileExtent> extents, uint64_t offset, uint64_t end,
                      uint64_t length) {
   uint64_t sum = 0;
@@ -47,6 +59,21 @@ bool ExtentsAreSound(std::span<const FileExtent> extents, uint64_t offset, uint6
     sum += extent.length;
   }
   return sum == length;
+}
+
+std::vector<FileExtent> DataOf(int fd, uint64_t offset, uint64_t end) {
+  std::vector<FileExtent> extents;
+  for (uint64_t at = offset; at < end;) {
+    const off_t data = lseek(fd, static_cast<off_t>(at), SEEK_DATA);
+    if (data < 0 && errno == ENXIO) break;
+    const off_t hole = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
+    if (hole < 0 || extents.size() == kExtentsMax) return {{offset, end - offset}};
+    if (static_cast<uint64_t>(data) >= end) break;
+    const uint64_t stop = std::min(static_cast<uint64_t>(hole), end);
+    extents.push_back({static_cast<uint64_t>(data), stop - static_cast<uint64_t>(data)});
+    at = stop;
+  }
+  return extents;
 }
 
 uint32_t Crc32c(std::span<const std::byte> bytes) {

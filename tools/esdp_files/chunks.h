@@ -47,6 +47,9 @@ class Chunks {
   // The next one, while it is not done().
   FileExtent Peek() const;
   void Skip();
+  uint64_t length() const;  // of those that are left
+  // From an offset on, at which a chunk begins.
+  void SkipTo(uint64_t offset);
 
  private:
   std::vector<FileExtent> extents_;  // none of them empty
@@ -58,6 +61,10 @@ class Chunks {
 // `length` bytes together. A peer may say anything.
 bool ExtentsAreSound(std::span<const FileExtent> extents, uint64_t offset, uint64_t end,
                      uint64_t length);
+
+// The parts of [offset, end) of a file that are data; all of it where they are more than kExtentsMax, or
+// cannot be told.
+std::vector<FileExtent> DataOf(int fd, uint64_t offset, uint64_t end);
 
 uint32_t Crc32c(std::span<const std::byte> bytes);
 

@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::string_view kPartBegin = ".esdp-";
 constexpr std::string_view kPartEnd = ".part";
+constexpr std::string_view kSumsEnd = ".sums";
 constexpr size_t kPartDigits = 16;
 
 bool HasPart(std::string_view name, std::string_view wanted) {
@@ -61,9 +62,15 @@ std::string PartName(std::string_view last, uint64_t tag, uint64_t size) {
   return std::string(kPartBegin) + digits.data() + std::string(kPartEnd);
 }
 
+std::string SumsName(std::string_view part) {
+  part.remove_suffix(kPartEnd.size());
+  return std::string(part) + std::string(kSumsEnd);
+}
+
 bool IsPartName(std::string_view last) {
+  static_assert(kPartEnd.size() == kSumsEnd.size());
   return last.size() == kPartBegin.size() + kPartDigits + kPartEnd.size() &&
-         last.starts_with(kPartBegin) && last.ends_with(kPartEnd);
+         last.starts_with(kPartBegin) && (last.ends_with(kPartEnd) || last.ends_with(kSumsEnd));
 }
 
 SplitName Split(std::string_view name) {

@@ -22,6 +22,9 @@ absl::Status CheckNewName(std::string_view name);
 
 // What has not come whole lies beside its file under such a name, and is in no list.
 std::string PartName(std::string_view last, uint64_t tag, uint64_t size);
+// Of what is known of the chunks of such a part.
+std::string SumsName(std::string_view part);
+// One of both.
 bool IsPartName(std::string_view last);
 
 // "a/b" -> "a" and "b"; "b" -> "" and "b".

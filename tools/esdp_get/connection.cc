@@ -1,6 +1,7 @@
 #include "tools/esdp_get/connection.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -93,6 +94,7 @@ absl::Status Connection::Greet() {
   if (answer->version() != kVersion) return Misbehaves("it speaks another version");
   constexpr uint32_t kMost = 1024;
   requests_max_ = std::clamp(answer->requests_max(), 1u, kMost);
+  features_ = answer->features();
   return absl::OkStatus();
 }
 
@@ -105,7 +107,7 @@ absl::StatusOr<esdp::Event> Connection::Await(esdp::OpId op) {
     }
     esdp::Event event;
     const auto count =
-        queue_.Dequeue(absl::MakeSpan(&event, 1), {.deadline = context_.Now() + kPatience});
+        queue_.Dequeue(absl::MakeSpan(&event, 1), {.deadline = context_.Now() + patience_});
     if (absl::IsDeadlineExceeded(count.status())) {
       return absl::UnavailableError("the server says nothing");
     }
@@ -163,6 +165,20 @@ absl::Status Connection::Fill() {
 }
 
 absl::StatusOr<wire::Answer> Connection::NextAnswer(bool another_follows) {
+  auto answer = asked_.empty() ? ReadAnswer(std::nullopt) : ReadAnswer(asked_.front().id());
+  if (!answer.ok()) return answer;
+  if (!another_follows || answer->status() != wire::OK) asked_.pop_front();
+  return answer;
+}
+
+absl::StatusOr<wire::Answer> Connection::SecondAnswer(uint64_t id) {
+  patience_ = absl::InfiniteDuration();
+  auto answer = ReadAnswer(id);
+  patience_ = kPatience;
+  return answer;
+}
+
+absl::StatusOr<wire::Answer> Connection::ReadAnswer(std::optional<uint64_t> id) {
   wire::Answer answer;
   while (true) {
     if (const auto frame = reader_.Next()) {
@@ -174,11 +190,10 @@ absl::StatusOr<wire::Answer> Connection::NextAnswer(bool another_follows) {
     if (reader_.bad()) return Misbehaves("a frame is empty, or longer than 65536 bytes");
     if (absl::Status status = Fill(); !status.ok()) return status;
   }
-  const bool expected = !asked_.empty() && answer.id() == asked_.front().id();
+  const bool expected = id && answer.id() == *id;
   // What a server says to no request at all is why it ends the connection.
   if (!expected && answer.id() == 0 && answer.status() != wire::OK) return StatusOf(answer);
   if (!expected) return Misbehaves("an answer to another request");
-  if (!another_follows || answer.status() != wire::OK) asked_.pop_front();
   return answer;
 }
 

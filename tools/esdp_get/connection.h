@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -41,6 +42,11 @@ class Connection {
   size_t may_ask() const { return requests_max_ - asked_.size(); }
   // Of the oldest request that has none. `another_follows`: one that is OK is not the last to it.
   absl::StatusOr<esdp_files::wire::Answer> NextAnswer(bool another_follows = false);
+  // One more to a request that has one. It takes the server its time, so that kPatience does not count.
+  absl::StatusOr<esdp_files::wire::Answer> SecondAnswer(uint64_t id);
+  bool has(esdp_files::wire::Feature feature) const {
+    return (features_ & static_cast<uint64_t>(feature)) != 0;
+  }
   // Both, where nothing else was asked.
   absl::StatusOr<esdp_files::wire::Answer> Get(esdp_files::wire::Request request);
   // From here on what the server says is received, and heard() tells that it has said something.
@@ -64,6 +70,7 @@ class Connection {
   absl::Status Greet();
   absl::Status Send(const esdp_files::wire::Request& request);
   absl::Status Fill();
+  absl::StatusOr<esdp_files::wire::Answer> ReadAnswer(std::optional<uint64_t> id);
 
   esdp::Context context_;
   esdp::EventQueue queue_;
@@ -71,7 +78,9 @@ class Connection {
   std::vector<std::byte> buffer_;
   esdp_files::FrameReader reader_;
   std::deque<esdp_files::wire::Request> asked_;  // without an answer
+  absl::Duration patience_ = kPatience;
   size_t requests_max_ = 1;
+  uint64_t features_ = 0;  // of the server
   uint64_t next_id_ = 1;
   esdp::OpId last_send_ = esdp::OpId::kNone;
   esdp::OpId fill_ = esdp::OpId::kNone;              // a receive into the buffer

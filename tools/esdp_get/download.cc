@@ -1,8 +1,13 @@
 #include "tools/esdp_get/download.h"
 
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "tools/esdp_files/read_whole.h"
 
 namespace esdp_get {
 
@@ -11,6 +16,9 @@ namespace wire = esdp_files::wire;
 absl::Status Downloader::Ask(const std::string& name) { return Ask(name, 0, 0); }
 
 absl::Status Downloader::Ask(const std::string& name, uint64_t offset, uint64_t etag) {
+  if (options_.sha256 && !connection_.has(wire::FEATURE_WHOLE_SHA256)) {
+    return absl::UnimplementedError("the server does not tell the SHA-256 of files");
+  }
   wire::Request request;
   wire::Get& get = *request.mutable_get();
   get.set_name(name);
@@ -18,6 +26,7 @@ absl::Status Downloader::Ask(const std::string& name, uint64_t offset, uint64_t 
   get.set_if_match(etag);
   get.set_sparse(true);
   get.set_chunk_crc(options_.crc);
+  get.set_whole_sha256(options_.sha256);
   return connection_.Ask(std::move(request));
 }
 
@@ -27,7 +36,7 @@ absl::Status Downloader::Take(const std::string& name, const std::string& target
   if (!answer.ok()) return answer.status();
   whole_ = answer->status() != wire::OK;
   if (whole_) return StatusOf(*answer);
-  auto part = PartFile::Create(target, answer->etag(), answer->size());
+  auto part = PartFile::Create(target, answer->etag(), answer->size(), options_.crc);
   if (!part.ok()) return part.status();
   return Store(name, *answer, *part);
 }
@@ -40,7 +49,7 @@ absl::Status Downloader::Fetch(const std::string& name, const std::string& targe
     whole_ = about.ok();
     if (!about.ok()) return about.status();
     if (about->status() != wire::OK) return StatusOf(*about);
-    auto part = PartFile::Continue(target, about->etag(), about->size());
+    auto part = PartFile::Continue(target, about->etag(), about->size(), options_.crc);
     if (part.ok() && part->offset() > 0) {
       if (absl::Status status = Ask(name, part->offset(), about->etag()); !status.ok()) {
         whole_ = false;
@@ -70,13 +79,50 @@ absl::Status Downloader::Store(const std::string& name, const wire::Answer& answ
   // Holes count as there.
   uint64_t done = size - answer.length();
   progress_(name, done, size);
-  const auto moved = [&](uint64_t bytes) { progress_(name, done += bytes, size); };
-  absl::Status status = receiver_.Receive(answer, options_.crc, part.fd(), moved);
+  std::optional<esdp_files::FileDigest> digest;
+  if (options_.sha256) {
+    digest.emplace([fd = part.fd()](uint64_t offset, std::byte* bytes, size_t length) {
+      const int error = esdp_files::ReadWhole(fd, offset, {bytes, length});
+      if (error == 0) return absl::OkStatus();
+      return absl::ErrnoToStatus(error == esdp_files::kEndsBefore ? EIO : error,
+                                 "cannot be read again");
+    });
+  }
+  // Beside the transfer, as far as nothing is missing before.
+  const auto moved = [&](uint64_t bytes) {
+    progress_(name, done += bytes, size);
+    if (digest && dense) digest->Allow(done);
+  };
+  const auto settled = [&](const esdp_files::FileExtent& chunk, uint32_t crc) {
+    return part.Settle(chunk, crc);
+  };
+  absl::Status status = receiver_.Receive(answer, options_.crc, part.fd(), moved, settled);
   whole_ = receiver_.connection_is_whole();
   // Of a file that is another one by now nothing is of use.
+  if (status.ok() && digest) status = CompareWhole(answer.id(), part, *digest, size);
   if (absl::IsAborted(status) && whole_) part.Remove();
   if (!status.ok()) return status;
   return part.Finish(answer.mtime_ns(), options_.sync);
+}
+
+absl::Status Downloader::CompareWhole(uint64_t id, PartFile& part, esdp_files::FileDigest& digest,
+                                      uint64_t size) {
+  const auto told = connection_.SecondAnswer(id);
+  whole_ = told.ok();
+  if (!told.ok()) return told.status();
+  if (told->status() != wire::OK) return StatusOf(*told);
+  if (absl::Status status = part.Extend(); !status.ok()) return status;
+  digest.Allow(size);
+  while (true) {
+    const auto summed = digest.WaitFor(size, absl::Seconds(10));
+    if (!summed.ok()) return summed.status();
+    if (*summed) break;
+  }
+  const esdp_files::Sum sum = digest.Finish();
+  const auto theirs = std::as_bytes(std::span(told->sha256()));
+  if (std::ranges::equal(sum, theirs)) return absl::OkStatus();
+  part.Remove();
+  return absl::DataLossError("the SHA-256 of what came differs from that of the file there");
 }
 
 }  // namespace esdp_get

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "tools/esdp_files/file_digest.h"
 #include "tools/esdp_get/connection.h"
 #include "tools/esdp_get/file_receiver.h"
 #include "tools/esdp_get/part_file.h"
@@ -16,6 +17,7 @@ struct DownloadOptions {
   bool resume = false;
   bool crc = false;
   bool sync = false;
+  bool sha256 = false;  // of the whole file, compared with the server's
 };
 
 // A Downloader fetches files: first they are asked for, then they are taken, in order. Several may be
@@ -48,6 +50,9 @@ class Downloader {
   absl::Status Ask(const std::string& name, uint64_t offset, uint64_t etag);
   absl::Status Store(const std::string& name, const esdp_files::wire::Answer& answer,
                      PartFile& part);
+  // Behind the bytes: what the server says of all of it is what is here.
+  absl::Status CompareWhole(uint64_t id, PartFile& part, esdp_files::FileDigest& digest,
+                            uint64_t size);
 
   Connection& connection_;
   DownloadOptions options_;

@@ -29,7 +29,10 @@ class Fetcher {
         to_(options.to.empty() ? "." : options.to),
         bar_(options, connection),
         downloader_(connection,
-                    {.resume = options.resume, .crc = options.crc, .sync = options.sync},
+                    {.resume = options.resume,
+                     .crc = options.crc,
+                     .sync = options.sync,
+                     .sha256 = options.sha256},
                     [this](const std::string& name, uint64_t done, uint64_t total) {
                       bar_.OnMoved(name, done, total);
                     }) {}

@@ -25,11 +25,12 @@ constexpr uint64_t kRoom = kChunkBytes + kTailBytes;
 }  // namespace
 
 absl::Status FileReceiver::Receive(const wire::Answer& answer, bool with_crc, int fd,
-                                   const std::function<void(uint64_t)>& moved) {
+                                   const Moved& moved, const Settled& settled) {
   whole_ = false;
   with_crc_ = with_crc;
   fd_ = fd;
   moved_ = moved;
+  settled_ = settled;
   posted_.clear();
   if (absl::Status status = Plan(answer); !status.ok()) return status;
   while (!chunks_.done() || !posted_.empty()) {
@@ -78,10 +79,16 @@ absl::Status FileReceiver::TakeBuffered(const FileExtent& chunk) {
   const auto tail = esdp_files::LoadTail(
       std::span(std::as_const(bytes)).subspan(chunk.length).first<kTailBytes>());
   if (absl::Status status = Check(tail, chunk); !status.ok()) return status;
-  if (with_crc_ && esdp_files::Crc32c(data) != tail.crc) {
+  return with_crc_ ? WriteSummed(chunk, tail.crc, data) : Write(chunk.offset, data);
+}
+
+absl::Status FileReceiver::WriteSummed(const FileExtent& chunk, uint32_t crc,
+                                       std::span<const std::byte> bytes) {
+  if (esdp_files::Crc32c(bytes) != crc) {
     return absl::DataLossError("the CRC32C of what came differs");
   }
-  return Write(chunk.offset, data);
+  absl::Status status = Write(chunk.offset, bytes);
+  return status.ok() && settled_ ? settled_(chunk, crc) : status;
 }
 
 absl::Status FileReceiver::Post(const FileExtent& chunk) {
@@ -149,11 +156,7 @@ absl::Status FileReceiver::TakePosted() {
   const esdp_files::Tail tail = esdp_files::LoadTail(bytes);
   if (absl::Status status = Check(tail, one.chunk); !status.ok()) return status;
   if (!with_crc_) return moved_(one.rest), absl::OkStatus();
-  const auto summed = Memory(one.place).first(one.chunk.length);
-  if (esdp_files::Crc32c(summed) != tail.crc) {
-    return absl::DataLossError("the CRC32C of what came differs");
-  }
-  return Write(one.chunk.offset, summed);
+  return WriteSummed(one.chunk, tail.crc, Memory(one.place).first(one.chunk.length));
 }
 
 absl::Status FileReceiver::Check(const esdp_files::Tail& tail, const FileExtent& chunk) {

@@ -26,9 +26,12 @@ class FileReceiver {
  public:
   explicit FileReceiver(Connection& connection) : connection_(connection) {}
 
-  // `moved` is told how many bytes have been written, as they are.
+  // `moved` is told how many bytes have been written, as they are; `settled`, of summed chunks, in order,
+  // that one is in the file. An error of it is one of the file here.
+  using Moved = std::function<void(uint64_t)>;
+  using Settled = std::function<absl::Status(const esdp_files::FileExtent&, uint32_t crc)>;
   absl::Status Receive(const esdp_files::wire::Answer& answer, bool with_crc, int fd,
-                       const std::function<void(uint64_t)>& moved);
+                       const Moved& moved, const Settled& settled = nullptr);
   // Whether the connection goes on after an error.
   bool connection_is_whole() const { return whole_; }
 
@@ -49,6 +52,8 @@ class FileReceiver {
   absl::Status TakeBuffered(const esdp_files::FileExtent& chunk);
   absl::Status TakePosted();
   absl::Status Check(const esdp_files::Tail& tail, const esdp_files::FileExtent& chunk);
+  absl::Status WriteSummed(const esdp_files::FileExtent& chunk, uint32_t crc,
+                           std::span<const std::byte> bytes);
   absl::Status Write(uint64_t offset, std::span<const std::byte> bytes);
   absl::Status EndEarly(const absl::Status& reason);
   std::span<std::byte> Memory(size_t place);
@@ -62,7 +67,8 @@ class FileReceiver {
   bool with_crc_ = false;
   bool whole_ = true;
   int fd_ = -1;
-  std::function<void(uint64_t)> moved_;
+  Moved moved_;
+  Settled settled_;
 };
 
 }  // namespace esdp_get

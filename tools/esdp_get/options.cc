@@ -15,10 +15,11 @@ const char kUsage[] = R"(esdp_get fetches files from esdp_serve, and brings some
 
 get and put
   --to PATH        get: a folder, or for one NAME also a name; the working folder unless told. put: a folder there
-  --recursive      get: folders with all that is below them
+  --recursive      folders with all that is below them
   --replace        put: a file of that name gives way; get replaces it in any case
   --resume         go on behind what an earlier run has left, if it is still the same file
-  --crc            check a CRC32C of each MiB
+  --crc            check a CRC32C of each MiB. With --resume what is there is read and compared, too
+  --sha256         get: compare the SHA-256 of all of each file with the server's
   --sync           get: each file is on the medium before it has its name; put does so in any case
   --progress       draw a bar, also when standard error is no terminal
   --quiet          no bar, and no line for each file
@@ -41,6 +42,7 @@ bool TakeFlag(const std::string& name, Options& options) {
   if (name == "--resume") return options.resume = true;
   if (name == "--replace") return options.replace = true;
   if (name == "--crc") return options.crc = true;
+  if (name == "--sha256") return options.sha256 = true;
   if (name == "--sync") return options.sync = true;
   if (name == "--progress") return options.progress = true;
   if (name == "--quiet") return options.quiet = true;

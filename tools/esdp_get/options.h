@@ -24,6 +24,7 @@ struct Options {
   bool resume = false;
   bool replace = false;
   bool crc = false;
+  bool sha256 = false;
   bool sync = false;
   bool progress = false;
   bool quiet = false;

@@ -2,13 +2,15 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "tools/esdp_files/descriptor.h"
+#include "tools/esdp_files/read_whole.h"
 
 namespace esdp_get {
 
@@ -16,21 +18,40 @@ namespace wire = esdp_files::wire;
 using esdp_files::FileExtent;
 using esdp_files::kTailBytes;
 
+namespace {
+
+// What of the file is to be brought; tells the server where it has holes.
+esdp_files::Chunks DescribeHoles(int fd, wire::Put& put) {
+  std::vector<FileExtent> extents = esdp_files::DataOf(fd, 0, put.size());
+  esdp_files::Chunks chunks(extents);
+  put.set_sparse(chunks.length() < put.size());
+  if (!put.sparse()) return esdp_files::Chunks({{0, put.size()}});
+  for (const FileExtent& extent : extents) {
+    auto* const told = put.add_extents();
+    told->set_offset(extent.offset);
+    told->set_length(extent.length);
+  }
+  return chunks;
+}
+
+}  // namespace
+
 absl::Status Uploader::Bring(const std::string& path, const std::string& name) {
   const esdp_files::Descriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   struct stat about {};
   if (!file.valid() || fstat(file.get(), &about) != 0) return absl::ErrnoToStatus(errno, path);
   if (!S_ISREG(about.st_mode)) return absl::InvalidArgumentError("not a plain file");
-  const auto size = static_cast<uint64_t>(about.st_size);
+  size_ = static_cast<uint64_t>(about.st_size);
   wire::Request request;
   wire::Put& put = *request.mutable_put();
   put.set_name(name);
-  put.set_size(size);
+  put.set_size(size_);
   put.set_tag(esdp_files::EtagOf(about));
   put.set_resume(options_.resume);
   put.set_chunk_crc(options_.crc);
   put.set_replace(options_.replace);
   put.set_sync(options_.sync ? wire::Put::SYNC_END : wire::Put::SYNC_NONE);
+  const esdp_files::Chunks all = DescribeHoles(file.get(), put);
   whole_ = false;
   const uint64_t tag = put.tag();
   if (absl::Status status = connection_.Ask(std::move(request)); !status.ok()) return status;
@@ -38,8 +59,11 @@ absl::Status Uploader::Bring(const std::string& path, const std::string& name) {
   if (!answer.ok()) return answer.status();
   whole_ = answer->status() != wire::OK;
   if (whole_) return StatusOf(*answer);
-  if (answer->offset() > size) return absl::DataLossError("the server wants what there is not");
-  absl::Status status = SendAll(file.get(), answer->offset(), size, name);
+  if (answer->offset() > size_) return absl::DataLossError("the server wants what there is not");
+  esdp_files::Chunks wanted = all;
+  wanted.SkipTo(answer->offset());
+  done_ = size_ - wanted.length();
+  absl::Status status = SendAll(file.get(), std::move(wanted), name);
   if (!status.ok()) return status;
   const auto last = connection_.NextAnswer();
   if (!last.ok()) return last.status();
@@ -52,7 +76,7 @@ absl::Status Uploader::Bring(const std::string& path, const std::string& name) {
 }
 
 // Ends early, and well, where the server has said why it ends: the answer tells.
-absl::Status Uploader::SendAll(int fd, uint64_t offset, uint64_t size, const std::string& name) {
+absl::Status Uploader::SendAll(int fd, esdp_files::Chunks chunks, const std::string& name) {
   if (!memory_.valid()) {
     auto memory = connection_.context().Allocate(kAhead * kRoom);
     if (!memory.ok()) return memory.status();
@@ -60,10 +84,8 @@ absl::Status Uploader::SendAll(int fd, uint64_t offset, uint64_t size, const std
   }
   if (absl::Status status = connection_.Listen(); !status.ok()) return status;
   sent_.clear();
-  esdp_files::Chunks chunks({{offset, size - offset}});
   size_t place = 0;
-  uint64_t done = offset;
-  progress_(name, done, size);
+  progress_(name, done_, size_);
   while (!chunks.done() || !sent_.empty()) {
     while (!chunks.done() && sent_.size() < kAhead) {
       const FileExtent chunk = chunks.Peek();
@@ -78,7 +100,7 @@ absl::Status Uploader::SendAll(int fd, uint64_t offset, uint64_t size, const std
     if (connection_.heard()) return absl::OkStatus();
     if (!event.ok()) return event.status();
     if (!event->ok()) return event->status();
-    progress_(name, done += one.length, size);
+    progress_(name, done_ += one.length, size_);
   }
   return absl::OkStatus();
 }
@@ -103,15 +125,11 @@ absl::Status Uploader::Send(int fd, const FileExtent& chunk, size_t place) {
 
 absl::StatusOr<esdp::OpId> Uploader::SendSummed(int fd, const FileExtent& chunk, size_t place) {
   const std::span<std::byte> room(memory_.info().base + place * kRoom, kRoom);
-  size_t done = 0;
-  while (done < chunk.length) {
-    const ssize_t count =
-        pread(fd, room.data() + done, chunk.length - done, static_cast<off_t>(chunk.offset + done));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return absl::ErrnoToStatus(errno, "cannot be read");
-    if (count == 0) return absl::AbortedError("became shorter while it was read");
-    done += static_cast<size_t>(count);
+  const int error = esdp_files::ReadWhole(fd, chunk.offset, room.first(chunk.length));
+  if (error == esdp_files::kEndsBefore) {
+    return absl::AbortedError("became shorter while it was read");
   }
+  if (error != 0) return absl::ErrnoToStatus(error, "cannot be read");
   esdp_files::StoreTail(
       {.crc = esdp_files::Crc32c(room.first(chunk.length)), .offset = chunk.offset},
       room.subspan(chunk.length).first<kTailBytes>());

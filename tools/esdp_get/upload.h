@@ -46,7 +46,7 @@ class Uploader {
     uint64_t length;
   };
 
-  absl::Status SendAll(int fd, uint64_t offset, uint64_t size, const std::string& name);
+  absl::Status SendAll(int fd, esdp_files::Chunks chunks, const std::string& name);
   absl::Status Send(int fd, const esdp_files::FileExtent& chunk, size_t place);
   absl::StatusOr<esdp::OpId> SendSummed(int fd, const esdp_files::FileExtent& chunk, size_t place);
 
@@ -55,6 +55,8 @@ class Uploader {
   Progress progress_;
   esdp::Region memory_;
   std::deque<Sent> sent_;
+  uint64_t done_ = 0;  // bytes of the file that are there; its holes too
+  uint64_t size_ = 0;
   bool whole_ = true;
 };
 

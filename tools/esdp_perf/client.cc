@@ -21,13 +21,14 @@ class Client {
   absl::StatusOr<Result> Run() {
     auto offer = Propose();
     if (!offer.ok()) return offer.status();
-    auto side = Side::Open(task_, true, std::move(file_));
+    auto side = Side::Open(ThisProcess(), task_, {.client = true, .quiet = options_.quiet},
+                           std::move(file_));
     if (!side.ok()) return side.status();
     if (absl::Status status = Connect(**side, *offer); !status.ok()) return status;
 
     if (auto ready = channel_.Receive(); !ready.ok()) return ready.status();
     if (absl::Status status = channel_.Say("go"); !status.ok()) return status;
-    if (absl::Status status = (*side)->Run(options_.quiet); !status.ok()) return status;
+    if (absl::Status status = (*side)->Run(); !status.ok()) return status;
     if (absl::Status status = channel_.Say("done"); !status.ok()) return status;
 
     Result result{task_, (*side)->Seen(), {}, (*side)->round_trips()};
@@ -69,7 +70,8 @@ class Client {
     for (uint64_t i = 0; i < task_.connections; ++i) {
       auto socket = side.station().Connect(address, SocketOptionsFor(task_));
       if (!socket.ok()) return socket.status();
-      if (absl::Status status = side.Add(*std::move(socket)); !status.ok()) return status;
+      if (absl::Status status = side.activity().Add(*std::move(socket)); !status.ok())
+        return status;
     }
     return absl::OkStatus();
   }

@@ -5,6 +5,7 @@
 #include "tools/esdp_perf/options.h"
 #include "tools/esdp_perf/report.h"
 #include "tools/esdp_perf/session.h"
+#include "tools/esdp_perf/simulated.h"
 
 namespace {
 
@@ -25,7 +26,8 @@ int main(int argc, char** argv) {
   }
   std::vector<esdp_perf::Result> results;
   for (const esdp_perf::Task& task : options->tasks) {
-    auto result = esdp_perf::RunTask(*options, task);
+    auto result = options->testbed.empty() ? esdp_perf::RunTask(*options, task)
+                                           : esdp_perf::RunSimulated(*options, task);
     if (!result.ok()) return Fail(result.status());
     results.push_back(*std::move(result));
   }

@@ -13,10 +13,12 @@
 
 namespace esdp_perf {
 
-const char kUsage[] = R"(esdp_perf measures SDP connections between two processes.
+const char kUsage[] =
+    R"(esdp_perf measures SDP connections between two processes, or on a simulated network.
 
   esdp_perf --server [--listen ADDRESS] [--port PORT] [--folder FOLDER] [--sessions N]
   esdp_perf --connect ADDRESS --port PORT [what to measure]
+  esdp_perf --fabric sim --testbed FILE [what to measure]
 
 Server
   --listen ADDRESS     127.0.0.1 unless told
@@ -24,6 +26,10 @@ Server
   --folder FOLDER      serve and store files there; without it file runs are refused
   --sessions N         end after N runs; 0, the default: never
   --fabric NAME        qpip (default), or another that Context::Open knows; both must be able to meet
+
+On a network that is not there, in virtual time
+  --testbed FILE       two hosts, their devices and the link, in numbers; with --fabric sim. Both
+                       ends are in this process
 
 What to measure (the client says, the server follows)
   --mode MODE          bandwidth (default), latency (ping-pong), rate (small messages)
@@ -33,22 +39,26 @@ What to measure (the client says, the server follows)
   --size BYTES         of one send: 1M; latency and rate: 64. K, M and G are powers of 1024
   --receive-size BYTES of one receive; 0: as --size, filled whole. rate: 64K
   --depth N            operations in flight: 8; latency: 1; rate: 512
+  --batch N            sends that are posted together: 1
   --receives N         receives in flight with --receive-size: a megabyte of them, up to --depth
   --connections N      1
   --sources N          pieces of memory that sends take in turn: as many as --depth; 1: the same
                        one again and again, which stays in the processor's cache
   --path PATH          copy, zcopy, or threshold (default); several, with commas: one run each
   --threshold BYTES    zero-copy from this size on, with --path threshold: 64K
-  --seconds S          how long: 5
+  --seconds S          how long: 5; simulated: 0.02
   --warm-up S          run for so long before, and leave that out of the figures: 0
   --bytes BYTES        how much for each connection and direction, in place of --seconds
   --progress WHO       thread (default), or manual: the calling thread, which looks without end
-  --spin MICROSECONDS  how long a progress thread polls before it sleeps: 0
+  --spin MICROSECONDS  how long a progress thread polls before it sleeps: 0. Simulated: the thread
+                       that measures moves the protocol too, and it is that which polls
   --pause MILLISECONDS between the connection and the first send, in which nobody waits: 0
   --buffers N          of a connection, to receive messages in: 16
   --buffer-bytes BYTES payload of each: 16K
   --region-key         show the peer whole regions for as long as they live, not the range of each
                        operation for its time: what programs written to verbs do
+  --foreign            register memory of this program's own; without it the library allocates it, and
+                       local lets the peer map it
   --verify             fill each byte from a pattern and check it at the far end
   --seed N             of the pattern
   --congestion NAME    TCP's congestion control on both sides; the system's unless told
@@ -89,6 +99,7 @@ class Parser {
     Number("--depth", Into(depth_));
     Number("--receives", Into(task_.receives));
     Number("--connections", Into(task_.connections));
+    Number("--batch", Into(task_.batch));
     Number("--sources", Into(task_.sources));
     Number("--threshold", Into(task_.threshold));
     Number("--bytes", Into(task_.bytes));
@@ -101,18 +112,20 @@ class Parser {
     Text("--connect", Into(options_.address));
     Text("--folder", Into(options_.folder));
     Text("--file", Into(options_.file));
+    Text("--testbed", Into(options_.testbed));
     Text("--fabric", Into(task_.fabric));
     Text("--congestion", Into(task_.congestion));
     Text("--mode", [this](const std::string& value) { return SetMode(value); });
     Text("--direction", [this](const std::string& value) { return SetDirection(value); });
     Text("--path", [this](const std::string& value) { return SetPath(value); });
     Text("--progress", [this](const std::string& value) { return SetProgress(value); });
-    Real("--seconds", task_.seconds);
+    Real("--seconds", seconds_);
     Real("--warm-up", task_.warm_up);
     flags_ = {{"--server", &options_.server},      {"--help", &options_.help},
               {"--json", &options_.json},          {"--quiet", &options_.quiet},
               {"--verify", &task_.verify},         {"--checksum", &task_.checksum},
-              {"--lend-pages", &task_.lend_pages}, {"--region-key", &task_.region_key}};
+              {"--lend-pages", &task_.lend_pages}, {"--region-key", &task_.region_key},
+              {"--foreign", &task_.foreign}};
   }
 
   absl::Status Take(const std::vector<std::string>& arguments) {
@@ -141,9 +154,41 @@ class Parser {
     task_.size = size_.value_or(latency || rate ? 64 : 1 << 20);
     task_.depth = depth_.value_or(latency ? 1 : rate ? 512 : 8);
     task_.receive_size = receive_size_.value_or(rate ? 64 * 1024 : 0);
+    task_.seconds = seconds_.value_or(options_.testbed.empty() ? 5 : kSimulatedSeconds);
     for (const uint64_t threshold : thresholds_) AddTasks(threshold);
+    has_peer_ = options_.server || !options_.address.empty() || options_.port != 0;
     if (options_.address.empty()) options_.address = "127.0.0.1";
     return options_;
+  }
+
+  // What needs processes, files or a network that are there is not simulated.
+  absl::Status CheckSimulated() const {
+    const bool simulated = task_.fabric == "sim" || task_.fabric.starts_with("sim:");
+    if (options_.testbed.empty()) {
+      return simulated ? Refuse(
+                             "--fabric sim: with --testbed FILE, which says what anything takes "
+                             "there; those of the source are in tools/testbed")
+                       : absl::OkStatus();
+    }
+    if (task_.fabric != "sim") {
+      return Refuse("--testbed: with --fabric sim, where chance has no part and there is no seed");
+    }
+    if (has_peer_) {
+      return Refuse(
+          "--fabric sim: both ends are in this process; leave --server, --listen, "
+          "--connect and --port out");
+    }
+    if (task_.mode == Task::Mode::kFile || !options_.folder.empty()) {
+      return Refuse(
+          "--file, --folder: a simulated host has no files; run a server and a client on "
+          "another fabric");
+    }
+    if (!task_.congestion.empty() || task_.checksum || task_.lend_pages) {
+      return Refuse(
+          "--congestion, --checksum, --lend-pages: of fabrics over TCP; a test-bed has "
+          "none");
+    }
+    return absl::OkStatus();
   }
 
  private:
@@ -156,7 +201,8 @@ class Parser {
       return number.ok() ? taker(*number) : Refuse(name + ": '" + value + "' is no number");
     };
   }
-  void Real(const std::string& name, double& target) {
+  template <typename Target>
+  void Real(const std::string& name, Target& target) {
     takers_[name] = [name, &target](const std::string& value) {
       char* end = nullptr;
       target = std::strtod(value.c_str(), &end);
@@ -216,10 +262,13 @@ class Parser {
   }
 
   static constexpr uint64_t kByThreshold = kNever - 1;
+  static constexpr double kSimulatedSeconds = 0.02;
 
   Options options_;
   Task task_;
   std::optional<uint64_t> size_, depth_, receive_size_;
+  std::optional<double> seconds_;
+  bool has_peer_ = false;
   std::vector<uint64_t> thresholds_ = {kByThreshold};
   std::map<std::string, Taker> takers_;
   std::map<std::string, bool*> flags_;
@@ -243,8 +292,11 @@ absl::StatusOr<Options> ParseOptions(int argc, const char* const* argv) {
   absl::Status status = parser.Take(std::vector<std::string>(argv + 1, argv + argc));
   if (!status.ok()) return status;
   Options options = parser.Finish();
-  if (options.help || options.server) return options;
-  if (options.port == 0) return Refuse("--port: the one that the server printed");
+  if (options.help) return options;
+  if (status = parser.CheckSimulated(); !status.ok()) return status;
+  if (options.server) return options;
+  if (options.port == 0 && options.testbed.empty())
+    return Refuse("--port: the one that the server printed");
   for (const Task& task : options.tasks) {
     if (status = Check(task); !status.ok()) return status;
   }

@@ -20,6 +20,7 @@ struct Options {
   uint64_t sessions = 0;    // server: ends after so many runs. 0: never
   std::string folder;       // server: where files are; empty: no files
   std::string file;         // client: the file on this side
+  std::string testbed;      // both sides in this process, on the hosts that this file describes
   std::vector<Task> tasks;  // client: one after another; server: one, of which the fabric counts
 };
 

@@ -1,7 +1,5 @@
 #include "tools/esdp_perf/outcome.h"
 
-#include <sys/resource.h>
-
 namespace esdp_perf {
 
 Fields ToFields(const Outcome& outcome) {
@@ -32,15 +30,6 @@ Outcome OutcomeFromFields(const Fields& fields) {
   outcome.sha256 = fields.Text("sha256");
   outcome.transport = fields.Text("transport");
   return outcome;
-}
-
-double CpuSeconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 }  // namespace esdp_perf

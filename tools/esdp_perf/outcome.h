@@ -24,9 +24,6 @@ struct Outcome {
 Fields ToFields(const Outcome& outcome);
 Outcome OutcomeFromFields(const Fields& fields);
 
-// User and system time of this process so far.
-double CpuSeconds();
-
 }  // namespace esdp_perf
 
 #endif  // ESDP_TOOLS_ESDP_PERF_OUTCOME_H_

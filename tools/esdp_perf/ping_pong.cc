@@ -1,26 +1,13 @@
 #include "tools/esdp_perf/ping_pong.h"
 
-#include <array>
-#include <chrono>
-
-#include "absl/types/span.h"
 #include "tools/esdp_perf/pattern.h"
 #include "tools/esdp_perf/worker.h"
 
 namespace esdp_perf {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double SecondsFrom(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-}  // namespace
 
 absl::Status PingPong::Add(esdp::Socket socket) {
   socket_ = std::move(socket);
-  auto pieces = AllocatePieces(station_.context(), task_, task_.size, 3);
+  auto pieces = NewPieces(station_, task_, task_.size, 3);
   if (!pieces.ok()) return pieces.status();
   pieces_ = *std::move(pieces);
   return Post(false, 1);
@@ -32,80 +19,82 @@ absl::Status PingPong::Post(bool send, size_t piece) {
               : socket_.Recv(pieces_.slices[piece], esdp::RecvFlags::kWaitAll, args).status();
 }
 
-absl::Status PingPong::Await(size_t count) {
-  std::array<esdp::Event, 2> events;
-  const auto room = absl::MakeSpan(events.data(), count);
-  const auto taken = station_.queue().Dequeue(room, {.min_events = count});
-  if (!taken.ok()) return taken.status();
-  for (const esdp::Event& event : room) {
+absl::Status PingPong::Begin() {
+  cpu_before_ = place_.CpuSeconds();
+  start_ = place_.Nanoseconds();
+  if (asks()) return Ask();
+  wanted_ = 1;
+  return absl::OkStatus();
+}
+
+absl::Status PingPong::OnEvents(absl::Span<const esdp::Event> events) {
+  for (const esdp::Event& event : events) {
     if (!event.ok()) return event.status();
     if (event.type != esdp::EventType::kRecv) continue;
     received_ = event;
     seen_.bytes_received += event.bytes;
     seen_.bytes_zero_copy += event.bytes_zero_copy;
   }
-  return absl::OkStatus();
+  wanted_ -= events.size();
+  if (wanted_ > 0 || shutting_down_) return absl::OkStatus();
+  return asks() ? OnAnswer() : Answer();
 }
 
-absl::Status PingPong::CheckContent(uint64_t round, size_t piece) const {
+absl::Status PingPong::Ask() {
+  if (task_.verify) {
+    FillPattern(task_.seed, 0, round_ * task_.size, pieces_.memory.first(task_.size));
+  }
+  wanted_ = 2;
+  asked_ = place_.Nanoseconds();
+  return Post(true, 0);
+}
+
+// The next receive is posted before the answer can come.
+absl::Status PingPong::OnAnswer() {
+  round_trips_->Record(static_cast<uint64_t>(place_.Nanoseconds() - asked_));
+  if (absl::Status status = CheckContent(); !status.ok()) return status;
+  piece_ = 3 - piece_;
+  if (absl::Status status = Post(false, piece_); !status.ok()) return status;
+  ++seen_.sends;
+  ++round_;
+  const uint64_t rounds = task_.bytes / task_.size;
+  const bool more = rounds != 0 ? round_ < rounds : place_.SecondsSince(start_) < task_.seconds;
+  // The receive that is still posted ends with the peer's end of stream.
+  return more ? Ask() : ShutDown(2);
+}
+
+absl::Status PingPong::CheckContent() const {
   if (received_.bytes != task_.size) return absl::UnavailableError("the answering side has ended");
   if (!task_.verify) return absl::OkStatus();
-  const auto answer = pieces_.memory.subspan(piece * task_.size, task_.size);
-  const auto wrong = FindMismatch(task_.seed, 0, round * task_.size, answer);
+  const auto answer = pieces_.memory.subspan(piece_ * task_.size, task_.size);
+  const auto wrong = FindMismatch(task_.seed, 0, round_ * task_.size, answer);
   return wrong ? absl::DataLossError("wrong content at byte " + std::to_string(*wrong))
                : absl::OkStatus();
 }
 
-// The next receive is posted before the answer can come.
-absl::Status PingPong::Ask(Histogram& round_trips) {
-  const double cpu_before = CpuSeconds();
-  const Clock::time_point start = Clock::now();
-  const uint64_t rounds = task_.bytes / task_.size;
-  for (uint64_t round = 0; rounds != 0 ? round < rounds : SecondsFrom(start) < task_.seconds;
-       ++round) {
-    if (task_.verify) {
-      FillPattern(task_.seed, 0, round * task_.size, pieces_.memory.first(task_.size));
-    }
-    const Clock::time_point before = Clock::now();
-    if (absl::Status status = Post(true, 0); !status.ok()) return status;
-    if (absl::Status status = Await(2); !status.ok()) return status;
-    round_trips.Record(static_cast<uint64_t>((Clock::now() - before).count()));
-
-    const size_t piece = 1 + round % 2;
-    if (absl::Status status = CheckContent(round, piece); !status.ok()) return status;
-    if (absl::Status status = Post(false, 3 - piece); !status.ok()) return status;
-    ++seen_.sends;
-  }
-  seen_.send_seconds = seen_.receive_seconds = SecondsFrom(start);
-  seen_.cpu_seconds = CpuSeconds() - cpu_before;
-  seen_.bytes_sent = seen_.sends * task_.size;
-
-  // The receive that is still posted ends with the peer's end of stream.
-  auto posted = socket_.Shutdown({station_.queue()});
-  return posted.ok() ? Await(2) : posted.status();
-}
-
 // The answer goes first; the receive for the next question is posted while it is on its way.
 absl::Status PingPong::Answer() {
-  const double cpu_before = CpuSeconds();
-  const Clock::time_point start = Clock::now();
-  if (absl::Status status = Await(1); !status.ok()) return status;
-  for (size_t piece = 1; received_.bytes == task_.size; piece = 3 - piece) {
-    if (absl::Status status = Post(true, piece); !status.ok()) return status;
-    if (absl::Status status = Post(false, 3 - piece); !status.ok()) return status;
-    if (absl::Status status = Await(2); !status.ok()) return status;
-    ++seen_.sends;
-  }
-  seen_.send_seconds = seen_.receive_seconds = SecondsFrom(start);
-  seen_.cpu_seconds = CpuSeconds() - cpu_before;
+  if (received_.bytes != task_.size) return ShutDown(1);
+  if (absl::Status status = Post(true, piece_); !status.ok()) return status;
+  piece_ = 3 - piece_;
+  wanted_ = 2;
+  ++seen_.sends;
+  return Post(false, piece_);
+}
+
+// So many events are left, with that of the shutdown.
+absl::Status PingPong::ShutDown(size_t left) {
+  seen_.send_seconds = seen_.receive_seconds = place_.SecondsSince(start_);
+  seen_.cpu_seconds = place_.CpuSeconds() - cpu_before_;
   seen_.bytes_sent = seen_.sends * task_.size;
-  auto posted = socket_.Shutdown({station_.queue()});
-  return posted.ok() ? Await(1) : posted.status();
+  shutting_down_ = true;
+  wanted_ = left;
+  return socket_.Shutdown({station_.queue()}).status();
 }
 
 Outcome PingPong::Seen() const {
   Outcome outcome = seen_;
-  outcome.copied_bytes = socket_.Stats().payload_copy_bytes;
+  outcome.copied_bytes = copied_bytes();
   outcome.transport = esdp::ToString(socket_.transport());
   return outcome;
 }

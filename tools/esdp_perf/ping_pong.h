@@ -6,8 +6,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "tools/esdp_perf/activity.h"
 #include "tools/esdp_perf/histogram.h"
-#include "tools/esdp_perf/outcome.h"
+#include "tools/esdp_perf/place.h"
 #include "tools/esdp_perf/station.h"
 #include "tools/esdp_perf/stream.h"
 #include "tools/esdp_perf/task.h"
@@ -17,29 +18,46 @@ namespace esdp_perf {
 // One message there and back, again and again: one side asks, the other answers until the asking
 // side shuts down.
 //
-//   Owns:     its connection and buffers. The Station stays the caller's and must outlive it.
+//   Owns:     its connection and buffers. Place and Station stay the caller's and must outlive it.
 //   Threads:  one.
-//   Blocks:   Ask and Answer, until the end.
-class PingPong {
+//   Blocks:   never.
+class PingPong : public Activity {
  public:
-  PingPong(Station& station, const Task& task) : station_(station), task_(task) {}
+  // `round_trips`: of the side that asks; null for the other.
+  PingPong(const Place& place, Station& station, const Task& task, Histogram* round_trips)
+      : place_(place), station_(station), task_(task), round_trips_(round_trips) {}
 
-  // Takes the connection and posts the first receive.
-  absl::Status Add(esdp::Socket socket);
-  absl::Status Ask(Histogram& round_trips);
-  absl::Status Answer();
-  Outcome Seen() const;
+  absl::Status Add(esdp::Socket socket) override;
+  absl::Status Begin() override;
+  Wait NextWait() const override { return {.least = wanted_, .most = wanted_}; }
+  absl::Status OnEvents(absl::Span<const esdp::Event> events) override;
+  bool ended() const override { return shutting_down_ && wanted_ == 0; }
+
+  Outcome Seen() const override;
+  uint64_t copied_bytes() const override { return socket_.Stats().payload_copy_bytes; }
+  uint64_t memory_bytes() const override { return pieces_.memory.size(); }
 
  private:
+  bool asks() const { return round_trips_ != nullptr; }
   absl::Status Post(bool send, size_t piece);
-  // Waits for `count` events; what the receive among them said is kept.
-  absl::Status Await(size_t count);
-  absl::Status CheckContent(uint64_t round, size_t piece) const;
+  absl::Status Ask();
+  absl::Status OnAnswer();
+  absl::Status Answer();
+  absl::Status ShutDown(size_t left);
+  absl::Status CheckContent() const;
 
+  const Place& place_;
   Station& station_;
   const Task task_;
+  Histogram* const round_trips_;
   esdp::Socket socket_;
-  Pieces pieces_;  // 0: sent; 1 and 2: received in turn
+  Pieces pieces_;      // 0: sent; 1 and 2: received in turn
+  size_t piece_ = 1;   // that is received into
+  size_t wanted_ = 0;  // events, before it goes on
+  uint64_t round_ = 0;
+  int64_t start_ = 0, asked_ = 0;
+  double cpu_before_ = 0;
+  bool shutting_down_ = false;
   esdp::Event received_;
   Outcome seen_;
 };

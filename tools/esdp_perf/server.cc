@@ -34,7 +34,7 @@ absl::Status AcceptConnections(const Task& task, Channel& channel, Side& side) {
   for (uint64_t i = 0; i < task.connections; ++i) {
     auto socket = side.station().Accept(*listener, absl::Seconds(30));
     if (!socket.ok()) return socket.status();
-    if (absl::Status status = side.Add(*std::move(socket)); !status.ok()) return status;
+    if (absl::Status status = side.activity().Add(*std::move(socket)); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
@@ -47,13 +47,13 @@ absl::Status RunSession(const Options& options, Channel& channel) {
   task->fabric = options.tasks[0].fabric;  // each side has its own: verbs and qpip may meet
   auto file = OpenFile(options, *task);
   if (!file.ok()) return file.status();
-  auto side = Side::Open(*task, false, *std::move(file));
+  auto side = Side::Open(ThisProcess(), *task, {}, *std::move(file));
   if (!side.ok()) return side.status();
   if (absl::Status status = AcceptConnections(*task, channel, **side); !status.ok()) return status;
 
   if (absl::Status status = channel.Say("ready"); !status.ok()) return status;
   if (auto go = channel.Receive(); !go.ok()) return go.status();
-  if (absl::Status status = (*side)->Run(true); !status.ok()) return status;
+  if (absl::Status status = (*side)->Run(); !status.ok()) return status;
   // What the client still waits for must not be cut off.
   if (auto done = channel.Receive(); !done.ok()) return done.status();
   if (absl::Status status = channel.Send(ToFields((*side)->Seen())); !status.ok()) return status;

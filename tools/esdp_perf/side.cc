@@ -1,7 +1,11 @@
 #include "tools/esdp_perf/side.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
+
+#include "absl/time/clock.h"
+#include "absl/types/span.h"
 
 namespace esdp_perf {
 namespace {
@@ -33,34 +37,47 @@ esdp::SocketOptions SocketOptionsFor(const Task& task) {
   return options;
 }
 
-absl::StatusOr<std::unique_ptr<Side>> Side::Open(const Task& task, bool client,
-                                                 std::optional<MappedFile> file) {
-  std::unique_ptr<Side> side(new Side(task, client, std::move(file)));
-  auto station = Station::Open(ContextFor(task), QueueFor(task));
+absl::StatusOr<std::unique_ptr<Side>> Side::Open(const Place& place, const Task& task,
+                                                 const Role& role, std::optional<MappedFile> file) {
+  std::unique_ptr<Side> side(new Side(task, std::move(file)));
+  auto context = place.Open(ContextFor(task));
+  if (!context.ok()) return context.status();
+  auto station = Station::On(*std::move(context), QueueFor(task));
   if (!station.ok()) return station.status();
   side->station_ = *std::move(station);
   if (task.mode == Task::Mode::kLatency) {
-    side->ping_pong_.emplace(*side->station_, side->task_);
+    side->activity_ = std::make_unique<PingPong>(place, *side->station_, side->task_,
+                                                 role.client ? &side->round_trips_ : nullptr);
   } else {
-    const bool sends = client ? task.send : task.receive;
-    const bool receives = client ? task.receive : task.send;
+    const Worker::Part part{.sends = role.client ? task.send : task.receive,
+                            .receives = role.client ? task.receive : task.send,
+                            .quiet = role.quiet};
     const auto bytes = side->file_ ? side->file_->bytes() : std::span<std::byte>();
-    side->worker_.emplace(*side->station_, side->task_, sends, receives, bytes);
+    side->activity_ = std::make_unique<Worker>(place, *side->station_, side->task_, part, bytes);
   }
   return side;
 }
 
-absl::Status Side::Add(esdp::Socket socket) {
-  return ping_pong_ ? ping_pong_->Add(std::move(socket)) : worker_->Add(std::move(socket));
-}
-
-absl::Status Side::Run(bool quiet) {
-  if (worker_) return worker_->Run(quiet);
-  return client_ ? ping_pong_->Ask(round_trips_) : ping_pong_->Answer();
+absl::Status Side::Run() {
+  absl::SleepFor(absl::Milliseconds(static_cast<int64_t>(task_.pause)));
+  if (absl::Status status = activity_->Begin(); !status.ok()) return status;
+  std::array<esdp::Event, 128> events;
+  while (!activity_->ended()) {
+    const Activity::Wait wait = activity_->NextWait();
+    esdp::WaitArgs until{.min_events = wait.least};
+    if (wait.patience != absl::InfiniteDuration()) {
+      until.deadline = station_->context().After(wait.patience);
+    }
+    auto count = station_->queue().Dequeue(absl::MakeSpan(events.data(), wait.most), until);
+    if (!count.ok() && !absl::IsDeadlineExceeded(count.status())) return count.status();
+    absl::Status status = activity_->OnEvents({events.data(), count.value_or(0)});
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 Outcome Side::Seen() const {
-  Outcome outcome = ping_pong_ ? ping_pong_->Seen() : worker_->Seen();
+  Outcome outcome = activity_->Seen();
   if (file_) outcome.sha256 = file_->Sha256();
   return outcome;
 }

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "tools/esdp_perf/mapped_file.h"
 #include "tools/esdp_perf/ping_pong.h"
+#include "tools/esdp_perf/place.h"
 #include "tools/esdp_perf/report.h"
 #include "tools/esdp_perf/worker.h"
 
@@ -21,28 +22,31 @@ esdp::SocketOptions SocketOptionsFor(const Task& task);
 // and whoever moves their bytes.
 class Side {
  public:
-  // `file`: with kFile, this side's.
-  static absl::StatusOr<std::unique_ptr<Side>> Open(const Task& task, bool client,
+  struct Role {
+    bool client = false;
+    bool quiet = true;  // no line each second
+  };
+  // `file`: with kFile, this side's. The Place must outlive it.
+  static absl::StatusOr<std::unique_ptr<Side>> Open(const Place& place, const Task& task,
+                                                    const Role& role,
                                                     std::optional<MappedFile> file);
 
   Station& station() { return *station_; }
-  absl::Status Add(esdp::Socket socket);
-  absl::Status Run(bool quiet);
+  Activity& activity() { return *activity_; }
+  // Until it has ended, which its events are waited for.
+  absl::Status Run();
   // Of a file also its SHA-256, which is computed here.
   Outcome Seen() const;
   const Histogram& round_trips() const { return round_trips_; }
 
  private:
-  Side(const Task& task, bool client, std::optional<MappedFile> file)
-      : task_(task), client_(client), file_(std::move(file)) {}
+  Side(const Task& task, std::optional<MappedFile> file) : task_(task), file_(std::move(file)) {}
 
   const Task task_;
-  const bool client_;
   std::optional<MappedFile> file_;  // outlives the Station, whose end waits for what uses it
   std::unique_ptr<Station> station_;
-  std::optional<Worker> worker_;
-  std::optional<PingPong> ping_pong_;
   Histogram round_trips_;
+  std::unique_ptr<Activity> activity_;
 };
 
 }  // namespace esdp_perf

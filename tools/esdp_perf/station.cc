@@ -8,10 +8,17 @@ absl::StatusOr<std::unique_ptr<Station>> Station::Open(const esdp::ContextOption
                                                        const esdp::QueueOptions& queue) {
   auto opened = esdp::Context::Open(context);
   if (!opened.ok()) return opened.status();
-  auto created = opened->CreateQueue(queue);
-  if (!created.ok()) return created.status();
-  return std::unique_ptr<Station>(new Station(*std::move(opened), *std::move(created)));
+  return On(*std::move(opened), queue);
 }
+
+absl::StatusOr<std::unique_ptr<Station>> Station::On(esdp::Context context,
+                                                     const esdp::QueueOptions& queue) {
+  auto created = context.CreateQueue(queue);
+  if (!created.ok()) return created.status();
+  return std::unique_ptr<Station>(new Station(std::move(context), *std::move(created)));
+}
+
+std::span<std::byte> Station::NewMemory(size_t bytes) { return memory_.emplace_back(bytes); }
 
 absl::StatusOr<esdp::Event> Station::Await() {
   esdp::Event event;

@@ -1,9 +1,11 @@
 #ifndef ESDP_TOOLS_ESDP_PERF_STATION_H_
 #define ESDP_TOOLS_ESDP_PERF_STATION_H_
 
-#include <cstdint>
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -20,9 +22,14 @@ class Station {
  public:
   static absl::StatusOr<std::unique_ptr<Station>> Open(const esdp::ContextOptions& context,
                                                        const esdp::QueueOptions& queue = {});
+  static absl::StatusOr<std::unique_ptr<Station>> On(esdp::Context context,
+                                                     const esdp::QueueOptions& queue);
 
   esdp::Context& context() { return context_; }
   esdp::EventQueue& queue() { return queue_; }
+
+  // Zeroed memory of the program's own, which lives as long as this does.
+  std::span<std::byte> NewMemory(size_t bytes);
 
   // The next event. One that tells of an error is answered as that error.
   absl::StatusOr<esdp::Event> Await();
@@ -38,6 +45,7 @@ class Station {
   Station(esdp::Context context, esdp::EventQueue queue)
       : context_(std::move(context)), queue_(std::move(queue)) {}
 
+  std::vector<std::vector<std::byte>> memory_;  // goes after the Context
   esdp::Context context_;
   esdp::EventQueue queue_;
 };

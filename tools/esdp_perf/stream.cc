@@ -32,24 +32,44 @@ bool Stream::SendingIsOver() const {
   return stopped_ || (task_.bytes != 0 && posted_bytes_ == task_.bytes);
 }
 
-absl::Status Stream::PostSends(esdp::EventQueue& queue) {
-  if (sends_.slices.empty() || shutting_down_) return absl::OkStatus();
-  while (!SendingIsOver() && sends_posted_ - sends_ended_ < task_.depth) {
-    const size_t index = sends_posted_ % sends_.slices.size();
+// The sends that come next, as many as go in one post.
+absl::Status Stream::MakeBatch() {
+  batch_.clear();
+  uint64_t at = posted_bytes_;
+  while (batch_.size() < task_.batch && (task_.bytes == 0 || at < task_.bytes)) {
+    const size_t index = (sends_posted_ + batch_.size()) % sends_.slices.size();
     esdp::Slice slice = sends_.slices[index];
-    if (task_.bytes != 0 && task_.bytes - posted_bytes_ < slice.length()) {
-      auto rest = sends_.region.slice(slice.offset(), task_.bytes - posted_bytes_);
+    if (task_.bytes != 0 && task_.bytes - at < slice.length()) {
+      auto rest = sends_.region.slice(slice.offset(), task_.bytes - at);
       if (!rest.ok()) return rest.status();
       slice = *rest;
     }
     if (task_.verify) {
-      FillPattern(task_.seed, number_, posted_bytes_,
+      FillPattern(task_.seed, number_, at,
                   sends_.memory.subspan(index * task_.size, slice.length()));
     }
-    auto posted = socket_.Send(slice, esdp::SendFlags::kNone, {queue, number_});
+    batch_.push_back(slice);
+    at += slice.length();
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<size_t> Stream::PostBatch(esdp::EventQueue& queue) {
+  const esdp::OpArgs args{queue, number_};
+  if (batch_.size() > 1) return socket_.SendBatch(batch_, esdp::SendFlags::kNone, args);
+  const auto posted = socket_.Send(batch_.front(), esdp::SendFlags::kNone, args);
+  if (!posted.ok()) return posted.status();
+  return 1;
+}
+
+absl::Status Stream::PostSends(esdp::EventQueue& queue) {
+  if (sends_.slices.empty() || shutting_down_) return absl::OkStatus();
+  while (!SendingIsOver() && sends_posted_ - sends_ended_ + task_.batch <= task_.depth) {
+    if (absl::Status made = MakeBatch(); !made.ok()) return made;
+    const auto posted = PostBatch(queue);
     if (!posted.ok()) return TryLater(posted.status()) ? absl::OkStatus() : posted.status();
-    ++sends_posted_;
-    posted_bytes_ += slice.length();
+    sends_posted_ += *posted;
+    for (size_t i = 0; i < *posted; ++i) posted_bytes_ += batch_[i].length();
   }
   if (!SendingIsOver() || sends_ended_ != sends_posted_) return absl::OkStatus();
   auto posted = socket_.Shutdown({queue, number_});

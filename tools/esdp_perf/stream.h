@@ -56,9 +56,12 @@ class Stream {
   uint64_t sends() const { return sends_ended_; }
   uint64_t bytes_received() const { return received_; }
   uint64_t bytes_zero_copy() const { return zero_copy_; }
+  uint64_t memory_bytes() const { return sends_.memory.size() + receives_.memory.size(); }
   const esdp::Socket& socket() const { return socket_; }
 
  private:
+  absl::Status MakeBatch();
+  absl::StatusOr<size_t> PostBatch(esdp::EventQueue& queue);
   absl::Status OnReceived(const esdp::Event& event);
   bool SendingIsOver() const;
 
@@ -66,6 +69,7 @@ class Stream {
   const uint64_t number_;
   esdp::Socket socket_;
   Pieces sends_, receives_;
+  std::vector<esdp::Slice> batch_;  // of sends, to be posted
 
   uint64_t sends_posted_ = 0, sends_ended_ = 0, posted_bytes_ = 0, sent_ = 0;
   uint64_t receives_posted_ = 0, receives_ended_ = 0, received_ = 0, zero_copy_ = 0;

@@ -17,6 +17,7 @@ absl::Status CheckMemory(const Task& task) {
   if (task.size < 1 || task.size > (1 << 30)) return Refuse("--size: from 1 to 1G");
   if (task.receive_size > (1 << 30)) return Refuse("--receive-size: up to 1G");
   if (task.depth < 1 || task.depth > 4096) return Refuse("--depth: from 1 to 4096");
+  if (task.batch < 1 || task.batch > task.depth) return Refuse("--batch: from 1 to --depth");
   if (task.receives > 4096) return Refuse("--receives: up to 4096");
   if (task.receives != 0 && task.receive_size == 0) {
     return Refuse(
@@ -83,6 +84,7 @@ Fields ToFields(const Task& task) {
   fields.Set("depth", task.depth);
   fields.Set("receives", task.receives);
   fields.Set("connections", task.connections);
+  fields.Set("batch", task.batch);
   fields.Set("sources", task.sources);
   fields.Set("bytes", task.bytes);
   fields.Set("seconds", task.seconds);
@@ -92,6 +94,7 @@ Fields ToFields(const Task& task) {
   fields.Set("spin", task.spin);
   fields.Set("pause", task.pause);
   fields.Set("region_key", uint64_t{task.region_key});
+  fields.Set("foreign", uint64_t{task.foreign});
   fields.Set("buffers", task.buffers);
   fields.Set("buffer_bytes", task.buffer_bytes);
   fields.Set("congestion", task.congestion);
@@ -116,6 +119,7 @@ absl::StatusOr<Task> TaskFromFields(const Fields& fields) {
   task.depth = fields.Number("depth");
   task.receives = fields.Number("receives");
   task.connections = fields.Number("connections");
+  task.batch = fields.Number("batch");
   task.sources = fields.Number("sources");
   task.bytes = fields.Number("bytes");
   task.seconds = fields.Real("seconds");
@@ -125,6 +129,7 @@ absl::StatusOr<Task> TaskFromFields(const Fields& fields) {
   task.spin = fields.Number("spin");
   task.pause = fields.Number("pause");
   task.region_key = fields.Number("region_key") != 0;
+  task.foreign = fields.Number("foreign") != 0;
   task.buffers = fields.Number("buffers");
   task.buffer_bytes = fields.Number("buffer_bytes");
   task.congestion = fields.Text("congestion");

@@ -22,6 +22,7 @@ struct Task {
   uint64_t size = 1 << 20;    // bytes of one send
   uint64_t receive_size = 0;  // bytes of one receive. 0: the same, and each is filled whole
   uint64_t depth = 8;         // operations in flight for each connection and direction
+  uint64_t batch = 1;         // sends of one post
   uint64_t receives = 0;      // in flight with `receive_size`. 0: a megabyte of them, up to `depth`
   uint64_t connections = 1;
   uint64_t sources = 0;  // pieces of memory that sends take in turn. 0: as many as `depth`
@@ -36,6 +37,7 @@ struct Task {
   bool region_key = false;            // show the peer whole regions, for good, and no single ranges
   uint64_t buffers = 16;              // of a connection, to receive messages in
   uint64_t buffer_bytes = 16 * 1024;  // payload of each
+  bool foreign = false;               // register memory of this program's: none of Allocate
   bool checksum = false;              // ask the fabric for an end-to-end checksum
   bool lend_pages = false;            // of zero-copy sends, where the fabric can
   bool verify = false;                // fill and check each byte

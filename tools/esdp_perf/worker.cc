@@ -4,42 +4,43 @@
 #include <cstdio>
 #include <cstring>
 
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "absl/types/span.h"
 
 namespace esdp_perf {
 
-absl::StatusOr<Pieces> AllocatePieces(esdp::Context& context, const Task& task, uint64_t piece,
-                                      uint64_t count) {
+absl::StatusOr<Pieces> NewPieces(Station& station, const Task& task, uint64_t piece,
+                                 uint64_t count) {
   esdp::AllocateOptions options;
   if (task.region_key) options.registration.exposure = esdp::Exposure::kRegionKey;
-  auto region = context.Allocate(piece * count, options);
+  std::span<std::byte> memory;
+  if (task.foreign) memory = station.NewMemory(piece * count);
+  auto region = task.foreign ? station.context().Register(memory, options.registration)
+                             : station.context().Allocate(piece * count, options);
   if (!region.ok()) return region.status();
-  const std::span<std::byte> memory(region->info().base, piece * count);
+  if (!task.foreign) memory = {region->info().base, piece * count};
   std::memset(memory.data(), 1, memory.size());
   return Pieces::Of(memory, *region, piece);
 }
 
 absl::StatusOr<Pieces> Worker::MakePieces(uint64_t piece, uint64_t count) {
   if (task_.mode != Task::Mode::kFile) {
-    return AllocatePieces(station_.context(), task_, piece, count);
+    return NewPieces(station_, task_, piece, count);
   }
   const auto memory = absl::MakeSpan(file_.data(), file_.size());
-  auto region =
-      sends_ ? station_.context().RegisterReadOnly(memory) : station_.context().Register(memory);
+  auto region = part_.sends ? station_.context().RegisterReadOnly(memory)
+                            : station_.context().Register(memory);
   if (!region.ok()) return region.status();
   return Pieces::Of(file_, *region, piece);
 }
 
 absl::Status Worker::Add(esdp::Socket socket) {
   Pieces sends, receives;
-  if (sends_) {
+  if (part_.sends) {
     auto made = MakePieces(task_.size, task_.sources != 0 ? task_.sources : task_.depth);
     if (!made.ok()) return made.status();
     sends = *std::move(made);
   }
-  if (receives_) {
+  if (part_.receives) {
     const uint64_t piece = task_.receive_size != 0 ? task_.receive_size : task_.size;
     auto made = MakePieces(piece, ReceivesInFlight(task_));
     if (!made.ok()) return made.status();
@@ -50,35 +51,23 @@ absl::Status Worker::Add(esdp::Socket socket) {
   return streams_.back()->PostReceives(station_.queue());
 }
 
-absl::Status Worker::Run(bool quiet) {
-  absl::SleepFor(absl::Milliseconds(static_cast<int64_t>(task_.pause)));
-  cpu_began_ = CpuSeconds();
-  start_ = Clock::now();
-  if (absl::Status status = PostAll(); !status.ok()) return status;
-  while (!Finished()) {
-    const auto count = NextEvents();
-    if (!count.ok()) return count.status();
-    if (absl::Status status = TakeEvents(*count); !status.ok()) return status;
-    LookAtTheClock(quiet);
-    if (absl::Status status = PostAll(); !status.ok()) return status;
-  }
-  cpu_seconds_ = CpuSeconds() - cpu_began_;
-  return absl::OkStatus();
+absl::Status Worker::Begin() {
+  cpu_began_ = place_.CpuSeconds();
+  start_ = place_.Nanoseconds();
+  absl::Status status = PostAll();
+  ended_ = Finished();
+  return status;
 }
 
-// At most until it is time for the next line.
-absl::StatusOr<size_t> Worker::NextEvents() {
-  const absl::Time deadline = station_.context().Now() + absl::Milliseconds(200);
-  auto count = station_.queue().Dequeue(absl::MakeSpan(events_), {.deadline = deadline});
-  if (absl::IsDeadlineExceeded(count.status())) return 0;
-  return count;
-}
-
-absl::Status Worker::TakeEvents(size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    absl::Status status = streams_[events_[i].cookie]->OnEvent(events_[i]);
+absl::Status Worker::OnEvents(absl::Span<const esdp::Event> events) {
+  for (const esdp::Event& event : events) {
+    absl::Status status = streams_[event.cookie]->OnEvent(event);
     if (!status.ok()) return status;
   }
+  LookAtTheClock();
+  if (absl::Status status = PostAll(); !status.ok()) return status;
+  ended_ = Finished();
+  if (ended_) cpu_seconds_ = place_.CpuSeconds() - cpu_began_;
   return absl::OkStatus();
 }
 
@@ -90,13 +79,13 @@ absl::Status Worker::PostAll() {
   return absl::OkStatus();
 }
 
-void Worker::LookAtTheClock(bool quiet) {
-  elapsed_ = std::chrono::duration<double>(Clock::now() - start_).count();
+void Worker::LookAtTheClock() {
+  elapsed_ = place_.SecondsSince(start_);
   if (task_.warm_up > 0 && warm_up_.send_seconds == 0 && elapsed_ >= task_.warm_up) EndWarmUp();
   if (task_.bytes == 0 && elapsed_ >= task_.warm_up + task_.seconds) {
     for (const auto& stream : streams_) stream->StopSending();
   }
-  if (quiet || elapsed_ < next_line_) return;
+  if (part_.quiet || elapsed_ < next_line_) return;
   PrintProgress(elapsed_);
   next_line_ += 1;
 }
@@ -104,7 +93,7 @@ void Worker::LookAtTheClock(bool quiet) {
 void Worker::EndWarmUp() {
   warm_up_ = Total();
   warm_up_.send_seconds = warm_up_.receive_seconds = elapsed_;
-  warm_up_.cpu_seconds = CpuSeconds() - cpu_began_;
+  warm_up_.cpu_seconds = place_.CpuSeconds() - cpu_began_;
 }
 
 void Worker::PrintProgress(double seconds) {
@@ -120,8 +109,8 @@ bool Worker::Finished() {
   const auto all = [this](auto done) { return std::ranges::all_of(streams_, done); };
   const bool sent = all([](const auto& stream) { return stream->sent_all(); });
   const bool received = all([](const auto& stream) { return stream->received_all(); });
-  if (sends_ && sent && send_seconds_ == 0) send_seconds_ = elapsed_;
-  if (receives_ && received && receive_seconds_ == 0) receive_seconds_ = elapsed_;
+  if (part_.sends && sent && send_seconds_ == 0) send_seconds_ = elapsed_;
+  if (part_.receives && received && receive_seconds_ == 0) receive_seconds_ = elapsed_;
   return sent && received;
 }
 
@@ -141,6 +130,18 @@ Outcome Worker::Total() const {
   return outcome;
 }
 
+uint64_t Worker::copied_bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& stream : streams_) bytes += stream->socket().Stats().payload_copy_bytes;
+  return bytes;
+}
+
+uint64_t Worker::memory_bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& stream : streams_) bytes += stream->memory_bytes();
+  return bytes;
+}
+
 Outcome Worker::Seen() const {
   Outcome outcome = Total();
   outcome.bytes_sent -= warm_up_.bytes_sent;
@@ -148,8 +149,8 @@ Outcome Worker::Seen() const {
   outcome.sends -= warm_up_.sends;
   outcome.bytes_zero_copy -= warm_up_.bytes_zero_copy;
   outcome.copied_bytes -= warm_up_.copied_bytes;
-  if (sends_) outcome.send_seconds -= warm_up_.send_seconds;
-  if (receives_) outcome.receive_seconds -= warm_up_.receive_seconds;
+  if (part_.sends) outcome.send_seconds -= warm_up_.send_seconds;
+  if (part_.receives) outcome.receive_seconds -= warm_up_.receive_seconds;
   outcome.cpu_seconds -= warm_up_.cpu_seconds;
   return outcome;
 }

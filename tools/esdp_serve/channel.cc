@@ -10,7 +10,10 @@ constexpr absl::Duration kClosePatience = absl::Seconds(5);
 }  // namespace
 
 Channel::Channel(uint32_t id, esdp::Socket socket, Services& services)
-    : id_(id), socket_(std::move(socket)), services_(services) {}
+    : id_(id),
+      socket_(std::move(socket)),
+      services_(services),
+      weight_(services.options.weights.Of(socket_.peer())) {}
 
 Channel::~Channel() { services_.shares.Forget(id_); }
 
@@ -21,7 +24,7 @@ esdp::OpArgs Channel::Args(uint32_t slot) const {
 void Channel::Want(uint64_t bytes) {
   if (wants_slot_) return;
   wants_slot_ = true;
-  services_.shares.Want(id_, bytes);
+  services_.shares.Want(id_, bytes, weight_);
 }
 
 void Channel::TakeSlot() {

@@ -8,7 +8,9 @@
 
 #include "esdp/context.h"
 #include "tools/esdp_files/root.h"
+#include "tools/esdp_serve/file_cache.h"
 #include "tools/esdp_serve/metrics.h"
+#include "tools/esdp_serve/options.h"
 #include "tools/esdp_serve/shares.h"
 #include "tools/esdp_serve/slots.h"
 #include "tools/esdp_serve/workers.h"
@@ -22,9 +24,10 @@ struct Services {
   Slots& slots;
   Shares& shares;
   Workers& workers;
+  FileCache& files;
   const esdp_files::Root& root;
   Metrics& metrics;
-  bool writable;
+  const Options& options;
 };
 
 // A Channel is the connection of one client, and the slots that hold something for it.
@@ -84,6 +87,7 @@ class Channel {
   uint32_t id_;
   esdp::Socket socket_;
   Services& services_;
+  uint32_t weight_;
   bool wants_slot_ = false;
   bool closing_ = false;
   bool closed_ = false;

@@ -1,5 +1,7 @@
 #include "tools/esdp_serve/download.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -13,17 +15,33 @@ using esdp_files::FileExtent;
 using esdp_files::kTailBytes;
 using esdp_files::Tail;
 
+namespace {
+
+// The page cache has units as large as 2 MiB, and forgets none of which a part is asked for.
+constexpr uint64_t kDropStep = uint64_t{8} << 20;
+
+}  // namespace
+
 Download::Download(std::unique_ptr<OpenedFile> opened, Channel& channel,
                    std::function<void()> changed)
-    : opened_(std::move(opened)), channel_(channel), changed_(std::move(changed)) {}
+    : opened_(std::move(opened)),
+      channel_(channel),
+      changed_(std::move(changed)),
+      chunks_ended_(opened_->chunks.done()) {
+  if (!opened_->with_sha256) return;
+  digest_ = std::make_shared<WholeDigest>(opened_);
+  SumNext();
+}
 
 uint64_t Download::wanted() const {
-  const bool waits = state_ != State::kFlows || busy_ || broken_ || opened_->chunks.done();
-  return waits ? 0 : opened_->chunks.Peek().length;
+  if (state_ != State::kFlows || busy_ || broken_) return 0;
+  if (IsSumDue()) return kBlockBytes;
+  return opened_->chunks.done() ? 0 : opened_->chunks.Peek().length;
 }
 
 void Download::OnSlot(uint32_t slot, bool cancelled) {
   if (wanted() == 0) return channel_.Release(slot);
+  if (IsSumDue()) return SendSum(slot);
   if (cancelled) return Break({slot, opened_->chunks.Peek(), 0, wire::CANCELLED});
   opened_->with_crc ? ReadSummed(slot) : SendChunk(slot);
 }
@@ -49,6 +67,7 @@ void Download::OnSent(const esdp::Event& event) {
   sent_.pop_front();
   channel_.services().metrics.sent_bytes += std::min(event.bytes, chunk.length);
   channel_.services().metrics.sent_zero_copy_bytes += event.bytes_zero_copy;
+  if (event.ok()) DropBehind(chunk.offset + chunk.length, sent_.empty() && opened_->chunks.done());
   if (event.ok() && sent_.empty() && opened_->chunks.done() && !broken_)
     return CheckEnd(slot, chunk);
   if (event.kind == esdp::ErrorKind::kFile) {
@@ -79,9 +98,10 @@ void Download::ReadSummed(uint32_t slot) {
   channel_.Run(read, [this, chunk, last, slot, status] {
     busy_ = false;
     channel_.services().metrics.sent_bytes += chunk.length;
+    DropBehind(chunk.offset + chunk.length, last);
     const auto whole = channel_.services().slots.ChunkSlice(slot, chunk.length + kTailBytes);
     channel_.Send(slot, {&whole, 1});
-    if (last || *status != wire::OK) End(*status);
+    if (last || *status != wire::OK) EndChunks(*status);
     TellChanged();
   });
 }
@@ -93,7 +113,7 @@ void Download::CheckEnd(uint32_t slot, const FileExtent& chunk) {
                [this, status, slot, chunk] {
                  busy_ = false;
                  SendTail(slot, chunk, *status);
-                 End(*status);
+                 EndChunks(*status);
                  TellChanged();
                });
 }
@@ -124,6 +144,62 @@ void Download::MaybeSendFiller() {
   const bool nothing = broken_->gone == broken_->chunk.length;
   channel_.Send(broken_->slot, std::span(slices).subspan(nothing ? 1 : 0));
   End(broken_->status);
+}
+
+// One part after the other, each behind what others have asked of the workers meanwhile.
+void Download::SumNext() {
+  channel_.Run([digest = digest_] { digest->AddNext(); },
+               [this, alive = std::weak_ptr<bool>(alive_)] {
+                 if (alive.expired() || channel_.closing()) return;
+                 summed_ = digest_->done();
+                 summed_ ? TellChanged() : SumNext();
+               });
+}
+
+void Download::OnCancel() {
+  if (digest_ != nullptr) digest_->Cancel();
+}
+
+bool Download::IsSumDue() const { return summed_ && chunks_ended_; }
+
+void Download::SendSum(uint32_t slot) {
+  const wire::Status status = digest_->status();
+  wire::Answer answer;
+  answer.set_id(opened_->request);
+  answer.set_status(status);
+  answer.set_size(static_cast<uint64_t>(opened_->about.st_size));
+  answer.set_etag(opened_->etag);
+  if (status == wire::OK) {
+    const esdp_files::Sum& sum = digest_->sum();
+    answer.set_sha256(sum.data(), sum.size());
+  } else {
+    answer.set_text(status == wire::CHANGED     ? "the file was written to meanwhile"
+                    : status == wire::CANCELLED ? "as asked"
+                                                : "the server cannot read all of it");
+    channel_.services().metrics.failed_files += 1;
+  }
+  const size_t bytes = PutAnswer(answer, channel_.services().slots.block(slot));
+  const auto slice = channel_.services().slots.BlockSlice(slot, 0, bytes);
+  channel_.Send(slot, {&slice, 1});
+  state_ = State::kEnded;  // an answer of its own: the connection goes on whatever it says
+}
+
+void Download::EndChunks(wire::Status status) {
+  chunks_ended_ = true;
+  if (status != wire::OK || digest_ == nullptr) End(status);
+}
+
+// Extents come in order. Nobody waits for it.
+void Download::DropBehind(uint64_t end, bool last) {
+  if (!channel_.services().options.drop_behind) return;
+  if (!last && end - dropped_ < kDropStep) return;
+  channel_.Run(
+      [opened = opened_, from = dropped_, end] {
+        (void)posix_fadvise(opened->file.get(), static_cast<off_t>(from),
+                            static_cast<off_t>(end - from), POSIX_FADV_DONTNEED);
+      },
+      [] {});
+  dropped_ = end;
 }
 
 // Whoever is told may end this.

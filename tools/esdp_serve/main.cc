@@ -1,5 +1,7 @@
 // Serves the files below a folder: many clients, each with its share, and nothing outside of it.
 
+#include <sys/resource.h>
+
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -21,7 +23,16 @@ int Complain(const absl::Status& status, int code) {
   return code;
 }
 
+// Descriptors are for clients, what they fetch and bring, and what is kept open.
+void RaiseOpenFiles() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);  // what it does not get it goes without
+}
+
 absl::Status Serve(const esdp_serve::Options& options) {
+  RaiseOpenFiles();
   esdp_serve::Metrics metrics;
   std::unique_ptr<esdp_serve::Server> server;
   esdp_serve::Signals signals;  // before any other thread, and ended before the server is

@@ -39,6 +39,8 @@ std::string MetricsText(const Metrics& metrics) {
       {"clients_misbehaved_total", "counter", "Clients ended because they broke the protocol.",
        metrics.clients_misbehaved},
       {"requests_total", "counter", "Requests that were answered.", metrics.requests},
+      {"cached_files_total", "counter", "Small files that were open and in memory already.",
+       metrics.cached_files},
       {"sent_bytes_total", "counter", "Bytes of files that went out.", metrics.sent_bytes},
       {"sent_zero_copy_bytes_total", "counter", "Of these, without a copy by esdp.",
        metrics.sent_zero_copy_bytes},

@@ -22,7 +22,8 @@ struct Metrics {
   Count clients_misbehaved{0};  // ended, because they broke the protocol
   Count requests{0};
   std::array<Count, kStatuses> answers{};
-  Count sent_bytes{0};  // of files
+  Count cached_files{0};  // small ones, answered without a worker
+  Count sent_bytes{0};    // of files
   Count sent_zero_copy_bytes{0};
   Count received_bytes{0};
   Count failed_files{0};  // ended early, failed, or changed meanwhile

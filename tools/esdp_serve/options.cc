@@ -14,6 +14,8 @@ What it serves
   --read-only            takes no files from clients
   --no-links             follow no symbolic link; else those that stay below ROOT
   --one-file-system      nothing that is mounted below ROOT
+  --drop-behind          the page cache forgets what was sent or brought of files longer than 64 KiB: for
+                         more data than there is memory, that nobody reads again soon
 
 Where
   --listen ADDRESS:PORT  127.0.0.1:0 unless told; port 0: any free one; the server prints it
@@ -23,6 +25,9 @@ Where
 What clients may take
   --clients N            at once; 256. Who comes then is told to come again
   --slots N              answers and chunks on their way, in all; 64. A client has up to 4
+  --weight ADDRESS[/BITS]=N
+                         while slots are short, clients from there have N shares, 1 to 100; 1 unless told. Several
+                         may be given: the one with the most bits counts
   --stalled SECONDS      a client that takes nothing for so long, while there are no slots, is ended;
                          60. Five times as long where there are
   --threads N            that wait for the file system; 4
@@ -68,6 +73,10 @@ absl::Status TakeValue(const std::string& name, const std::string& value, Option
     options.metrics.emplace();
     return TakeAddress(name, value, *options.metrics);
   }
+  if (name == "--weight") {
+    const absl::Status added = options.weights.Add(value);
+    return added.ok() ? added : Refuse(name + ": " + std::string(added.message()));
+  }
   if (name == "--fabric") {
     options.fabric = value;
     return absl::OkStatus();
@@ -79,6 +88,7 @@ bool TakeFlag(const std::string& name, Options& options) {
   if (name == "--help") return options.help = true;
   if (name == "--read-only") return options.read_only = true;
   if (name == "--one-file-system") return options.one_file_system = true;
+  if (name == "--drop-behind") return options.drop_behind = true;
   if (name != "--no-links") return false;
   options.links = false;
   return true;

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "esdp/address.h"
+#include "tools/esdp_serve/weights.h"
 
 namespace esdp_serve {
 
@@ -22,6 +23,8 @@ struct Options {
   bool read_only = false;
   bool links = true;
   bool one_file_system = false;
+  bool drop_behind = false;
+  Weights weights = {};
   uint64_t clients = 256;
   uint64_t slots = 64;  // a MiB each of what is on its way
   uint64_t threads = 4;

@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "tools/esdp_files/chunk_sums.h"
 #include "tools/esdp_files/chunks.h"
 #include "tools/esdp_files/descriptor.h"
 #include "tools/esdp_files/root.h"
@@ -29,27 +31,39 @@ class PutFile {
                                       const esdp_files::Root& root);
 
   int fd() const { return file_.get(); }
-  uint64_t offset() const { return offset_; }  // the first byte that is wanted
+  // What is wanted, and its first byte.
+  const esdp_files::Chunks& chunks() const { return chunks_; }
+  uint64_t offset() const { return chunks_.done() ? size_ : chunks_.Peek().offset; }
   uint64_t size() const { return size_; }
-  // OK where the chunk that was written is the one that was summed. Else nothing is kept.
-  absl::Status Verify(const esdp_files::FileExtent& chunk, uint32_t crc) const;
-  // All of it is there: gives it its name.
-  absl::Status Finish();
+  // The next chunk is in the file: a later Put goes on behind it. DataLoss where it is not the one
+  // that was summed; nothing is kept then.
+  absl::Status Settle(const esdp_files::FileExtent& chunk, std::optional<uint32_t> crc);
+  // All of it is there: gives it its name. The page cache forgets it where told to, and the medium has it.
+  absl::Status Finish(bool drop_behind);
 
  private:
-  absl::Status OpenPart(bool resume);
+  absl::Status OpenPart();
+  absl::Status FindRest(bool resume);
   absl::Status Reserve() const;
+  void RemoveSums() const;
+  void RemovePart() const;
   absl::Status Rename() const;
 
   esdp_files::Descriptor folder_;
   esdp_files::Descriptor file_;
   std::string last_;
   std::string part_;
+  std::optional<esdp_files::ChunkSums> sums_;  // of more than one chunk
+  uint64_t next_sum_ = 0;
   uint64_t size_ = 0;
-  uint64_t offset_ = 0;
+  esdp_files::Chunks chunks_;
+  bool is_sparse_ = false;
   bool replace_ = false;
   bool sync_ = true;
 };
+
+// Makes a folder; one that is there is good.
+absl::Status MakeFolder(const esdp_files::wire::MakeFolder& wanted, const esdp_files::Root& root);
 
 }  // namespace esdp_serve
 

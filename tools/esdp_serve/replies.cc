@@ -1,5 +1,8 @@
 #include "tools/esdp_serve/replies.h"
 
+#include <fcntl.h>
+#include <sys/uio.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -42,22 +45,6 @@ wire::Status ReadAll(int fd, uint64_t offset, std::span<std::byte> bytes) {
   return status;
 }
 
-// The parts of [offset, end) that are data; all of it where they are too many, or cannot be told.
-std::vector<FileExtent> DataOf(int fd, uint64_t offset, uint64_t end) {
-  std::vector<FileExtent> extents;
-  for (uint64_t at = offset; at < end;) {
-    const off_t data = lseek(fd, static_cast<off_t>(at), SEEK_DATA);
-    if (data < 0 && errno == ENXIO) break;
-    const off_t hole = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
-    if (hole < 0 || extents.size() == esdp_files::kExtentsMax) return {{offset, end - offset}};
-    if (static_cast<uint64_t>(data) >= end) break;
-    const uint64_t stop = std::min(static_cast<uint64_t>(hole), end);
-    extents.push_back({static_cast<uint64_t>(data), stop - static_cast<uint64_t>(data)});
-    at = stop;
-  }
-  return extents;
-}
-
 void Describe(const struct stat& about, wire::Answer& answer) {
   answer.set_kind(S_ISREG(about.st_mode)   ? wire::FILE
                   : S_ISDIR(about.st_mode) ? wire::FOLDER
@@ -84,7 +71,39 @@ void AddSmallFile(Reply& reply, std::span<std::byte> block) {
     break;
   }
   reply.bytes = at;
+  if (!reply.tail_failed && !opened.has_holes) {
+    reply.small = std::move(opened.file);
+    reply.small_about = opened.about;
+  }
   reply.opened.reset();
+}
+
+// What of the file is asked for.
+absl::Status Describe(const wire::Get& get, const struct stat& about, wire::Answer& answer) {
+  Describe(about, answer);
+  if (get.if_match() != 0 && get.if_match() != answer.etag()) {
+    return absl::AbortedError("the file is not the one that was there before");
+  }
+  if (get.offset() > answer.size()) {
+    return absl::InvalidArgumentError("the offset is behind the end");
+  }
+  const uint64_t rest = answer.size() - get.offset();
+  answer.set_offset(get.offset());
+  answer.set_length(get.length() == 0 ? rest : std::min(get.length(), rest));
+  return absl::OkStatus();
+}
+
+void DescribeExtents(const std::vector<FileExtent>& extents, wire::Answer& answer) {
+  answer.set_sparse(true);
+  uint64_t sum = 0;
+  for (const FileExtent& extent : extents) {
+    if (extent.length == 0) continue;
+    auto* const told = answer.add_extents();
+    told->set_offset(extent.offset);
+    told->set_length(extent.length);
+    sum += extent.length;
+  }
+  answer.set_length(sum);
 }
 
 absl::Status Open(const wire::Get& get, const esdp_files::Root& root, wire::Answer& answer,
@@ -92,35 +111,21 @@ absl::Status Open(const wire::Get& get, const esdp_files::Root& root, wire::Answ
   auto file = root.OpenFile(get.name());
   if (!file.ok()) return file.status();
   opened.file = *std::move(file);
-  struct stat about {};
+  struct stat& about = opened.about;
   if (fstat(opened.file.get(), &about) != 0) return esdp_files::FileStatus(errno);
-  Describe(about, answer);
+  if (absl::Status status = Describe(get, about, answer); !status.ok()) return status;
   opened.etag = answer.etag();
-  if (get.if_match() != 0 && get.if_match() != opened.etag) {
-    return absl::AbortedError("the file is not the one that was there before");
-  }
-  if (get.offset() > answer.size())
-    return absl::InvalidArgumentError("the offset is behind the end");
-  const uint64_t rest = answer.size() - get.offset();
-  const uint64_t length = get.length() == 0 ? rest : std::min(get.length(), rest);
-  std::vector<FileExtent> extents = {{get.offset(), length}};
-  answer.set_offset(get.offset());
-  answer.set_length(length);
+  opened.has_holes = static_cast<uint64_t>(about.st_blocks) * 512 < answer.size();
+  const uint64_t end = answer.offset() + answer.length();
+  std::vector<FileExtent> extents = {{answer.offset(), answer.length()}};
   if (get.sparse()) {
-    extents = DataOf(opened.file.get(), get.offset(), get.offset() + length);
-    answer.set_sparse(true);
-    uint64_t sum = 0;
-    for (const FileExtent& extent : extents) {
-      if (extent.length == 0) continue;
-      auto* const told = answer.add_extents();
-      told->set_offset(extent.offset);
-      told->set_length(extent.length);
-      sum += extent.length;
-    }
-    answer.set_length(sum);
+    extents = esdp_files::DataOf(opened.file.get(), get.offset(), end);
+    DescribeExtents(extents, answer);
   }
   opened.chunks = esdp_files::Chunks(std::move(extents));
   opened.with_crc = get.chunk_crc();
+  opened.with_sha256 = get.whole_sha256();
+  opened.request = answer.id();
   return absl::OkStatus();
 }
 
@@ -144,11 +149,17 @@ Reply ReplyToGet(const wire::Request& request, const esdp_files::Root& root,
   }
   Reply reply = Say(answer, block);
   const auto extents = static_cast<size_t>(std::max(answer.extents_size(), 1));
-  if (answer.length() == 0) return reply;
+  const bool sums_whole = request.get().whole_sha256();
+  if (answer.length() == 0 && !sums_whole) return reply;
   reply.opened = std::move(opened);
-  const bool small = answer.length() <= kSmallFileMax &&
+  const bool small = !sums_whole && answer.length() <= kSmallFileMax &&
                      reply.bytes + answer.length() + extents * kTailBytes <= block.size();
-  if (small) AddSmallFile(reply, block);
+  if (small) {
+    AddSmallFile(reply, block);
+  } else {
+    // Its chunks are read one by one: the system is to read ahead of them all the same.
+    (void)posix_fadvise(reply.opened->file.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+  }
   return reply;
 }
 
@@ -170,10 +181,36 @@ Reply ReplyToHello(const wire::Request& request, std::span<std::byte> block) {
   answer.set_id(request.id());
   answer.set_version(kVersion);
   answer.set_requests_max(kRequestsMax);
+  answer.set_features(wire::FEATURE_WHOLE_SHA256);
   return Say(answer, block);
 }
 
 }  // namespace
+
+std::optional<Reply> ReplyAtOnce(const wire::Request& request, int fd, const struct stat& about,
+                                 std::span<std::byte> block) {
+  wire::Answer answer;
+  answer.set_id(request.id());
+  const wire::Get& get = request.get();
+  if (!Describe(get, about, answer).ok()) return std::nullopt;
+  const uint64_t length = answer.length();
+  if (length == 0 || length > kSmallFileMax) return std::nullopt;
+  if (get.sparse()) DescribeExtents({{answer.offset(), length}}, answer);
+  Reply reply = Say(answer, block);
+  const std::span<std::byte> room = block.subspan(reply.bytes, length + kTailBytes);
+  const std::span<std::byte> bytes = room.first(length);
+  iovec place{bytes.data(), bytes.size()};
+  const ssize_t count = preadv2(fd, &place, 1, static_cast<off_t>(get.offset()), RWF_NOWAIT);
+  if (count != static_cast<ssize_t>(length)) return std::nullopt;
+  // What was read, and what the answer says, is of that etag where the file still has it.
+  struct stat now {};
+  if (fstat(fd, &now) != 0 || esdp_files::EtagOf(now) != answer.etag()) return std::nullopt;
+  const Tail tail{.crc = get.chunk_crc() ? esdp_files::Crc32c(bytes) : 0, .offset = get.offset()};
+  esdp_files::StoreTail(tail, room.last<kTailBytes>());
+  reply.bytes += room.size();
+  reply.file_bytes = length;
+  return reply;
+}
 
 wire::Status WireStatus(const absl::Status& status) {
   switch (status.code()) {

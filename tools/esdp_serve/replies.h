@@ -2,6 +2,7 @@
 #define ESDP_TOOLS_ESDP_SERVE_REPLIES_H_
 
 #include <esdp_files.pb.h>
+#include <sys/stat.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -28,9 +29,13 @@ size_t PutAnswer(const esdp_files::wire::Answer& answer, std::span<std::byte> bl
 // A Get whose bytes are still to come.
 struct OpenedFile {
   esdp_files::Descriptor file;
+  struct stat about {};  // when it was opened
   uint64_t etag = 0;
   esdp_files::Chunks chunks;
   bool with_crc = false;
+  bool with_sha256 = false;  // of the whole, in a second answer
+  uint64_t request = 0;      // its id
+  bool has_holes = false;
 };
 
 // What goes out for a request: the first `bytes` of the block, and then, if there is one, a file.
@@ -40,10 +45,18 @@ struct Reply {
   bool tail_failed = false;  // the tail in these bytes tells of an error
   uint64_t file_bytes = 0;   // of a file that is in these bytes already
   std::unique_ptr<OpenedFile> opened;
+  // A small file whose bytes are here, without holes: ReplyAtOnce can answer for it the next time.
+  esdp_files::Descriptor small;
+  struct stat small_about {};
 };
 // Get, Stat, List and Hello; Unimplemented for what is none.
 Reply ReplyTo(const esdp_files::wire::Request& request, const esdp_files::Root& root,
               std::span<std::byte> block);
+
+// The reply to a Get of a small file that is open, where nobody has to wait for it: it still is what fstat
+// told of it then, and what is asked for is in the page cache.
+std::optional<Reply> ReplyAtOnce(const esdp_files::wire::Request& request, int fd,
+                                 const struct stat& about, std::span<std::byte> block);
 
 // Whether the file is still the one that was opened.
 esdp_files::wire::Status CheckUnchanged(const OpenedFile& opened);

@@ -1,6 +1,8 @@
 #include "tools/esdp_serve/server.h"
 
-#include <array>
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -16,7 +18,17 @@ constexpr uint64_t kOperationsEach = 16;  // receives, what is in slots, a Close
 constexpr uint64_t kPerSlot = uint64_t{1} << 20;
 constexpr uint64_t kStalledFactor = 5;  // how much longer where nobody is short of slots
 
+// A quarter of what the process may open: clients need some too.
+size_t FilesToKeepOpen() {
+  constexpr size_t kMost = 1024;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  return std::min<size_t>(kMost, limit.rlim_cur / 4);
+}
+
 }  // namespace
+
+Server::Server(const Options& options) : options_(options), files_(FilesToKeepOpen()) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Open(const Options& options, Metrics& metrics) {
   std::unique_ptr<Server> server(new Server(options));
@@ -47,8 +59,8 @@ absl::Status Server::Start(Metrics& metrics) {
   slots_ = *std::move(slots);
   shares_.emplace(Shares::Limits{.slots = count});
   workers_.emplace(static_cast<int>(options_.threads), [this] { queue_.Wake(); });
-  services_.emplace(Services{context_, queue_, *slots_, *shares_, *workers_, *root_, metrics,
-                             !options_.read_only});
+  services_.emplace(
+      Services{context_, queue_, *slots_, *shares_, *workers_, files_, *root_, metrics, options_});
   return Listen();
 }
 
@@ -86,10 +98,9 @@ absl::Status Server::Run() {
 }
 
 void Server::TakeEvents() {
-  std::array<esdp::Event, 64> events;
-  const auto count = queue_.Dequeue(std::span(events), {.deadline = next_tick_});
+  const auto count = queue_.Dequeue(std::span(events_), {.deadline = next_tick_});
   // Cancelled: woken, for what workers have done.
-  for (size_t i = 0; count.ok() && i < *count; ++i) OnEvent(events[i]);
+  for (size_t i = 0; count.ok() && i < *count; ++i) OnEvent(events_[i]);
 }
 
 void Server::OnEvent(const esdp::Event& event) {
@@ -127,6 +138,7 @@ void Server::DropEnded() {
 void Server::Tick() {
   const absl::Time now = context_.Now();
   next_tick_ = now + kTick;
+  files_.DropOld(now);
   for (const auto& [id, session] : sessions_) session->OnTick(now);
   const uint64_t seconds = options_.stalled_seconds * (shares_->Short() ? 1 : kStalledFactor);
   for (const uint32_t id : shares_->Stalled(absl::Seconds(seconds), now)) {

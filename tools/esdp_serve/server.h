@@ -1,6 +1,7 @@
 #ifndef ESDP_TOOLS_ESDP_SERVE_SERVER_H_
 #define ESDP_TOOLS_ESDP_SERVE_SERVER_H_
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -34,7 +35,7 @@ class Server {
   void Stop();
 
  private:
-  explicit Server(const Options& options) : options_(options) {}
+  explicit Server(const Options& options);
   absl::Status Start(Metrics& metrics);
   absl::Status Listen();
   void TakeEvents();
@@ -48,9 +49,11 @@ class Server {
   Options options_;
   esdp::Context context_;
   esdp::EventQueue queue_;
+  std::array<esdp::Event, 64> events_;  // kept: to make them anew takes longer than a turn
   std::optional<esdp_files::Root> root_;
   std::optional<Slots> slots_;
   std::optional<Shares> shares_;
+  FileCache files_;
   std::optional<Workers> workers_;
   std::optional<Services> services_;
   esdp::Socket listener_;

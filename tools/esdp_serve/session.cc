@@ -53,6 +53,7 @@ void Session::OnReceived(const esdp::Event& event) {
   peer_ended_ = event.eof();
   if (!event.ok() || (ends_ && peer_ended_)) return Abort();
   if (!ends_) queue_.Add(std::span(received_).first(event.bytes));
+  if (download_ && !queue_.empty() && queue_.front_is_cancelled()) download_->OnCancel();
 }
 
 void Session::MaybeReceive() {
@@ -123,13 +124,27 @@ void Session::Begin(uint32_t slot) {
                         : absl::CancelledError("as asked"));
     return queue_.Pop();
   }
-  if (queue_.front().has_put()) return BeginPut(slot);
+  if (queue_.front().has_put() || queue_.front().has_make_folder()) return BeginToWrite(slot);
+  if (ReplyFromCache(slot)) return;
   replying_ = true;
   auto reply = std::make_shared<Reply>();
   const std::span<std::byte> block = services_.slots.block(slot);
   const wire::Request& request = queue_.front();  // stays where it is until it is answered
   channel_.Run([this, reply, block, &request] { *reply = ReplyTo(request, services_.root, block); },
                [this, reply, slot] { OnReply(slot, std::move(*reply)); });
+}
+
+bool Session::ReplyFromCache(uint32_t slot) {
+  if (!queue_.front().has_get() || queue_.front().get().whole_sha256()) return false;
+  const std::string& name = queue_.front().get().name();
+  const FileCache::File* const cached = services_.files.Find(name, services_.context.Now());
+  if (cached == nullptr) return false;
+  auto reply =
+      ReplyAtOnce(queue_.front(), cached->file.get(), cached->about, services_.slots.block(slot));
+  if (!reply) return services_.files.Remove(name), false;
+  services_.metrics.cached_files += 1;
+  OnReply(slot, *std::move(reply));
+  return true;
 }
 
 void Session::OnReply(uint32_t slot, Reply reply) {
@@ -146,6 +161,10 @@ void Session::OnReply(uint32_t slot, Reply reply) {
   } else if (reply.tail_failed) {
     queue_.AwaitResync();
   } else {
+    if (reply.small.valid()) {
+      services_.files.Add(queue_.front().get().name(), std::move(reply.small), reply.small_about,
+                          heard_);
+    }
     queue_.Pop();
   }
   Advance();
@@ -172,12 +191,32 @@ void Session::Say(uint32_t slot, const wire::Answer& answer) {
   channel_.Send(slot, {&slice, 1});
 }
 
-void Session::BeginPut(uint32_t slot) {
-  if (!services_.writable) {
+void Session::BeginToWrite(uint32_t slot) {
+  if (services_.options.read_only) {
     Refuse(slot, absl::PermissionDeniedError("the server only lets read"));
     return queue_.Pop();
   }
   replying_ = true;
+  queue_.front().has_put() ? BeginPut(slot) : BeginMakeFolder(slot);
+}
+
+void Session::BeginMakeFolder(uint32_t slot) {
+  auto status = std::make_shared<absl::Status>();
+  const wire::MakeFolder& wanted = queue_.front().make_folder();
+  channel_.Run([this, status, &wanted] { *status = MakeFolder(wanted, services_.root); },
+               [this, status, slot] {
+                 replying_ = false;
+                 heard_ = services_.context.Now();
+                 wire::Answer answer;
+                 answer.set_id(queue_.front().id());
+                 answer.set_kind(wire::FOLDER);
+                 status->ok() ? Say(slot, answer) : Refuse(slot, *status);
+                 queue_.Pop();
+                 Advance();
+               });
+}
+
+void Session::BeginPut(uint32_t slot) {
   auto file = std::make_shared<absl::StatusOr<PutFile>>(absl::UnknownError(""));
   const wire::Put& put = queue_.front().put();
   channel_.Run([this, file, &put] { *file = PutFile::Open(put, services_.root); },
@@ -215,6 +254,7 @@ void Session::EndPut(uint32_t slot) {
     Refuse(slot, status);
     return BeginToEnd();
   }
+  services_.files.Clear();  // names that lead to it by links too
   Say(slot, answer);
   upload_.reset();
   queue_.Pop();

@@ -41,8 +41,11 @@ class Session {
   void MaybeReceive();
   void OnReceived(const esdp::Event& event);
   void Begin(uint32_t slot);
+  bool ReplyFromCache(uint32_t slot);
   void OnReply(uint32_t slot, Reply reply);
   void OnDownloadMoved();
+  void BeginToWrite(uint32_t slot);
+  void BeginMakeFolder(uint32_t slot);
   void BeginPut(uint32_t slot);
   void OnPutOpened(uint32_t slot, absl::StatusOr<PutFile> file);
   void EndPut(uint32_t slot);

@@ -4,10 +4,11 @@
 
 namespace esdp_serve {
 
-void Shares::Want(uint32_t client, uint64_t bytes) {
+void Shares::Want(uint32_t client, uint64_t bytes, uint32_t weight) {
   Client& one = clients_[client];
   if (one.wanted > 0) return;
   one.wanted = std::max<uint64_t>(bytes, 1);
+  one.quantum = limits_.quantum * std::max(weight, 1u);
   // What is left of its quantum it may use in this turn.
   if (one.deficit >= one.wanted) {
     turns_.push_front(client);
@@ -44,14 +45,14 @@ std::optional<uint32_t> Shares::Next(absl::Time now) {
     const uint32_t id = *turn;
     Client& client = clients_[id];
     turns_.erase(turn);
-    if (client.deficit < client.wanted) client.deficit += limits_.quantum;
+    if (client.deficit < client.wanted) client.deficit += client.quantum;
     if (client.deficit < client.wanted) {
       turns_.push_back(id);
       ++passed;
       continue;
     }
     // What a client does not use it does not save up.
-    client.deficit = std::min(client.deficit - client.wanted, limits_.quantum);
+    client.deficit = std::min(client.deficit - client.wanted, client.quantum);
     client.wanted = 0;
     if (client.held == 0) client.moved = now;
     ++client.held;

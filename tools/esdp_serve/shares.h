@@ -12,8 +12,8 @@
 namespace esdp_serve {
 
 // Shares divides slots among clients, by deficit round robin: each round every client that wants one
-// may send a quantum of bytes. A client that does not give its slots back keeps those and gets no
-// further ones, so that it costs the others nothing else.
+// may send a quantum of bytes for each of its shares. A client that does not give its slots back
+// keeps those and gets no further ones, so that it costs the others nothing else.
 //
 //   Owns:     numbers: which slots they are is the caller's to know.
 //   Threads:  one.
@@ -31,8 +31,8 @@ class Shares {
   };
   explicit Shares(const Limits& limits) : limits_(limits), free_(limits.slots) {}
 
-  // One slot for so many bytes. Once for each client, until Next has named it.
-  void Want(uint32_t client, uint64_t bytes);
+  // One slot for so many bytes. Once for each client, until Next has named it. `weight`: its shares.
+  void Want(uint32_t client, uint64_t bytes, uint32_t weight = 1);
   void Forget(uint32_t client);  // wants nothing any more; what it holds stays its own
   // Whom to give a slot now: it holds one more.
   std::optional<uint32_t> Next(absl::Time now);
@@ -49,6 +49,7 @@ class Shares {
   struct Client {
     uint64_t deficit = 0;
     uint64_t wanted = 0;  // bytes; 0: nothing
+    uint64_t quantum = 0;
     uint32_t held = 0;
     absl::Time moved = absl::InfinitePast();  // the last time
   };

@@ -17,9 +17,8 @@ Upload::Upload(std::unique_ptr<PutFile> file, const esdp_files::wire::Put& put, 
       with_crc_(put.chunk_crc()),
       syncs_on_the_way_(put.sync() == esdp_files::wire::Put::SYNC_EVERY),
       channel_(channel),
-      changed_(std::move(changed)) {
-  chunks_ = esdp_files::Chunks({{file_->offset(), file_->size() - file_->offset()}});
-}
+      changed_(std::move(changed)),
+      chunks_(file_->chunks()) {}
 
 void Upload::Start() {
   PostAhead();
@@ -78,9 +77,9 @@ void Upload::OnTail() {
     return End(absl::InvalidArgumentError("a chunk is not where it is to be"));
   }
   if (tail.status != 0) return End(absl::CancelledError("the client cannot read on"));
-  if (with_crc_) unverified_.emplace_back(chunk, tail.crc);
+  unsettled_.emplace_back(chunk, with_crc_ ? std::optional(tail.crc) : std::nullopt);
   PostAhead();
-  VerifyNext();
+  SettleNext();
   MaybeFinish();
 }
 
@@ -95,17 +94,18 @@ void Upload::RunStep(std::function<absl::Status()> work, void (Upload::*then)())
                });
 }
 
-void Upload::VerifyNext() {
-  if (busy_ || over_ || unverified_.empty()) return MaybeFinish();
-  const FileExtent chunk = unverified_.front().first;
-  const uint32_t crc = unverified_.front().second;
-  unverified_.pop_front();
-  RunStep([this, chunk, crc] { return file_->Verify(chunk, crc); }, &Upload::VerifyNext);
+void Upload::SettleNext() {
+  if (busy_ || over_ || unsettled_.empty()) return MaybeFinish();
+  const auto [chunk, crc] = unsettled_.front();
+  unsettled_.pop_front();
+  RunStep([this, chunk = chunk, crc = crc] { return file_->Settle(chunk, crc); },
+          &Upload::SettleNext);
 }
 
 void Upload::MaybeFinish() {
-  if (busy_ || over_ || !chunks_.done() || !posted_.empty() || !unverified_.empty()) return;
-  RunStep([this] { return file_->Finish(); }, &Upload::EndWell);
+  if (busy_ || over_ || !chunks_.done() || !posted_.empty() || !unsettled_.empty()) return;
+  const bool drop_behind = channel_.services().options.drop_behind;
+  RunStep([this, drop_behind] { return file_->Finish(drop_behind); }, &Upload::EndWell);
 }
 
 void Upload::EndWell() { End(absl::OkStatus()); }

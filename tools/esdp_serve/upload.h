@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "tools/esdp_serve/channel.h"
@@ -17,7 +18,7 @@ namespace esdp_serve {
 // An Upload is the bytes of one Put: RecvFile chunk by chunk, each with its tail, a few posted ahead.
 //
 //   Owns:     the file on its way in.
-//   Threads:  the server's; workers verify, sync and rename.
+//   Threads:  the server's; workers settle, sync and rename.
 //   Blocks:   never.
 //   Units:    bytes.
 //   Errors:   status(), once it is over().
@@ -42,7 +43,7 @@ class Upload {
   bool IsSyncDue();
   void PostAhead();
   void OnTail();
-  void VerifyNext();
+  void SettleNext();
   void MaybeFinish();
   void EndWell();
   void End(const absl::Status& status);
@@ -58,7 +59,7 @@ class Upload {
   std::array<TailBytes, kAhead> tails_{};
   uint64_t next_tail_ = 0;  // to be posted
   uint64_t taken_tails_ = 0;
-  std::deque<std::pair<esdp_files::FileExtent, uint32_t>> unverified_;
+  std::deque<std::pair<esdp_files::FileExtent, std::optional<uint32_t>>> unsettled_;
   uint32_t outstanding_ = 0;  // receives
   bool busy_ = false;         // a worker is at the file
   bool over_ = false;

@@ -1,3 +1,4 @@
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,6 +18,18 @@ void Prepend(const char* name, const std::string& value, char separator) {
   const char* const before = getenv(name);
   const bool some = before != nullptr && *before != 0;
   setenv(name, (some ? value + separator + before : value).c_str(), 1);
+}
+
+// What the switch has beside the program's descriptors lies above the limit that was, where the system
+// lets that be.
+void MakeRoom() {
+  constexpr rlim_t kTimes = 8;
+  rlimit limit = {};
+  if (getenv("ESDP_SWITCH_FD_BASE") != nullptr || getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const rlim_t before = limit.rlim_cur;
+  limit.rlim_cur = before < limit.rlim_max / kTimes ? before * kTimes : limit.rlim_max;
+  if (limit.rlim_cur == before || setrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  setenv("ESDP_SWITCH_FD_BASE", std::to_string(before).c_str(), 1);
 }
 
 }  // namespace
@@ -53,6 +66,7 @@ int Run(const Words& words, char** rest) {
   if (rules.empty() && !told) rules = kAll;
   if (!rules.empty()) Prepend("ESDP_SWITCH_RULES", rules, ';');
   Prepend("LD_PRELOAD", library, ':');
+  MakeRoom();
   execvp(rest[at], rest + at);
   const int error = errno;
   (void)Complain(0, words[at] + ": " + std::strerror(error));

@@ -15,6 +15,7 @@ struct Number {
   std::string unit;
   std::string source;
   std::string known;  // "FREE"
+  int line = 0;       // of the file, from 1 on
 };
 
 struct Description {
@@ -22,10 +23,10 @@ struct Description {
   std::vector<Number> numbers;
 };
 
-// A file in protobuf's text format, as testbed.proto says. InvalidArgument names the line, or what
-// is missing.
+// A file in protobuf's text format, as testbed.proto says. InvalidArgument names line and column,
+// "2:16: ...", or what is missing.
 absl::StatusOr<Description> ParseText(const std::string& text);
-// NotFound where it cannot be read.
+// NotFound where it cannot be read. Errors begin with the path.
 absl::StatusOr<Description> ReadFile(const std::string& path);
 
 }  // namespace esdp::testbed

@@ -115,8 +115,10 @@ std::shared_ptr<RegionObject> ContextObject::RegisterDmaBuf(py::handle buffer, u
                                 shared_from_this(), Value(std::move(region)), std::move(unseen)));
 }
 
-std::shared_ptr<RegionObject> ContextObject::Allocate(size_t bytes, std::string_view exposure) {
-  const AllocateOptions options{.registration = {.exposure = ExposureFrom(exposure)}};
+std::shared_ptr<RegionObject> ContextObject::Allocate(size_t bytes, std::string_view exposure,
+                                                      std::string_view shareable) {
+  const AllocateOptions options{.registration = {.exposure = ExposureFrom(exposure)},
+                                .shareable = ShareableFrom(shareable)};
   absl::StatusOr<Region> allocated = Region();
   {
     const Unlocked unlocked;

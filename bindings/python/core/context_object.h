@@ -41,7 +41,8 @@ class ContextObject : public std::enable_shared_from_this<ContextObject> {
   // `buffer`: a descriptor, or whatever has one.
   std::shared_ptr<RegionObject> RegisterDmaBuf(pybind11::handle buffer, uint64_t offset,
                                                uint64_t length, std::string_view exposure);
-  std::shared_ptr<RegionObject> Allocate(size_t bytes, std::string_view exposure);
+  std::shared_ptr<RegionObject> Allocate(size_t bytes, std::string_view exposure,
+                                         std::string_view shareable);
   std::shared_ptr<QueueObject> CreateQueue(const pybind11::kwargs& arguments);
   std::shared_ptr<SocketObject> CreateSocket(std::string_view family,
                                              const pybind11::kwargs& arguments);

@@ -43,7 +43,11 @@ void DefineChildren(ContextClass& type) {
            "afterwards. UnsupportedError where the fabric or the device has no way to it, "
            "ValueError for no bytes or the exposure none, RegistrationError as register.")
       .def("allocate", &ContextObject::Allocate, arg("bytes"), arg("exposure") = "per_operation",
-           "Registered, page-aligned, zeroed memory of its own: numpy.frombuffer(region.view()).")
+           arg("shareable") = "auto",
+           "Registered, page-aligned, zeroed memory of its own: numpy.frombuffer(region.view()). "
+           "What is "
+           "shareable ('auto', 'never', 'always') can be given to another program on this host to "
+           "read.")
       .def("queue", &ContextObject::CreateQueue,
            "An EventQueue: depth (events, 256), wait ('adaptive', 'notify', 'busy_poll'), spin "
            "(seconds).")

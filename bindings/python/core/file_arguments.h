@@ -23,12 +23,15 @@ struct SendFileArguments {
   std::vector<FileRange> ranges;
   FileStrategy strategy = FileStrategy::kPipelined;
   OnShortFile on_short = OnShortFile::kAbort;
+  bool drop_behind = false;
   pybind11::list keep;
 
   // `ranges`: tuples (file, offset, length). A file is a number, or an object with fileno().
   SendFileArguments(const pybind11::sequence& ranges, const pybind11::sequence& header,
                     const pybind11::sequence& trailer);
-  FilePlan Plan() const { return {header.slices, ranges, trailer.slices, strategy, on_short}; }
+  FilePlan Plan() const {
+    return {header.slices, ranges, trailer.slices, strategy, on_short, drop_behind};
+  }
 };
 
 // The same of Socket.recv_file.

@@ -103,6 +103,19 @@ PeerMoves PeerMovesFrom(std::string_view word) {
                                                              {"unguarded", PeerMoves::kUnguarded}}};
   return Find(kWords, "peer_moves", word);
 }
+
+LocalShare LocalShareFrom(std::string_view word) {
+  static constexpr std::array<Word<LocalShare>, 3> kWords = {{{"proved", LocalShare::kProved},
+                                                              {"user", LocalShare::kUser},
+                                                              {"never", LocalShare::kNever}}};
+  return Find(kWords, "local_share", word);
+}
+
+Shareable ShareableFrom(std::string_view word) {
+  static constexpr std::array<Word<Shareable>, 3> kWords = {
+      {{"auto", Shareable::kAuto}, {"never", Shareable::kNever}, {"always", Shareable::kAlways}}};
+  return Find(kWords, "shareable", word);
+}
 DeliveryMode DeliveryModeFrom(std::string_view word) { return Find(kModes, "mode", word); }
 
 DeadlinePolicy DeadlinePolicyFrom(std::string_view word) {
@@ -110,10 +123,12 @@ DeadlinePolicy DeadlinePolicyFrom(std::string_view word) {
 }
 
 FileStrategy FileStrategyFrom(std::string_view word) {
-  static constexpr std::array<Word<FileStrategy>, 3> kWords = {
+  static constexpr std::array<Word<FileStrategy>, 5> kWords = {
       {{"pipelined", FileStrategy::kPipelined},
        {"plain", FileStrategy::kPlain},
-       {"direct", FileStrategy::kDirect}}};
+       {"direct", FileStrategy::kDirect},
+       {"mapped", FileStrategy::kMapped},
+       {"spliced", FileStrategy::kSpliced}}};
   return Find(kWords, "strategy", word);
 }
 

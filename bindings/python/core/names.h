@@ -35,6 +35,8 @@ Progress ProgressFrom(std::string_view word);
 WaitMode WaitModeFrom(std::string_view word);
 DeliveryMode DeliveryModeFrom(std::string_view word);
 PeerMoves PeerMovesFrom(std::string_view word);
+LocalShare LocalShareFrom(std::string_view word);
+Shareable ShareableFrom(std::string_view word);
 DeadlinePolicy DeadlinePolicyFrom(std::string_view word);
 FileStrategy FileStrategyFrom(std::string_view word);
 OnShortFile OnShortFileFrom(std::string_view word);

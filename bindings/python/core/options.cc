@@ -187,6 +187,7 @@ ContextOptions ContextOptionsFrom(const py::dict& arguments) {
   members.Take("congestion_control", options.congestion_control);
   members.Take("checksum", options.checksum);
   members.Take("lend_pages", options.lend_pages);
+  members.TakeWord("local_share", options.local_share, LocalShareFrom);
   members.Finish("a Context");
   return options;
 }

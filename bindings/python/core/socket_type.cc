@@ -47,24 +47,26 @@ PostArguments SendArguments(const py::object& cookie, const Seconds& timeout,
 py::object SendFile(SocketObject& self, const py::sequence& ranges, QueueObject& queue,
                     const py::object& cookie, const py::sequence& header,
                     const py::sequence& trailer, std::string_view strategy,
-                    std::string_view on_short, const Seconds& timeout, std::string_view complete_at,
-                    std::string_view path) {
+                    std::string_view on_short, bool drop_behind, const Seconds& timeout,
+                    std::string_view complete_at, std::string_view path) {
   SendFileArguments file(ranges, header, trailer);
   file.strategy = FileStrategyFrom(strategy);
   file.on_short = OnShortFileFrom(on_short);
+  file.drop_behind = drop_behind;
   return self.SendFile(file, queue, SendArguments(cookie, timeout, complete_at, path));
 }
 
 py::object ReceiveFile(SocketObject& self, const py::object& target, QueueObject& queue,
                        const py::object& cookie, std::string_view sync, uint64_t sync_every,
-                       bool reserve, std::string_view on_short, bool sparse, const Seconds& timeout,
-                       std::string_view path) {
+                       bool reserve, std::string_view on_short, bool sparse, bool drop_behind,
+                       const Seconds& timeout, std::string_view path) {
   ReceiveFileArguments file(target);
   file.sink.sync = SyncPolicyFrom(sync);
   file.sink.sync_every = sync_every;
   file.sink.reserve = reserve;
   file.sink.on_short = OnShortFileFrom(on_short);
   file.sink.sparse = sparse;
+  file.sink.drop_behind = drop_behind;
   return self.ReceiveFile(file, queue, SendArguments(cookie, timeout, "reusable", path));
 }
 
@@ -123,24 +125,26 @@ void DefineTransfers(SocketClass& type) {
 
 void DefineFiles(SocketClass& type) {
   const py::tuple nothing;
-  type.def("send_file", &SendFile, arg("ranges"), arg("queue"), arg("cookie") = py::none(),
-           py::kw_only(), arg("header") = nothing, arg("trailer") = nothing,
-           arg("strategy") = "pipelined", arg("on_short") = "abort", arg("timeout") = py::none(),
-           arg("complete_at") = "reusable", arg("path") = "threshold",
-           "Sends parts of files, each a tuple (file, offset, length), between a header and a "
-           "trailer of regions and slices, as one send. A file is a descriptor or an object with "
-           "fileno(); it stays open until the event. One that is shorter, or fails, aborts the "
-           "connection; with on_short='stop' the event tells how far it went.")
+  type.def(
+          "send_file", &SendFile, arg("ranges"), arg("queue"), arg("cookie") = py::none(),
+          py::kw_only(), arg("header") = nothing, arg("trailer") = nothing,
+          arg("strategy") = "pipelined", arg("on_short") = "abort", arg("drop_behind") = false,
+          arg("timeout") = py::none(), arg("complete_at") = "reusable", arg("path") = "threshold",
+          "Sends parts of files, each a tuple (file, offset, length), between a header and a "
+          "trailer of regions and slices, as one send. A file is a descriptor or an object with "
+          "fileno(); it stays open until the event. One that is shorter, or fails, aborts the "
+          "connection; with on_short='stop' the event tells how far it went. drop_behind: the page "
+          "cache forgets what was read, for large files that nobody reads again soon.")
       .def("recv_file", &ReceiveFile, arg("target"), arg("queue"), arg("cookie") = py::none(),
            py::kw_only(), arg("sync") = "none", arg("sync_every") = FileSink().sync_every,
            arg("reserve") = true, arg("on_short") = "abort", arg("sparse") = false,
-           arg("timeout") = py::none(), arg("path") = "threshold",
+           arg("drop_behind") = false, arg("timeout") = py::none(), arg("path") = "threshold",
            "Writes the next bytes of the stream to a part of a file, a tuple (file, offset, "
            "length). "
            "sync: 'none', 'end' (they are on the medium with the event) or 'every' (also each time "
            "sync_every bytes were written). reserve: no room for them is told now. sparse: blocks "
-           "of "
-           "zeros become holes, and no room is reserved.");
+           "of zeros become holes, and no room is reserved. drop_behind: the page cache forgets "
+           "what is on the medium; not with sync='none'.");
 }
 
 void DefineConnection(SocketClass& type) {

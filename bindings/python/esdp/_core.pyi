@@ -10,7 +10,7 @@ _Exposure: TypeAlias = Literal["per_operation", "region_key", "none"]
 _Mode: TypeAlias = Literal["automatic", "buffered", "combined", "pipelined"]
 _Path: TypeAlias = Literal["threshold", "copy", "zero_copy"]
 _CompleteAt: TypeAlias = Literal["reusable", "delivered"]
-_FileStrategy: TypeAlias = Literal["pipelined", "plain", "direct"]
+_FileStrategy: TypeAlias = Literal["pipelined", "plain", "direct", "mapped", "spliced"]
 _OnShort: TypeAlias = Literal["abort", "stop"]
 _Sync: TypeAlias = Literal["none", "end", "every"]
 _OptionName: TypeAlias = Literal[
@@ -238,6 +238,7 @@ class Socket(metaclass=_Metaclass):
         trailer: Sequence[_Registered] = (),
         strategy: _FileStrategy = "pipelined",
         on_short: _OnShort = "abort",
+        drop_behind: bool = False,
         timeout: Optional[float] = None,
         complete_at: _CompleteAt = "reusable",
         path: _Path = "threshold",
@@ -253,6 +254,7 @@ class Socket(metaclass=_Metaclass):
         reserve: bool = True,
         on_short: _OnShort = "abort",
         sparse: bool = False,
+        drop_behind: bool = False,
         timeout: Optional[float] = None,
         path: _Path = "threshold",
     ) -> OpId: ...
@@ -322,6 +324,7 @@ class Context(metaclass=_Metaclass):
         congestion_control: str = "",
         checksum: bool = False,
         lend_pages: bool = False,
+        local_share: Literal["proved", "user", "never"] = "proved",
         world_of: Context = ...,
     ) -> None: ...
     def register(
@@ -330,7 +333,9 @@ class Context(metaclass=_Metaclass):
     def register_dmabuf(
         self, fd: Union[int, _HasDescriptor], offset: int, length: int, exposure: _Exposure = "per_operation"
     ) -> Region: ...
-    def allocate(self, bytes: int, exposure: _Exposure = "per_operation") -> Region: ...
+    def allocate(
+        self, bytes: int, exposure: _Exposure = "per_operation", shareable: Literal["auto", "never", "always"] = "auto"
+    ) -> Region: ...
     def queue(
         self, *, depth: int = 256, wait: Literal["adaptive", "notify", "busy_poll"] = "adaptive", spin: float = 50e-6
     ) -> EventQueue: ...

@@ -14,7 +14,7 @@ import bisect
 import errno
 import operator
 import weakref
-from typing import Any, Generator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Generator, List, Optional, Sequence, Tuple, Union
 
 from esdp import _core
 from esdp._errors import ErrorKind, make_error
@@ -77,6 +77,12 @@ class Operation(asyncio.Future):  # type: ignore[type-arg]
     _taken: Optional[bytes] = None  # a receive that was cancelled had succeeded
     _claimed = False  # the bytes of _taken are whoever's has the number
     _given_back = False
+    _is_heard = False  # by a callback, unless the loop ends before its turn
+
+    def set_exception(self, exception: Any) -> None:
+        super().set_exception(exception)
+        if self._is_heard:
+            hear(self)
 
     # --- how long it may take ---
 
@@ -227,6 +233,15 @@ def first_bytes(targets: Sequence[Any], count: int) -> bytes:
 def hear(future: asyncio.Future[Any]) -> Optional[BaseException]:
     """To be asked in any case: asyncio complains of an error that nobody wanted to know."""
     return None if future.cancelled() else future.exception()
+
+
+def tell(future: asyncio.Future[Any], callback: Callable[[asyncio.Future[Any]], object]) -> None:
+    """`callback` hears of it. Where the loop ends before its turn asyncio complains of nothing."""
+    if isinstance(future, Operation):
+        future._is_heard = True
+    if future.done():
+        hear(future)
+    future.add_done_callback(callback)
 
 
 async def result_of(future: asyncio.Future[Any]) -> Any:

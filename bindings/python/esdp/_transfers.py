@@ -7,6 +7,7 @@ import collections
 import errno
 import fcntl
 import os
+import stat
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Tuple
 
 from esdp import _core
@@ -81,7 +82,8 @@ def receive_later(
 def receive_file_later(
     socket: Socket, target: Tuple[Any, int, int], timeout: Optional[float], options: dict[str, Any]
 ) -> Operation:
-    """The same into a file."""
+    """The same into a file. What the post would refuse is refused here: there may be none."""
+    _check_sink(target, options)
     loop = asyncio.get_running_loop()
     later = Later(loop=loop)
     later.follow(loop.create_task(_receive_file_in_turn(socket, socket._line, target, timeout, options)), None)
@@ -138,15 +140,46 @@ async def _receive_file_in_turn(
     left = _time_left(timeout)
     await _wait_for(before, left)
     file, offset, length = target
-    descriptor = file if isinstance(file, int) else file.fileno()
-    if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_APPEND:
-        raise make_error(ErrorKind.INVALID_ARGUMENT, errno.EINVAL, "the file was opened with O_APPEND")
+    descriptor = _descriptor_of(file)
     count = _write_unread(socket, descriptor, offset, length)
     if count < length:
         return count + int(await socket._receive_file((file, offset + count, length - count), left(), **options))
     if options["sync"] != "none":
-        await asyncio.get_running_loop().run_in_executor(None, os.fdatasync, descriptor)
+        await asyncio.get_running_loop().run_in_executor(None, _sync, descriptor, offset, length, options["drop_behind"])
     return count
+
+
+def _sync(descriptor: int, offset: int, length: int, drop_behind: bool) -> None:
+    os.fdatasync(descriptor)
+    if drop_behind:
+        os.posix_fadvise(descriptor, offset, length, os.POSIX_FADV_DONTNEED)
+
+
+def _descriptor_of(file: Any) -> int:
+    return file if isinstance(file, int) else int(file.fileno())
+
+
+def _check_sink(target: Tuple[Any, int, int], options: dict[str, Any]) -> None:
+    file, offset, length = target
+    for name, words in (("sync", ("none", "end", "every")), ("on_short", ("abort", "stop"))):
+        if options[name] not in words:
+            raise ValueError(f"{name} is {options[name]!r}; there are: {', '.join(map(repr, words))}")
+    if offset < 0 or length < 0:
+        raise ValueError("offsets and lengths of files are 0 or more")
+    flags = fcntl.fcntl(_descriptor_of(file), fcntl.F_GETFL)
+    refused = None
+    if length == 0:
+        refused = "the length is 0"
+    elif options["sync"] == "every" and options["sync_every"] == 0:
+        refused = "sync_every is 0"
+    elif options["drop_behind"] and options["sync"] == "none":
+        refused = "drop_behind is for what is on the medium, so with sync='end' or 'every'"
+    elif not stat.S_ISREG(os.fstat(_descriptor_of(file)).st_mode) or flags & os.O_ACCMODE == os.O_RDONLY:
+        refused = "the file is not a regular one that can be written"
+    elif flags & (os.O_APPEND | os.O_DIRECT | os.O_PATH):
+        refused = "the file was opened with O_APPEND, O_DIRECT or O_PATH"
+    if refused is not None:
+        raise make_error(ErrorKind.INVALID_ARGUMENT, errno.EINVAL, refused)
 
 
 def _write_unread(socket: Socket, descriptor: int, offset: int, length: int) -> int:

@@ -10,7 +10,7 @@ from typing import Any, Callable, Deque, Optional, Tuple, Union, cast
 
 from esdp import _core, aio
 from esdp._errors import Error, ShutDownError
-from esdp._operations import hear
+from esdp._operations import hear, tell
 
 ZERO_COPY_MIN = 256 * 1024
 _ROOM = 64 * 1024  # registered for each direction of a connection
@@ -71,7 +71,7 @@ class Transport(transports._FlowControlMixin, asyncio.Transport):
         except Error as error:
             self._lose(error)
             return
-        self._receiving.add_done_callback(self._on_received)
+        tell(self._receiving, self._on_received)
 
     def _on_received(self, future: asyncio.Future[int]) -> None:
         self._receiving = None
@@ -183,7 +183,7 @@ class Transport(transports._FlowControlMixin, asyncio.Transport):
         except Error as error:
             self._lose(error)
             return
-        self._sending.add_done_callback(self._on_sent)
+        tell(self._sending, self._on_sent)
 
     def _next_piece(self) -> Union[_core.Region, _core.Slice]:
         first = self._pending[0]
@@ -220,7 +220,7 @@ class Transport(transports._FlowControlMixin, asyncio.Transport):
         elif self._eof_asked and not self._eof_sent:
             self._eof_sent = True
             try:
-                self._socket.shutdown().add_done_callback(hear)  # the receiving direction sees it
+                tell(self._socket.shutdown(), hear)  # the receiving direction sees it
             except Error as error:
                 self._lose(error)
 
@@ -276,7 +276,7 @@ class Transport(transports._FlowControlMixin, asyncio.Transport):
     def _drain(self) -> None:
         self._lost = True
         try:
-            self._socket.shutdown().add_done_callback(lambda told: self._end(_mode_after(hear(told))))
+            tell(self._socket.shutdown(), lambda told: self._end(_mode_after(hear(told))))
         except Error as error:
             self._end(_mode_after(error))
 

@@ -289,8 +289,9 @@ class Socket:
         *,
         header: Sequence[_Registered] = (),
         trailer: Sequence[_Registered] = (),
-        strategy: Literal["pipelined", "plain", "direct"] = "pipelined",
+        strategy: Literal["pipelined", "plain", "direct", "mapped", "spliced"] = "pipelined",
         on_short: Literal["abort", "stop"] = "abort",
+        drop_behind: bool = False,
         timeout: Optional[float] = None,
         complete_at: _CompleteAt = "reusable",
         path: _Path = "threshold",
@@ -306,6 +307,7 @@ class Socket:
             trailer=trailer,
             strategy=strategy,
             on_short=on_short,
+            drop_behind=drop_behind,
             timeout=timeout,
             complete_at=complete_at,
             path=path,
@@ -321,6 +323,7 @@ class Socket:
         reserve: bool = True,
         on_short: Literal["abort", "stop"] = "abort",
         sparse: bool = False,
+        drop_behind: bool = False,
         timeout: Optional[float] = None,
         path: _Path = "threshold",
         on_cancel: _OnCancel = "abort",
@@ -328,7 +331,7 @@ class Socket:
         """The next bytes of the stream to a part of a file, a tuple (file, offset, length); the file stays open until it
         has ended. Cancelled, or with an error, its event tells how many came: those are in the file."""
         options: dict[str, Any] = {"reserve": reserve, "on_short": on_short, "path": path, "on_cancel": on_cancel}
-        options.update(sync=sync, sync_every=sync_every, sparse=sparse)
+        options.update(sync=sync, sync_every=sync_every, sparse=sparse, drop_behind=drop_behind)
         if self._unread or self._line is not None:
             return receive_file_later(self, target, timeout, options)
         return self._receive_file(target, timeout, **options)

@@ -2,11 +2,13 @@
 
 #include <sys/socket.h>
 
-#include <cerrno>
+#include <algorithm>
+#include <array>
 #include <new>
 #include <utility>
 
 #include "impl/base/status.h"
+#include "impl/fabric/local/socket_message.h"
 
 namespace esdp::fabric::local {
 namespace {
@@ -14,6 +16,17 @@ namespace {
 // Of a block: its words and slots. The ring's pages come with the first bytes in them.
 constexpr size_t kResident = offsetof(Block, ring);
 constexpr uint32_t kReasonBits = 8;
+
+// About a region of the sender's.
+struct RegionMessage {
+  enum Kind : uint64_t {
+    kPassed = 1,  // its file comes with the message
+    kTakenBack,   // it is no more
+  };
+  uint64_t kind = 0;
+  uint64_t number = 0;
+  uint64_t length = 0;  // of the file
+};
 
 }  // namespace
 
@@ -95,13 +108,78 @@ bool Channel::IsProved(const Nonce& nonce) const {
   return peer_.proof[0].load() == nonce[0] && peer_.proof[1].load() == nonce[1];
 }
 
+std::vector<Channel::Passed>::iterator Channel::FindPassed(uint64_t region) {
+  return std::ranges::find(passed_, region, &Passed::number);
+}
+
+// What the other end would not map is not passed: it is told of each use where the bytes lie, and
+// could not have them.
+bool Channel::Pass(const SharedRegion& region) {
+  if (const auto found = FindPassed(region.number); found != passed_.end()) {
+    std::iter_swap(passed_.begin(), found);
+    return true;
+  }
+  uint64_t room = PeerRegions::kBytesMax;
+  for (const Passed& passed : passed_) room -= passed.bytes;
+  if (passed_.size() >= PeerRegions::kRegionsMax || region.file_bytes > room) return false;
+  const RegionMessage message{
+      .kind = RegionMessage::kPassed, .number = region.number, .length = region.file_bytes};
+  try {
+    passed_.reserve(passed_.size() + 1);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  if (!SendMessage(socket_.number(), std::as_bytes(std::span(&message, 1)), &region.file)) {
+    return false;
+  }
+  passed_.push_back({region.number, region.file_bytes});
+  return true;
+}
+
+// Where the socket is full the other end keeps its mapping until the connection ends, and counts it.
+void Channel::TakeBack(uint64_t region) {
+  const auto found = FindPassed(region);
+  if (found == passed_.end()) return;
+  const RegionMessage message{.kind = RegionMessage::kTakenBack, .number = region, .length = 0};
+  if (SendMessage(socket_.number(), std::as_bytes(std::span(&message, 1)), nullptr)) {
+    passed_.erase(found);
+  }
+}
+
+// False: it is none that could be.
+bool Channel::TakeMessage(ConstBytes bytes, const Descriptor& file) {
+  if (bytes.size() == 1 && !file.is_open()) return true;  // to wake us
+  RegionMessage message;
+  if (bytes.size() != sizeof(message)) return false;
+  CopyBytes(std::as_writable_bytes(std::span(&message, 1)), bytes);
+  switch (message.kind) {
+    case RegionMessage::kPassed:
+      return file.is_open() && message.number != 0 &&
+             peers_regions_.Add(message.number, message.length, file);
+    case RegionMessage::kTakenBack:
+      return !file.is_open() && peers_regions_.Remove(message.number);
+  }
+  return false;
+}
+
 bool Channel::DrainSocket() {
   constexpr int kMost = 64;
-  for (int i = 0; i < kMost; ++i) {
-    char words[8];
-    const ssize_t bytes = recv(socket_.number(), words, sizeof(words), MSG_DONTWAIT);
-    if (bytes < 0) return errno == EAGAIN || errno == EINTR;
-    if (bytes == 0) return false;
+  for (int i = 0; i < kMost && !socket_broken_; ++i) {
+    std::array<std::byte, sizeof(RegionMessage)> bytes;
+    size_t length = 0;
+    Descriptor file;
+    switch (ReceiveMessage(socket_.number(), bytes, length, file)) {
+      case MessageOutcome::kNone:
+        return true;
+      case MessageOutcome::kGone:
+        return false;
+      case MessageOutcome::kMalformed:
+        socket_broken_ = true;
+        break;
+      case MessageOutcome::kDone:
+        socket_broken_ = !TakeMessage(ConstBytes(bytes).first(length), file);
+        break;
+    }
   }
   return true;
 }

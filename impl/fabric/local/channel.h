@@ -3,12 +3,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "impl/base/shared_memory.h"
 #include "impl/fabric/local/layout.h"
 #include "impl/fabric/local/peer_process.h"
-#include "impl/fabric/local/shared_memory.h"
+#include "impl/fabric/local/peer_regions.h"
+#include "impl/fabric/local/shared_regions.h"
 #include "impl/fabric/local/slot_reader.h"
 #include "impl/fabric/local/slot_writer.h"
 
@@ -70,12 +73,28 @@ class Channel {
   WindowTable& windows() { return own_.windows; }
   const WindowTable& peers_windows() const { return peer_.windows; }
 
-  // Takes what has been sent to wake us. False: the other end is gone.
+  // Lets windows name this region of ours. False: the other end does not have its file.
+  bool Pass(const SharedRegion& region);
+  // It is no more: the other end may unmap it.
+  void TakeBack(uint64_t region);
+  PeerRegions& peers_regions() { return peers_regions_; }
+
+  // Takes what has been sent to wake us, and files. False: the other end is gone.
   bool DrainSocket();
+  // It has said what cannot be.
+  bool IsBroken() const { return socket_broken_ || writer_.broken() || reader_.broken(); }
 
  private:
   Channel(Descriptor socket, Mapping own, Mapping peers);
   void Wake();
+  bool TakeMessage(ConstBytes bytes, const Descriptor& file);
+
+  // A region of ours that the other end has, and how long its file is.
+  struct Passed {
+    uint64_t number = 0;
+    uint64_t bytes = 0;
+  };
+  std::vector<Passed>::iterator FindPassed(uint64_t region);
 
   Descriptor socket_;
   Mapping own_memory_;
@@ -84,6 +103,9 @@ class Channel {
   const Block& peer_;
   SlotWriter writer_;
   SlotReader reader_;
+  PeerRegions peers_regions_;
+  std::vector<Passed> passed_;  // the one that was used last in front
+  bool socket_broken_ = false;
   uint64_t armed_ = 0;
   bool starved_ = false;
   uint64_t woken_ = 0;  // the last Arm of the other end's that it was woken for

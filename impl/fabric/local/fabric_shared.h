@@ -7,17 +7,19 @@
 #include "impl/base/clock.h"
 #include "impl/fabric/local/options.h"
 #include "impl/fabric/local/peer_process.h"
+#include "impl/fabric/local/shared_regions.h"
 #include "impl/fabric/outbox.h"
 #include "impl/fabric/soft/poller.h"
+#include "impl/fabric/soft/posting.h"
 #include "impl/fabric/soft/region_table.h"
 #include "impl/fabric/types.h"
 
 namespace esdp::fabric::local {
 
-inline constexpr uint32_t kMessageBytesMax = uint32_t{1} << 30;
-inline constexpr uint32_t kWorkMax = 4096;
-inline constexpr uint32_t kScatterGatherMax = 16;
-inline constexpr uint32_t kReadsInFlightMax = 128;
+using soft::kMessageBytesMax;
+using soft::kReadsInFlightMax;
+using soft::kScatterGatherMax;
+using soft::kWorkMax;
 
 // What the parts of one fabric share. One thread at a time, like the fabric.
 struct FabricShared {
@@ -28,6 +30,7 @@ struct FabricShared {
   const SystemClock system_clock;
   const Clock* const clock;
   soft::RegionTable regions;
+  SharedRegions shared_regions;  // of these
   // At the address that peers are told; nothing where the system has no random numbers.
   std::optional<Nonce> nonce;
   bool reads_peers = true;  // until the system has refused it

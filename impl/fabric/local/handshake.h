@@ -7,8 +7,9 @@
 #include <type_traits>
 
 #include "impl/base/bytes.h"
+#include "impl/base/shared_memory.h"
 #include "impl/fabric/local/layout.h"
-#include "impl/fabric/local/shared_memory.h"
+#include "impl/fabric/local/socket_message.h"
 #include "impl/fabric/types.h"
 
 // The two messages by which two ends meet, one each way over a unix socket that keeps messages
@@ -54,7 +55,7 @@ static_assert(std::is_trivially_copyable_v<Hello>);
 // With one descriptor, or none. False: the peer is gone, or the system refuses; errno tells.
 bool SendHello(int socket, const Hello& hello, const Descriptor* block);
 
-enum class HelloOutcome : uint8_t { kNone, kDone, kGone, kMalformed };
+using HelloOutcome = MessageOutcome;
 
 // kDone: every field is within its limits; `block` is open if one came.
 HelloOutcome ReceiveHello(int socket, Hello& hello, Descriptor& block);

@@ -14,7 +14,7 @@
 
 namespace esdp::fabric::local {
 
-inline constexpr uint64_t kLayoutVersion = 1;
+inline constexpr uint64_t kLayoutVersion = 3;
 
 inline constexpr uint32_t kSlots = 64;
 inline constexpr uint32_t kSlotBytes = 128;
@@ -29,6 +29,8 @@ enum class SlotKind : uint8_t {
   kWrite,        // RDMA Write of the piece: key, address
   kReadRequest,  // RDMA Read: key, address, length
   kReadData,     // the next piece of the oldest read that is not answered
+  kWriteFrom,    // RDMA Write of `length` bytes that the reader takes by itself: key, address, and
+                 // where they lie (WriteSource); taken once it has
 };
 inline constexpr uint8_t kInRing = 1;       // the piece lies in the ring, not in the slot
 inline constexpr uint8_t kInvalidates = 2;  // kSend: `key` is one of the reader's windows

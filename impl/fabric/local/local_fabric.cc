@@ -5,13 +5,14 @@
 #include <new>
 #include <utility>
 
-#include "impl/base/handle_table.h"
 #include "impl/base/secure_random.h"
 #include "impl/base/status.h"
+#include "impl/base/undo.h"
 #include "impl/fabric/local/fabric_shared.h"
 #include "impl/fabric/local/hot_list.h"
 #include "impl/fabric/local/queue_pair.h"
 #include "impl/fabric/local/rendezvous.h"
+#include "impl/fabric/soft/fabric_frame.h"
 
 namespace esdp::fabric::local {
 namespace {
@@ -42,93 +43,49 @@ constexpr Limits kLimits{
     .windows = true,
     .remote_invalidate = true,
     .initiator_speaks_first = false,
+    .of_this_host = true,
     .virtual_time = false,
 };
 
-absl::Status UnknownQueuePair() {
-  return absl::NotFoundError("no such queue pair: it was never created here, or is destroyed");
-}
+using Frame = soft::FabricFrame<QueuePair, FabricShared, Rendezvous>;
 
-absl::Status AlreadyUsed() {
-  return absl::FailedPreconditionError("a queue pair connects once: create another");
-}
-
-class LocalFabric final : public Fabric, private QueuePairs {
+class LocalFabric final : public Frame {
  public:
-  explicit LocalFabric(const LocalOptions& options)
-      : shared_(options), rendezvous_(shared_, *this) {}
+  explicit LocalFabric(const LocalOptions& options) : Frame(options) {
+    limits_.shares_memory = options.share != Share::kNever;
+  }
 
   absl::Status Open() {
     ESDP_RETURN_IF_ERROR(Channel::MakeBlock().status());  // can this system do it at all?
     shared_.reads_peers = shared_.options.reads_peers;
     Nonce nonce{};
-    if (shared_.reads_peers && FillSecureRandom(std::as_writable_bytes(std::span(nonce)))) {
+    const bool is_shown = shared_.reads_peers && shared_.options.share != Share::kNever;
+    if (is_shown && FillSecureRandom(std::as_writable_bytes(std::span(nonce)))) {
       shared_.nonce = nonce;
     }
     return shared_.poller.Open();
   }
 
   const char* name() const override { return "local"; }
-  const Limits& limits() const override { return kLimits; }
-  Time Now() const override { return shared_.clock->Now(); }
+  const Limits& limits() const override { return limits_; }
 
-  absl::StatusOr<RegionId> Register(std::byte* base, uint64_t length, Access access) override {
-    return shared_.regions.Register(base, length, access);
-  }
-  absl::Status Deregister(RegionId region) override { return shared_.regions.Deregister(region); }
-  absl::StatusOr<RemoteRange> RegionKey(RegionId region) override {
-    return shared_.regions.RegionKey(region);
-  }
+  absl::StatusOr<RegionId> RegisterShared(const SharedFile& file, std::byte* base, uint64_t length,
+                                          Access access) override;
+  absl::Status Deregister(RegionId region) override;
   absl::StatusOr<RemoteRange> Bind(QueuePairId id, RegionId region, std::byte* address,
                                    uint64_t length, Access access) override;
-  absl::Status Unbind(QueuePairId id, uint32_t key) override;
-  uint64_t Written(QueuePairId id, uint32_t key) const override {
-    return shared_.regions.Written(id, key);
-  }
-
-  absl::StatusOr<QueuePairId> CreateQueuePair(const QueuePairOptions& options) override;
-  absl::Status DestroyQueuePair(QueuePairId id) override;
   absl::Status PostSend(QueuePairId id, absl::Span<const SendWork> batch) override;
   absl::Status PostReceive(QueuePairId id, absl::Span<const ReceiveWork> batch) override;
-  void ReleaseUnusedReceives(QueuePairId id) override {
-    if (QueuePair* queue_pair = Find(id)) queue_pair->ReleaseUnusedReceives();
-  }
-
-  absl::StatusOr<ListenerId> Listen(const Address& address, int backlog) override {
-    return rendezvous_.Listen(address, backlog);
-  }
-  absl::StatusOr<Address> ListenerAddress(ListenerId listener) const override {
-    return rendezvous_.ListenerAddress(listener);
-  }
-  absl::Status StopListening(ListenerId listener) override {
-    return rendezvous_.StopListening(listener);
-  }
-  absl::Status Connect(QueuePairId id, const Address& local, const Address& peer,
-                       ConstBytes private_data, Time deadline) override;
-  absl::Status Accept(RequestId request, QueuePairId id, ConstBytes private_data) override;
-  absl::Status Reject(RequestId request, ConstBytes private_data) override {
-    return rendezvous_.Reject(request, private_data);
-  }
-  absl::Status Disconnect(QueuePairId id, bool orderly) override {
-    QueuePair* queue_pair = Find(id);
-    return queue_pair == nullptr ? UnknownQueuePair() : queue_pair->Disconnect(orderly);
-  }
-
   size_t Poll(absl::Span<Completion> completions) override;
   bool PollRendezvous(RendezvousEvent& event) override;
-  int fd() const override { return shared_.poller.descriptor(); }
   bool ExpectWaits(bool expected) override;
   Time NextDeadline() const override {
     return std::min(shared_.poller.NextDeadline(), rendezvous_.NextDeadline());
   }
 
  private:
-  QueuePair* Find(QueuePairId id) override {
-    const auto* slot = queue_pairs_.Find(static_cast<uint64_t>(id));
-    return slot == nullptr ? nullptr : slot->get();
-  }
+  void OnDestroyed(QueuePairId id) override { hot_.Forget(id); }
 
-  size_t Take(absl::Span<Completion> completions);
   bool Progress();
   bool ProgressHot();
   void SendToSleep();
@@ -139,9 +96,7 @@ class LocalFabric final : public Fabric, private QueuePairs {
   void StayAwake(QueuePairId id);
   void Signal();
 
-  FabricShared shared_;
-  HandleTable<std::unique_ptr<QueuePair>> queue_pairs_;
-  Rendezvous rendezvous_;
+  Limits limits_ = kLimits;
   HotList hot_;
   bool waits_expected_ = true;
   bool awake_ = false;     // some queue pair has more to do, and nobody tells of it
@@ -152,65 +107,40 @@ class LocalFabric final : public Fabric, private QueuePairs {
 
 absl::StatusOr<RemoteRange> LocalFabric::Bind(QueuePairId id, RegionId region, std::byte* address,
                                               uint64_t length, Access access) {
-  QueuePair* queue_pair = Find(id);
-  if (queue_pair == nullptr) return UnknownQueuePair();
-  if (!queue_pair->IsReady()) {
-    return absl::FailedPreconditionError("a window is bound while the queue pair is ready");
-  }
-  absl::StatusOr<RemoteRange> range = shared_.regions.Bind(id, region, address, length, access);
-  if (range.ok() && access.remote_read) queue_pair->Show(range->key, address, length);
+  absl::StatusOr<RemoteRange> range = Frame::Bind(id, region, address, length, access);
+  if (range.ok() && access.remote_read) Find(id)->Show(range->key, region, address, length);
   return range;
 }
 
-absl::Status LocalFabric::Unbind(QueuePairId id, uint32_t key) {
-  const QueuePair* queue_pair = Find(id);
-  if (queue_pair == nullptr) return UnknownQueuePair();
-  if (queue_pair->IsReady()) {
-    return absl::FailedPreconditionError("the queue pair is connected: post kInvalidate instead");
-  }
-  if (shared_.regions.Invalidate(id, key) == soft::TagError::kNone) return absl::OkStatus();
-  return absl::NotFoundError("the key is no live window of this queue pair");
+absl::StatusOr<RegionId> LocalFabric::RegisterShared(const SharedFile& file, std::byte* base,
+                                                     uint64_t length, Access access) {
+  ESDP_ASSIGN_OR_RETURN(const RegionId region, Register(base, length, access));
+  if (shared_.options.share == Share::kNever) return region;
+  Undo undo([&] { (void)Frame::Deregister(region); });
+  const absl::Status added = shared_.shared_regions.Add(region, file, base, length);
+  // Without a descriptor for it, it is a region as any other.
+  if (!added.ok() && !absl::IsResourceExhausted(added)) return added;
+  undo.Cancel();
+  return region;
 }
 
-absl::StatusOr<QueuePairId> LocalFabric::CreateQueuePair(const QueuePairOptions& options) {
-  if (options.send_work > kWorkMax || options.receive_work > kWorkMax) {
-    return absl::OutOfRangeError("more work than limits().send_work_max or receive_work_max");
-  }
-  QueuePairOptions fitted = options;
-  fitted.initiator_depth = std::min(options.initiator_depth, kReadsInFlightMax);
-  fitted.responder_resources = std::min(options.responder_resources, kReadsInFlightMax);
-  const uint64_t handle = queue_pairs_.Insert(nullptr);
-  if (handle == kNoHandle) return absl::ResourceExhaustedError("no more queue pairs");
-  const QueuePairId id{handle};
-  *queue_pairs_.Find(handle) = std::make_unique<QueuePair>(id, fitted, shared_);
-  return id;
-}
-
-absl::Status LocalFabric::DestroyQueuePair(QueuePairId id) {
-  QueuePair* queue_pair = Find(id);
-  if (queue_pair == nullptr) return UnknownQueuePair();
-  rendezvous_.GiveUp(id);
-  queue_pair->Destroy();
-  hot_.Forget(id);
-  shared_.outbox.EraseEventsIf(
-      [id](const RendezvousEvent& event) { return event.queue_pair == id; });
-  queue_pairs_.Erase(static_cast<uint64_t>(id));
+absl::Status LocalFabric::Deregister(RegionId region) {
+  ESDP_RETURN_IF_ERROR(Frame::Deregister(region));
+  if (!shared_.shared_regions.Remove(region)) return absl::OkStatus();
+  queue_pairs_.ForEach(
+      [region](uint64_t, std::unique_ptr<QueuePair>& queue_pair) { queue_pair->TakeBack(region); });
   return absl::OkStatus();
 }
 
 absl::Status LocalFabric::PostSend(QueuePairId id, absl::Span<const SendWork> batch) {
-  QueuePair* queue_pair = Find(id);
-  if (queue_pair == nullptr) return UnknownQueuePair();
-  ESDP_RETURN_IF_ERROR(queue_pair->PostSend(batch));
-  if (queue_pair->IsPulling()) StayAwake(id);
+  ESDP_RETURN_IF_ERROR(Frame::PostSend(id, batch));
+  if (Find(id)->IsPulling()) StayAwake(id);
   return absl::OkStatus();
 }
 
 absl::Status LocalFabric::PostReceive(QueuePairId id, absl::Span<const ReceiveWork> batch) {
-  QueuePair* queue_pair = Find(id);
-  if (queue_pair == nullptr) return UnknownQueuePair();
-  ESDP_RETURN_IF_ERROR(queue_pair->PostReceive(batch));
-  if (queue_pair->WaitsForReceive() && !batch.empty()) StayAwake(id);
+  ESDP_RETURN_IF_ERROR(Frame::PostReceive(id, batch));
+  if (Find(id)->WaitsForReceive() && !batch.empty()) StayAwake(id);
   return absl::OkStatus();
 }
 
@@ -219,21 +149,6 @@ void LocalFabric::StayAwake(QueuePairId id) {
   hot_.Add(id);
   awake_ = true;
   Signal();
-}
-
-absl::Status LocalFabric::Connect(QueuePairId id, const Address& local, const Address& peer,
-                                  ConstBytes private_data, Time deadline) {
-  const QueuePair* queue_pair = Find(id);
-  if (queue_pair == nullptr) return UnknownQueuePair();
-  if (!queue_pair->IsUnused()) return AlreadyUsed();
-  return rendezvous_.Connect(id, local, peer, private_data, deadline);
-}
-
-absl::Status LocalFabric::Accept(RequestId request, QueuePairId id, ConstBytes private_data) {
-  const QueuePair* queue_pair = Find(id);
-  if (queue_pair == nullptr) return UnknownQueuePair();
-  if (!queue_pair->IsUnused()) return AlreadyUsed();
-  return rendezvous_.Accept(request, id, private_data);
 }
 
 // --- progress ---
@@ -249,15 +164,6 @@ size_t LocalFabric::Poll(absl::Span<Completion> completions) {
   awake_ = moved && !hot_.empty();
   if (!moved) SendToSleep();
   Signal();
-  return count;
-}
-
-size_t LocalFabric::Take(absl::Span<Completion> completions) {
-  size_t count = 0;
-  while (count < completions.size() && shared_.outbox.HasCompletions()) {
-    const Completion& taken = completions[count++] = shared_.outbox.TakeCompletion();
-    if (QueuePair* queue_pair = Find(taken.queue_pair)) queue_pair->OnPolled(taken.opcode);
-  }
   return count;
 }
 
@@ -285,7 +191,8 @@ bool LocalFabric::Progress() {
   bool moved = ProgressHot();
   idle_polls_ = moved ? 0 : idle_polls_ + 1;
   busy_polls_ = moved ? busy_polls_ + 1 : 0;
-  const bool look = hot_.empty() || (!moved && (waits_expected_ || look_due_)) ||
+  // A caller that spins for others of its fabrics looks here less often.
+  const bool look = (!moved && (waits_expected_ || look_due_)) ||
                     idle_polls_ % kIdlePollsPerLook == kIdlePollsBeforeLook ||
                     busy_polls_ >= kBusyPollsPerLook;
   if (look && Look()) moved = true;
@@ -389,6 +296,14 @@ void LocalFabric::Signal() {
 }
 
 }  // namespace
+
+std::string WhyCopiedTwice() {
+  std::string limit = WhyUnreadable();
+  if (limit.empty()) return limit;
+  return limit +
+         ". Programs that trust one another set ContextOptions::local_share to kUser, which "
+         "spares a copy of what Context::Allocate gives";
+}
 
 absl::StatusOr<std::unique_ptr<Fabric>> MakeLocalFabric(const LocalOptions& options) {
   auto fabric = std::make_unique<LocalFabric>(options);

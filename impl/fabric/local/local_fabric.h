@@ -2,6 +2,7 @@
 #define ESDP_IMPL_FABRIC_LOCAL_LOCAL_FABRIC_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "impl/fabric/local/options.h"
@@ -15,6 +16,9 @@ namespace esdp::fabric::local {
 // Unimplemented where the system has no memory that can be sealed; ResourceExhausted when it is out
 // of descriptors or memory.
 absl::StatusOr<std::unique_ptr<Fabric>> MakeLocalFabric(const LocalOptions& options = {});
+
+// Why peers cannot prove here that they may read our memory, and the cure; empty where they can.
+std::string WhyCopiedTwice();
 
 }  // namespace esdp::fabric::local
 

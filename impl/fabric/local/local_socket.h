@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "impl/fabric/local/shared_memory.h"
+#include "impl/base/shared_memory.h"
 #include "impl/fabric/types.h"
 
 // Unix sockets by abstract name. The name is made of the address and the port, so that it means

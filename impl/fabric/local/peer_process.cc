@@ -1,5 +1,6 @@
 #include "impl/fabric/local/peer_process.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstring>
 
 namespace esdp::fabric::local {
 namespace {
@@ -26,7 +28,28 @@ Descriptor WatchOf(int socket, pid_t process) {
   return Descriptor(static_cast<int>(syscall(kPidFdOpen, process, 0)));
 }
 
+// Of Yama; 0 where it is not there.
+int PtraceScope() {
+  const Descriptor file(open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC));
+  char digit = '0';
+  if (!file.is_open() || read(file.number(), &digit, 1) != 1) return 0;
+  return digit - '0';
+}
+
 }  // namespace
+
+std::string WhyUnreadable() {
+  if (const int scope = PtraceScope(); scope > 0) {
+    return "/proc/sys/kernel/yama/ptrace_scope is " + std::to_string(scope) +
+           ", so that no program may read the memory of another";
+  }
+  char byte = 0;
+  char copy = 0;
+  const iovec into{&copy, 1};
+  const iovec from{&byte, 1};
+  if (process_vm_readv(getpid(), &into, 1, &from, 1, 0) == 1) return "";
+  return std::string("process_vm_readv is refused: ") + std::strerror(errno);
+}
 
 PeerProcess::PeerProcess(int socket) {
   ucred peer{};

@@ -7,10 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "absl/types/span.h"
 #include "impl/base/bytes.h"
-#include "impl/fabric/local/shared_memory.h"
+#include "impl/base/shared_memory.h"
 
 namespace esdp::fabric::local {
 
@@ -50,6 +51,9 @@ class PeerProcess {
   pid_t process_ = 0;  // 0: nobody knows, or reading is refused
   Descriptor watch_;
 };
+
+// Why the system lets no program of this user read another one's memory; empty where it does.
+std::string WhyUnreadable();
 
 }  // namespace esdp::fabric::local
 

@@ -1,11 +1,10 @@
 #include "impl/fabric/local/queue_pair.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
+#include <optional>
 #include <utility>
 
 #include "impl/base/status.h"
+#include "impl/fabric/soft/posting.h"
 
 namespace esdp::fabric::local {
 
@@ -48,73 +47,47 @@ void QueuePair::Establish(std::unique_ptr<Channel> channel, soft::WatchId watch,
   PushEvent(RendezvousType::kEstablished, Cause::kNone, "", private_data);
 }
 
-absl::Status QueuePair::CheckEntries(const ScatterEntry* entries, uint32_t count,
-                                     bool writes) const {
-  if (count > kScatterGatherMax) {
-    return absl::OutOfRangeError("too many scatter entries: see limits()");
-  }
-  if (count != 0 && entries == nullptr) return absl::InvalidArgumentError("entries is null");
-  uint64_t length = 0;
-  for (uint32_t i = 0; i < count; ++i) {
-    ESDP_RETURN_IF_ERROR(shared_.regions.CheckLocal(entries[i], writes));
-    length += entries[i].length;
-  }
-  if (length > kMessageBytesMax) {
-    return absl::OutOfRangeError("the message is longer than limits().message_bytes_max");
-  }
-  return absl::OkStatus();
-}
-
-absl::Status QueuePair::CheckSend(const SendWork& work) const {
-  switch (work.opcode) {
-    case Opcode::kInvalidate:
-      if (shared_.regions.IsWindow(id_, work.invalidate_key)) return absl::OkStatus();
-      return absl::NotFoundError("the key is no live window of this queue pair");
-    case Opcode::kRead:
-      if (agreement_.initiator_depth == 0) {
-        return absl::FailedPreconditionError("RDMA reads were not negotiated: the depth is 0");
-      }
-      return CheckEntries(work.entries, work.entry_count, true);
-    case Opcode::kSend:
-    case Opcode::kWrite:
-      return CheckEntries(work.entries, work.entry_count, false);
-    case Opcode::kReceive:
-      break;
-  }
-  return absl::InvalidArgumentError("receives are posted with PostReceive");
-}
-
 absl::Status QueuePair::PostSend(absl::Span<const SendWork> batch) {
   if (phase_ != Phase::kReady) return absl::FailedPreconditionError("the queue pair is not ready");
   if (sends_.size() + batch.size() > options_.send_work) {
     return absl::ResourceExhaustedError("the send queue is full: poll completions first");
   }
-  for (const SendWork& work : batch) ESDP_RETURN_IF_ERROR(CheckSend(work));
+  ESDP_RETURN_IF_ERROR(soft::CheckSends(batch, id_, agreement_.initiator_depth, shared_.regions));
   // Before the first work, all that its course may take: how much waits at once is a matter of
   // chance.
   if (sends_.end() == 0) {
     sends_.Reserve(options_.send_work);
     reads_.Reserve(agreement_.initiator_depth);
+    writes_.Reserve(options_.send_work);
   }
-  for (const SendWork& work : batch) {
-    SendSlot slot;
-    slot.work_id = work.work_id;
-    slot.opcode = work.opcode;
-    slot.has_invalidate = work.has_invalidate;
-    slot.solicited = work.solicited;
-    slot.remote = work.remote;
-    slot.invalidate_key = work.invalidate_key;
-    const uint32_t entries = work.opcode == Opcode::kInvalidate ? 0 : work.entry_count;
-    sends_.PushBack(slot, work.entries, entries, shared_.regions);
-  }
+  soft::PushSends(batch, shared_.regions, sends_);
   pull_budget_ = kPulledAtPost;
   Transmit();
   return absl::OkStatus();
 }
 
-void QueuePair::Show(uint32_t key, const std::byte* address, uint64_t length) {
-  if (!shared_.nonce || !channel_->IsProved(*shared_.nonce)) return;
-  (void)local::Show(channel_->windows(), key, address, length);
+bool QueuePair::IsProved() const { return shared_.nonce && channel_->IsProved(*shared_.nonce); }
+
+std::optional<ShownWindow> QueuePair::PlaceFor(bool is_proved, RegionId region,
+                                               const std::byte* address, uint64_t length) {
+  const bool may_have_file = is_proved || shared_.options.share == Share::kUser;
+  const SharedRegion* const shared = may_have_file ? shared_.shared_regions.Find(region) : nullptr;
+  if (shared != nullptr && channel_->Pass(*shared)) {
+    return ShownWindow{.region = shared->number,
+                       .address = static_cast<uint64_t>(address - shared->base),
+                       .length = length};
+  }
+  if (!is_proved) return std::nullopt;
+  return ShownWindow{.address = reinterpret_cast<uint64_t>(address), .length = length};
+}
+
+void QueuePair::Show(uint32_t key, RegionId region, const std::byte* address, uint64_t length) {
+  const std::optional<ShownWindow> shown = PlaceFor(IsProved(), region, address, length);
+  if (shown) (void)local::Show(channel_->windows(), key, *shown);
+}
+
+void QueuePair::TakeBack(RegionId region) {
+  if (channel_ != nullptr) channel_->TakeBack(static_cast<uint64_t>(region));
 }
 
 // The completions of as many as were ever posted at once: that may be far fewer than there may be.
@@ -131,31 +104,16 @@ absl::Status QueuePair::PostReceive(absl::Span<const ReceiveWork> batch) {
   if (receives_.size() + batch.size() > options_.receive_work) {
     return absl::ResourceExhaustedError("the receive queue is full: poll completions first");
   }
-  for (const ReceiveWork& work : batch) {
-    ESDP_RETURN_IF_ERROR(CheckEntries(work.entries, work.entry_count, true));
-  }
+  ESDP_RETURN_IF_ERROR(soft::CheckReceives(batch, shared_.regions));
   ReserveForReceives(receives_.size() + batch.size());
-  for (const ReceiveWork& work : batch) {
-    ReceiveSlot slot;
-    slot.work_id = work.work_id;
-    receives_.PushBack(slot, work.entries, work.entry_count, shared_.regions);
-  }
+  soft::PushReceives(batch, shared_.regions, receives_);
   return absl::OkStatus();
 }
 
 void QueuePair::ReleaseUnusedReceives() {
-  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const uint64_t first_unused = next_received_ + (incoming_.active ? 1 : 0);
   for (uint64_t at = first_unused; at < receives_.end(); ++at) {
-    const ReceiveSlot& slot = receives_.At(at);
-    for (uint32_t i = 0; i < slot.entry_count; ++i) {
-      const ScatterEntry& entry = receives_.entries().At(slot.place.entry + i);
-      const auto begin = reinterpret_cast<uintptr_t>(entry.address);
-      const uintptr_t first = (begin + page - 1) / page * page;
-      const uintptr_t end = (begin + entry.length) / page * page;
-      // A page that is refused keeps its content, which is as good.
-      if (first < end) (void)madvise(entry.address + (first - begin), end - first, MADV_DONTNEED);
-    }
+    soft::ReleasePages(receives_.At(at), receives_.entries());
   }
 }
 
@@ -171,13 +129,15 @@ bool QueuePair::Progress() {
   if (phase_ == Phase::kClosing) return ProgressClosing();
   if (phase_ != Phase::kReady || !announced_) return false;
   pull_budget_ = kPulledInTurn;
+  drained_ = false;
   // Looked at first: what was published before it is seen by what follows.
   const bool gone = peer_gone_;
   const PeerEnd end = channel_->peer_end();
   bool moved = Receive();
   if (phase_ != Phase::kReady) return true;
-  if (HasUnsent() && Transmit()) moved = true;
+  if (WaitsForPeer() && Transmit()) moved = true;
   if (phase_ != Phase::kReady) return true;
+  if (channel_->IsBroken()) return Breach();
   if (!moved && (gone || end.reason != EndReason::kNone)) {
     OnPeersEnd(end);
     return true;
@@ -201,9 +161,9 @@ void QueuePair::OnProcessDied() {
 
 bool QueuePair::Sleep() {
   if (channel_ == nullptr || !announced_) return true;
-  if (pulling_) return false;
+  if (IsPulling()) return false;
   if (channel_->is_armed()) return true;
-  if (!channel_->Arm(waits_for_receive_) && !channel_->writer().broken()) return true;
+  if (!channel_->Arm(waits_for_receive_) && !channel_->IsBroken()) return true;
   channel_->Disarm();
   return false;
 }

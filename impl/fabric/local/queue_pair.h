@@ -1,8 +1,11 @@
 #ifndef ESDP_IMPL_FABRIC_LOCAL_QUEUE_PAIR_H_
 #define ESDP_IMPL_FABRIC_LOCAL_QUEUE_PAIR_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -11,8 +14,10 @@
 #include "impl/base/ring.h"
 #include "impl/fabric/local/channel.h"
 #include "impl/fabric/local/fabric_shared.h"
+#include "impl/fabric/local/in_flight.h"
 #include "impl/fabric/local/peer_process.h"
 #include "impl/fabric/local/read_puller.h"
+#include "impl/fabric/local/write_puller.h"
 #include "impl/fabric/soft/work_queue.h"
 #include "impl/fabric/types.h"
 
@@ -47,12 +52,15 @@ class QueuePair {
   const QueuePairOptions& options() const { return options_; }
   bool IsUnused() const { return phase_ == Phase::kUnused; }
   bool IsReady() const { return phase_ == Phase::kReady; }
+  bool IsConnected() const { return IsReady(); }
 
   absl::Status PostSend(absl::Span<const SendWork> batch);
   absl::Status PostReceive(absl::Span<const ReceiveWork> batch);
   void ReleaseUnusedReceives();
   // A window has been bound: the peer is told where it is, if it may read there.
-  void Show(uint32_t key, const std::byte* address, uint64_t length);
+  void Show(uint32_t key, RegionId region, const std::byte* address, uint64_t length);
+  // A region in a file is no more.
+  void TakeBack(RegionId region);
   absl::Status Disconnect(bool orderly);
 
   // --- the connection's beginning: BeginStartup, then one of the others ---
@@ -77,8 +85,9 @@ class QueuePair {
   // Lets the peer wake us from now on; false: there is something to do first.
   bool Sleep();
   bool IsAsleep() const { return channel_ == nullptr || channel_->is_armed(); }
-  // A read of the peer's memory goes on in the next Progress.
-  bool IsPulling() const { return pulling_; }
+  // A read of the peer's memory goes on in the next Progress, or something else does that nobody
+  // tells of.
+  bool IsPulling() const { return pulling_ || drained_ || pulls_write_; }
   // A message has arrived that a receive has to be posted for.
   bool WaitsForReceive() const { return waits_for_receive_; }
 
@@ -87,43 +96,23 @@ class QueuePair {
 
  private:
   enum class Phase : uint8_t { kUnused, kStarting, kReady, kClosing, kEnded };
-  enum class Taking : uint8_t { kTaken, kWaits, kEnded };
+  enum class Taking : uint8_t { kTaken, kWaits, kPulls, kEnded };
 
-  // A message that has begun to arrive.
-  struct Incoming {
-    bool active = false;
-    bool has_key = false;
-    uint32_t length = 0;
-    uint32_t received = 0;
-    uint32_t key = 0;
-    soft::Place place;
-  };
-
-  // One of ours that is not wholly answered.
-  struct ReadInFlight {
-    uint64_t slot = 0;
-    uint32_t received = 0;
-    soft::Place place;
-  };
-
-  // One of the peer's.
-  struct PeerRead {
-    uint32_t key = 0;
-    uint32_t length = 0;
-    uint64_t address = 0;
-    uint32_t answered = 0;
-  };
-
-  // Posting.
-  absl::Status CheckSend(const SendWork& work) const;
-  absl::Status CheckEntries(const ScatterEntry* entries, uint32_t count, bool writes) const;
   void ReserveForReceives(size_t receives);
+  // Whether the peer may read our memory anyway; and where it finds bytes of ours, if it may.
+  bool IsProved() const;
+  std::optional<ShownWindow> PlaceFor(bool is_proved, RegionId region, const std::byte* address,
+                                      uint64_t length);
 
   // Sending: queue_pair_send.cc.
   bool Transmit();
   bool PutNext();
   bool PutOwn();
   bool PutTransfer(soft::SendSlot& slot);
+  bool PutWriteFrom(const soft::SendSlot& slot);
+  bool FindSources(const soft::SendSlot& slot, std::array<WriteSource, kWriteSourcesMax>& sources,
+                   size_t& count);
+  bool FinishWrites();
   bool Pull(soft::SendSlot& slot);
   bool PutRead(const soft::SendSlot& slot);
   void Invalidate(uint32_t key);
@@ -132,6 +121,8 @@ class QueuePair {
   void ShowIfLong(size_t bytes);
   void FinishSends();
   bool HasUnsent() const;
+  // It has, or waits for the peer to take what it has put.
+  bool WaitsForPeer() const { return HasUnsent() || !writes_.empty(); }
 
   // Receiving: queue_pair_receive.cc.
   bool Receive();
@@ -141,6 +132,8 @@ class QueuePair {
   Taking FinishMessage();
   static void Scatter(const soft::EntryList& entries, soft::Place& place, ConstBytes payload);
   Taking TakeWrite(const ReceivedSlot& slot);
+  Taking TakeWriteFrom(const ReceivedSlot& slot);
+  Taking GoOnWithWrite();
   Taking TakeReadRequest(const ReceivedSlot& slot);
   Taking TakeReadData(const ReceivedSlot& slot);
   void Discard();
@@ -179,8 +172,10 @@ class QueuePair {
   GrowingRing<ReadInFlight> reads_;
   uint64_t reads_begun_ = 0;
   uint64_t writes_end_ = 0;  // the slot behind the last RDMA Write
+  GrowingRing<WriteInFlight> writes_;
   ReadPuller puller_;
   bool pulling_ = false;
+  bool drained_ = false;  // the socket, by a post: what has woken us there is not told of again
   size_t pull_budget_ = 0;
 
   soft::WorkQueue<soft::ReceiveSlot> receives_;
@@ -190,7 +185,10 @@ class QueuePair {
 
   GrowingRing<PeerRead> peer_reads_;
   uint64_t peer_reads_answered_ = 0;
-  bool peers_turn_ = false;  // the next piece answers the peer's read, if there is one
+  WritePuller write_puller_;
+  SlotHeader peers_write_;    // that it takes the bytes of
+  bool pulls_write_ = false;  // the rest of it is taken in the next Progress
+  bool peers_turn_ = false;   // the next piece answers the peer's read, if there is one
 
   uint64_t blamed_slot_ = UINT64_MAX;
 };

@@ -49,7 +49,7 @@ bool QueuePair::ProgressClosing() {
   Discard();
   const bool moved = Transmit();
   if (phase_ != Phase::kClosing) return true;
-  const bool all_sent = next_send_ == sends_.end();
+  const bool all_sent = next_send_ == sends_.end() && writes_.empty();
   if (!all_sent && !peer_gone_ && channel_->peer_end().reason == EndReason::kNone) return moved;
   CloseChannel(all_sent ? EndReason::kClosed : EndReason::kReset);
   End(Cause::kLocalDisconnect, "disconnected by this side");
@@ -110,11 +110,15 @@ void QueuePair::End(Cause cause, std::string detail) {
 
 void QueuePair::CloseChannel(EndReason reason, uint64_t refused_read) {
   if (channel_ == nullptr) return;
+  (void)FinishWrites();
   channel_->TellEnd(reason, refused_read);
   shared_.poller.Forget(std::exchange(watch_, soft::WatchId::kNone));
   shared_.poller.Forget(std::exchange(process_watch_, soft::WatchId::kNone));
   process_ = {};
   puller_ = {};
+  write_puller_ = {};
+  pulls_write_ = false;
+  writes_.clear();
   pulling_ = false;
   channel_.reset();
 }

@@ -26,7 +26,10 @@ bool QueuePair::Receive() {
     const Taking taking = Take(*slot);
     if (taking == Taking::kEnded) return true;
     waits_for_receive_ = taking == Taking::kWaits;
-    if (waits_for_receive_) break;
+    if (taking == Taking::kWaits || taking == Taking::kPulls) {
+      moved = moved || taking == Taking::kPulls;
+      break;
+    }
     reader.Pop();
     moved = true;
     if (slot->payload.size() >= kLong) channel_->GiveBack();
@@ -42,6 +45,8 @@ bool QueuePair::Breach() {
 }
 
 QueuePair::Taking QueuePair::Take(const ReceivedSlot& slot) {
+  // Whatever its slot says by now.
+  if (write_puller_.active()) return GoOnWithWrite();
   switch (slot.header.kind) {
     case SlotKind::kSend:
       return TakeMessage(slot);
@@ -53,6 +58,8 @@ QueuePair::Taking QueuePair::Take(const ReceivedSlot& slot) {
       return TakeReadRequest(slot);
     case SlotKind::kReadData:
       return TakeReadData(slot);
+    case SlotKind::kWriteFrom:
+      return TakeWriteFrom(slot);
   }
   return Refuse(EndReason::kProtocol, "a slot of no kind");
 }
@@ -126,6 +133,45 @@ QueuePair::Taking QueuePair::TakeWrite(const ReceivedSlot& slot) {
   CopyBytes(Bytes(access.data, length), slot.payload);
   shared_.regions.NoteWritten(header.key, header.address, length);
   return Taking::kTaken;
+}
+
+QueuePair::Taking QueuePair::TakeWriteFrom(const ReceivedSlot& slot) {
+  peers_write_ = slot.header;
+  if (write_puller_.Begin(slot.payload, peers_write_.length)) return GoOnWithWrite();
+  return Refuse(EndReason::kProtocol, "a write of bytes that lie nowhere");
+}
+
+// The key is looked up each time: it may have been withdrawn since the last one.
+QueuePair::Taking QueuePair::GoOnWithWrite() {
+  const SlotHeader& header = peers_write_;
+  const soft::TagAccess access = shared_.regions.Resolve(id_, header.key, header.address,
+                                                         header.length, soft::TagRight::kWrite);
+  if (access.error != soft::TagError::kNone) {
+    return Refuse(EndReason::kAccess, "it has written where it was not shown memory");
+  }
+  const uint64_t before = write_puller_.pulled();
+  const auto pull = [&] {
+    const uint64_t pulled = write_puller_.pulled();
+    return write_puller_.Pull(Bytes(access.data + pulled, header.length - pulled), process_,
+                              channel_->peers_regions(), pull_budget_);
+  };
+  WritePuller::Outcome outcome = pull();
+  if (outcome == WritePuller::Outcome::kNotPassed) {
+    OnSocketReady();  // its file was sent before the slot was put
+    outcome = pull();
+  }
+  shared_.regions.NoteWritten(header.key, header.address + before, write_puller_.pulled() - before);
+  pulls_write_ = outcome == WritePuller::Outcome::kMore;
+  if (pulls_write_) return Taking::kPulls;
+  write_puller_.End();
+  if (outcome == WritePuller::Outcome::kDone) return Taking::kTaken;
+  // Of one that is gone, or is about to say why it ends, nothing can be had.
+  const PeerEnd end = channel_->peer_end();
+  if (end.reason == EndReason::kNone && process_.IsAlive()) {
+    return Refuse(EndReason::kProtocol, "a write of bytes that are not there");
+  }
+  OnPeersEnd(end);
+  return Taking::kEnded;
 }
 
 QueuePair::Taking QueuePair::TakeReadRequest(const ReceivedSlot& slot) {

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <optional>
+#include <span>
 
 #include "impl/fabric/local/queue_pair.h"
 
@@ -11,6 +13,8 @@ using soft::SendSlot;
 namespace {
 
 constexpr size_t kLong = 8192;
+// Of a write that the peer takes by itself: it costs more to wait for that than to copy less.
+constexpr uint32_t kWriteFromMin = 16384;
 
 }  // namespace
 
@@ -20,12 +24,13 @@ bool QueuePair::Transmit() {
   bool moved = false;
   bool again = true;
   while (again) {
+    if (FinishWrites()) moved = true;
     while (PutNext()) moved = true;
     if (channel_ == nullptr) return true;
     if (channel_->writer().HasUnpublished()) channel_->Publish();
-    if (channel_->writer().broken()) return Breach();
+    if (channel_->IsBroken()) return Breach();
     // What the peer gives back before it can know that we wait is seen here.
-    again = channel_->SetStarved(HasUnsent()) && channel_->writer().Refresh();
+    again = channel_->SetStarved(WaitsForPeer()) && channel_->writer().Refresh();
   }
   FinishSends();
   return moved;
@@ -48,6 +53,9 @@ bool QueuePair::PutOwn() {
     Invalidate(slot.invalidate_key);
   } else if (slot.opcode == Opcode::kRead) {
     if (!slot.finished && !Pull(slot)) return false;
+    ++next_send_;
+    return true;
+  } else if (slot.opcode == Opcode::kWrite && !begun_ && PutWriteFrom(slot)) {
     ++next_send_;
     return true;
   } else {
@@ -98,6 +106,57 @@ bool QueuePair::PutTransfer(SendSlot& slot) {
   return true;
 }
 
+// Where the peer may take the bytes by itself, and there is room for a word on where they lie.
+bool QueuePair::PutWriteFrom(const SendSlot& slot) {
+  if (slot.length < kWriteFromMin) return false;
+  std::array<WriteSource, kWriteSourcesMax> sources;
+  size_t count = 0;
+  if (!FindSources(slot, sources, count)) return false;
+  SlotWriter& writer = channel_->writer();
+  const auto bytes = static_cast<uint32_t>(count * sizeof(WriteSource));
+  const std::optional<Bytes> room = writer.Reserve(bytes);
+  if (!room) return false;
+  CopyBytes(*room, std::as_bytes(std::span(sources)).first(bytes));
+  writer.Put({.kind = SlotKind::kWriteFrom,
+              .length = slot.length,
+              .key = slot.remote.key,
+              .address = slot.remote.address},
+             bytes);
+  writes_end_ = writer.put();
+  writes_.PushBack({.work = next_send_, .end = writes_end_});
+  channel_->Publish();
+  return true;
+}
+
+bool QueuePair::FindSources(const SendSlot& slot,
+                            std::array<WriteSource, kWriteSourcesMax>& sources, size_t& count) {
+  const bool is_proved = IsProved();
+  for (uint32_t i = 0; i < slot.entry_count; ++i) {
+    const ScatterEntry& entry = sends_.entries().At(slot.place.entry + i);
+    if (entry.length == 0) continue;
+    if (count == sources.size()) return false;
+    const std::optional<ShownWindow> shown =
+        PlaceFor(is_proved, entry.region, entry.address, entry.length);
+    if (!shown) return false;
+    sources[count++] = {
+        .region = shown->region, .address = shown->address, .length = shown->length};
+  }
+  return true;
+}
+
+bool QueuePair::FinishWrites() {
+  if (writes_.empty()) return false;
+  (void)channel_->writer().Refresh();
+  bool any = false;
+  for (; !writes_.empty() && writes_.front().end <= channel_->writer().taken(); any = true) {
+    SendSlot& slot = sends_.At(writes_.front().work);
+    slot.finished = true;
+    slot.status = WorkStatus::kSuccess;
+    writes_.PopFront();
+  }
+  return any;
+}
+
 // It is withdrawn from the peer's sight first.
 void QueuePair::Invalidate(uint32_t key) {
   if (channel_ != nullptr) Hide(channel_->windows(), key);
@@ -109,23 +168,28 @@ void QueuePair::Invalidate(uint32_t key) {
 bool QueuePair::Pull(SendSlot& slot) {
   pulling_ = false;
   SlotWriter& writer = channel_->writer();
-  if (process_.IsReadable() && reads_.empty()) {
-    if (writer.taken() < writes_end_) (void)writer.Refresh();
-    if (writer.taken() < writes_end_) return PutRead(slot);
-    switch (
-        puller_.Pull(slot, sends_.entries(), channel_->peers_windows(), process_, pull_budget_)) {
-      case ReadPuller::Outcome::kDone:
-        slot.finished = true;
-        slot.status = WorkStatus::kSuccess;
-        return true;
-      case ReadPuller::Outcome::kMore:
-        pulling_ = true;
-        return false;
-      case ReadPuller::Outcome::kAsk:
-        break;
-    }
+  if (!reads_.empty()) return PutRead(slot);
+  if (writer.taken() < writes_end_) (void)writer.Refresh();
+  if (writer.taken() < writes_end_) return PutRead(slot);
+  const auto pull = [&] {
+    return puller_.Pull(slot, sends_.entries(), channel_->peers_windows(), process_,
+                        channel_->peers_regions(), pull_budget_);
+  };
+  ReadPuller::Outcome outcome = pull();
+  if (outcome == ReadPuller::Outcome::kNotPassed) {
+    // Its file was sent before the window was shown.
+    OnSocketReady();
+    drained_ = true;
+    outcome = pull();
   }
-  return PutRead(slot);
+  if (outcome == ReadPuller::Outcome::kMore) {
+    pulling_ = true;
+    return false;
+  }
+  if (outcome != ReadPuller::Outcome::kDone) return PutRead(slot);
+  slot.finished = true;
+  slot.status = WorkStatus::kSuccess;
+  return true;
 }
 
 bool QueuePair::PutRead(const SendSlot& slot) {

@@ -8,13 +8,15 @@ namespace esdp::fabric::local {
 
 ReadPuller::Outcome ReadPuller::Pull(const soft::SendSlot& read, const soft::EntryList& entries,
                                      const WindowTable& windows, PeerProcess& process,
-                                     size_t& budget) {
-  if (!window_ && (!process.IsReadable() || Begin(read, windows) == Outcome::kAsk)) {
-    return Outcome::kAsk;
+                                     PeerRegions& regions, size_t& budget) {
+  if (!window_) {
+    const Outcome begun = Begin(read, windows, process, regions);
+    if (begun != Outcome::kMore) return begun;
   }
   while (pulled_ != read.length) {
     if (budget == 0) return Outcome::kMore;
-    const size_t bytes = PullSome(read, entries, process, budget);
+    const size_t bytes = window_->region != 0 ? CopySome(read, entries, regions, budget)
+                                              : PullSome(read, entries, process, budget);
     if (bytes == 0) {
       window_.reset();
       return Outcome::kAsk;
@@ -24,22 +26,40 @@ ReadPuller::Outcome ReadPuller::Pull(const soft::SendSlot& read, const soft::Ent
   }
   // If the key is withdrawn, or the process is another one, it was not the window that was read.
   const ShownWindow window = *std::exchange(window_, std::nullopt);
-  const bool is_true = IsStillShown(windows, window, read.remote.key) && process.IsAlive();
+  const bool is_true =
+      IsStillShown(windows, window, read.remote.key) && (window.region != 0 || process.IsAlive());
   return is_true ? Outcome::kDone : Outcome::kAsk;
 }
 
 // The addresses under a window's key begin at 0.
-ReadPuller::Outcome ReadPuller::Begin(const soft::SendSlot& read, const WindowTable& windows) {
+ReadPuller::Outcome ReadPuller::Begin(const soft::SendSlot& read, const WindowTable& windows,
+                                      const PeerProcess& process, const PeerRegions& regions) {
   window_ = FindShown(windows, read.remote.key);
   const bool is_inside = window_ && read.length != 0 && read.remote.address <= window_->length &&
                          read.length <= window_->length - read.remote.address;
-  if (!is_inside) {
+  const uint64_t region = is_inside ? window_->region : 0;
+  const bool has_memory = region != 0 ? regions.Has(region) : process.IsReadable();
+  if (!is_inside || !has_memory) {
     window_.reset();
-    return Outcome::kAsk;
+    return is_inside && region != 0 ? Outcome::kNotPassed : Outcome::kAsk;
   }
   place_ = read.place;
   pulled_ = 0;
   return Outcome::kMore;
+}
+
+size_t ReadPuller::CopySome(const soft::SendSlot& read, const soft::EntryList& entries,
+                            PeerRegions& regions, size_t most) {
+  ConstBytes source =
+      regions.Find(window_->region, window_->address + read.remote.address + pulled_,
+                   std::min<size_t>(most, read.length - pulled_));
+  const size_t bytes = source.size();
+  while (!source.empty()) {
+    const Bytes target = entries.Next(place_, source.size());
+    CopyBytes(target, source.first(target.size()));
+    source = source.subspan(target.size());
+  }
+  return bytes;
 }
 
 size_t ReadPuller::PullSome(const soft::SendSlot& read, const soft::EntryList& entries,

@@ -17,18 +17,12 @@
 #include "impl/fabric/local/handshake.h"
 #include "impl/fabric/local/local_socket.h"
 #include "impl/fabric/local/queue_pair.h"
+#include "impl/fabric/soft/queue_pairs.h"
 #include "impl/fabric/types.h"
 
 namespace esdp::fabric::local {
 
-// Finds the queue pair that a connection attempt is for.
-class QueuePairs {
- public:
-  virtual QueuePair* Find(QueuePairId id) = 0;
-
- protected:
-  ~QueuePairs() = default;
-};
+using QueuePairs = soft::QueuePairs<QueuePair>;
 
 // Listens, connects, accepts and rejects: a unix socket by abstract name, then one message each
 // way, with the block of its sender.

@@ -16,7 +16,7 @@ std::optional<ReceivedSlot> SlotReader::Front() {
   header.length = static_cast<uint32_t>(second);
   header.key = static_cast<uint32_t>(second >> 32);
   header.address = slot.words[2].load(std::memory_order_relaxed);
-  broken_ = header.kind < SlotKind::kSend || header.kind > SlotKind::kReadData;
+  broken_ = header.kind < SlotKind::kSend || header.kind > SlotKind::kWriteFrom;
   if ((header.flags & kInRing) == 0) {
     const auto bytes = static_cast<uint32_t>(first >> 48);
     broken_ |= bytes > kInlineMax;

@@ -2,11 +2,12 @@
 
 namespace esdp::fabric::local {
 
-bool Show(WindowTable& table, uint32_t key, const std::byte* address, uint64_t length) {
+bool Show(WindowTable& table, uint32_t key, const ShownWindow& window) {
   for (WindowEntry& entry : table) {
     if (entry.key.load(std::memory_order_relaxed) != 0) continue;
-    entry.address.store(reinterpret_cast<uint64_t>(address), std::memory_order_relaxed);
-    entry.length.store(length, std::memory_order_relaxed);
+    entry.region.store(window.region, std::memory_order_relaxed);
+    entry.address.store(window.address, std::memory_order_relaxed);
+    entry.length.store(window.length, std::memory_order_relaxed);
     entry.key.store(key, std::memory_order_release);
     return true;
   }
@@ -27,6 +28,7 @@ std::optional<ShownWindow> FindShown(const WindowTable& table, uint32_t key) {
     const WindowEntry& entry = table[place];
     if (entry.key.load(std::memory_order_acquire) != key) continue;
     const ShownWindow window{.place = place,
+                             .region = entry.region.load(std::memory_order_acquire),
                              .address = entry.address.load(std::memory_order_acquire),
                              .length = entry.length.load(std::memory_order_acquire)};
     if (!IsStillShown(table, window, key)) return std::nullopt;

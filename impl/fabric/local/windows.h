@@ -13,10 +13,10 @@
 namespace esdp::fabric::local {
 
 struct WindowEntry {
-  std::atomic<uint64_t> key;  // 0: none. Written last, and taken back first
-  std::atomic<uint64_t> address;
+  std::atomic<uint64_t> key;      // 0: none. Written last, and taken back first
+  std::atomic<uint64_t> address;  // of the process; with a region the offset in its file
   std::atomic<uint64_t> length;
-  std::atomic<uint64_t> unused;
+  std::atomic<uint64_t> region;  // that was passed; 0: none
 };
 
 inline constexpr size_t kWindowsShown = 32;
@@ -25,12 +25,13 @@ using WindowTable = std::array<WindowEntry, kWindowsShown>;
 // What a table said of a key when it was looked at.
 struct ShownWindow {
   size_t place = 0;
+  uint64_t region = 0;
   uint64_t address = 0;
   uint64_t length = 0;
 };
 
 // False where there is no room: then the other end asks for what it wants.
-bool Show(WindowTable& table, uint32_t key, const std::byte* address, uint64_t length);
+bool Show(WindowTable& table, uint32_t key, const ShownWindow& window);
 // Ordered before whatever the caller does next with the memory.
 void Hide(WindowTable& table, uint32_t key);
 

@@ -10,15 +10,16 @@
 #include "impl/fabric/qpip/receiver.h"
 #include "impl/fabric/qpip/transmitter.h"
 #include "impl/fabric/soft/poller.h"
+#include "impl/fabric/soft/posting.h"
 #include "impl/fabric/soft/region_table.h"
 #include "impl/fabric/types.h"
 
 namespace esdp::fabric::qpip {
 
-inline constexpr uint32_t kMessageBytesMax = uint32_t{1} << 30;
-inline constexpr uint32_t kWorkMax = 4096;
-inline constexpr uint32_t kScatterGatherMax = 16;
-inline constexpr uint32_t kReadsInFlightMax = 128;
+using soft::kMessageBytesMax;
+using soft::kReadsInFlightMax;
+using soft::kScatterGatherMax;
+using soft::kWorkMax;
 // In front of it stand the four bytes of IRD and ORD; together they stay within what one byte of
 // length can say, which some peers need.
 inline constexpr uint32_t kPrivateDataSentMax = 251;

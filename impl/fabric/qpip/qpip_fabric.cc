@@ -5,13 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "impl/base/handle_table.h"
 #include "impl/base/status.h"
 #include "impl/fabric/qpip/commons.h"
 #include "impl/fabric/qpip/hot_list.h"
 #include "impl/fabric/qpip/queue_pair.h"
 #include "impl/fabric/qpip/rendezvous.h"
 #include "impl/fabric/qpip/tcp_stream.h"
+#include "impl/fabric/soft/fabric_frame.h"
 
 namespace esdp::fabric::qpip {
 namespace {
@@ -43,98 +43,38 @@ constexpr Limits kLimits{
     .virtual_time = false,
 };
 
-absl::Status UnknownQueuePair() {
-  return absl::NotFoundError("no such queue pair: it was never created here, or is destroyed");
-}
+using Frame = soft::FabricFrame<QueuePair, FabricShared, Rendezvous>;
 
-absl::Status AlreadyUsed() {
-  return absl::FailedPreconditionError("a queue pair connects once: create another");
-}
-
-class QpipFabric final : public Fabric, private QueuePairs {
+class QpipFabric final : public Frame {
  public:
-  explicit QpipFabric(const QpipOptions& options)
-      : commons_(options), rendezvous_(commons_, *this) {}
+  explicit QpipFabric(const QpipOptions& options) : Frame(options) {}
 
   absl::Status Open() {
-    ESDP_RETURN_IF_ERROR(TcpStream::Check(commons_.options));
-    if (commons_.options.lend_pages) {
+    ESDP_RETURN_IF_ERROR(TcpStream::Check(shared_.options));
+    if (shared_.options.lend_pages) {
       ESDP_ASSIGN_OR_RETURN(Lender lender, Lender::Open());
-      commons_.transmit_scratch.lender.emplace(std::move(lender));
+      shared_.transmit_scratch.lender.emplace(std::move(lender));
     }
-    return commons_.poller.Open();
+    return shared_.poller.Open();
   }
 
   const char* name() const override { return "qpip"; }
   const Limits& limits() const override { return kLimits; }
-  Time Now() const override { return commons_.clock->Now(); }
 
-  absl::StatusOr<RegionId> Register(std::byte* base, uint64_t length, Access access) override {
-    return commons_.regions.Register(base, length, access);
-  }
-  absl::Status Deregister(RegionId region) override { return commons_.regions.Deregister(region); }
-  absl::StatusOr<RemoteRange> RegionKey(RegionId region) override {
-    return commons_.regions.RegionKey(region);
-  }
-  absl::StatusOr<RemoteRange> Bind(QueuePairId id, RegionId region, std::byte* address,
-                                   uint64_t length, Access access) override;
-  absl::Status Unbind(QueuePairId id, uint32_t key) override;
-  uint64_t Written(QueuePairId id, uint32_t key) const override {
-    return commons_.regions.Written(id, key);
-  }
-
-  absl::StatusOr<QueuePairId> CreateQueuePair(const QueuePairOptions& options) override;
-  absl::Status DestroyQueuePair(QueuePairId id) override;
-  absl::Status PostSend(QueuePairId id, absl::Span<const SendWork> batch) override {
-    QueuePair* queue_pair = Find(id);
-    return queue_pair == nullptr ? UnknownQueuePair() : queue_pair->PostSend(batch);
-  }
-  absl::Status PostReceive(QueuePairId id, absl::Span<const ReceiveWork> batch) override {
-    QueuePair* queue_pair = Find(id);
-    return queue_pair == nullptr ? UnknownQueuePair() : queue_pair->PostReceive(batch);
-  }
-  void ReleaseUnusedReceives(QueuePairId id) override {
-    if (QueuePair* queue_pair = Find(id)) queue_pair->ReleaseUnusedReceives();
-  }
-
-  absl::StatusOr<ListenerId> Listen(const Address& address, int backlog) override {
-    return rendezvous_.Listen(address, backlog);
-  }
-  absl::StatusOr<Address> ListenerAddress(ListenerId listener) const override {
-    return rendezvous_.ListenerAddress(listener);
-  }
   absl::StatusOr<ListenerId> ListenOver(int descriptor) override {
     return rendezvous_.ListenOver(descriptor);
   }
-  absl::Status StopListening(ListenerId listener) override {
-    return rendezvous_.StopListening(listener);
-  }
-  absl::Status Connect(QueuePairId id, const Address& local, const Address& peer,
-                       ConstBytes private_data, Time deadline) override;
   absl::Status ConnectOver(QueuePairId id, int descriptor, ConstBytes private_data,
                            Time deadline) override;
-  absl::Status Accept(RequestId request, QueuePairId id, ConstBytes private_data) override;
-  absl::Status Reject(RequestId request, ConstBytes private_data) override {
-    return rendezvous_.Reject(request, private_data);
-  }
-  absl::Status Disconnect(QueuePairId id, bool orderly) override {
-    QueuePair* queue_pair = Find(id);
-    return queue_pair == nullptr ? UnknownQueuePair() : queue_pair->Disconnect(orderly);
-  }
 
   size_t Poll(absl::Span<Completion> completions) override;
   bool PollRendezvous(RendezvousEvent& event) override;
-  int fd() const override { return commons_.poller.descriptor(); }
-  Time NextDeadline() const override { return commons_.poller.NextDeadline(); }
+  Time NextDeadline() const override { return shared_.poller.NextDeadline(); }
 
  private:
-  QueuePair* Find(QueuePairId id) override {
-    const auto* slot = queue_pairs_.Find(static_cast<uint64_t>(id));
-    return slot == nullptr ? nullptr : slot->get();
-  }
+  void OnDestroyed(QueuePairId id) override { hot_.Forget(id); }
 
   bool LooksAllTheSame(bool full);
-  size_t Take(absl::Span<Completion> completions);
   void Progress();
   bool TryHot(bool& others_first);
   bool Look();
@@ -145,81 +85,15 @@ class QpipFabric final : public Fabric, private QueuePairs {
   void OnNoMemory(const Readiness& ready);
   void RunDeadlines();
 
-  FabricShared commons_;
-  HandleTable<std::unique_ptr<QueuePair>> queue_pairs_;
-  Rendezvous rendezvous_;
   HotList hot_;
   uint32_t idle_polls_ = 0;
   uint32_t unlooked_polls_ = 0;
 };
 
-absl::StatusOr<RemoteRange> QpipFabric::Bind(QueuePairId id, RegionId region, std::byte* address,
-                                             uint64_t length, Access access) {
-  const QueuePair* queue_pair = Find(id);
-  if (queue_pair == nullptr) return UnknownQueuePair();
-  if (!queue_pair->IsReady()) {
-    return absl::FailedPreconditionError("a window is bound while the queue pair is ready");
-  }
-  return commons_.regions.Bind(id, region, address, length, access);
-}
-
-absl::Status QpipFabric::Unbind(QueuePairId id, uint32_t key) {
-  const QueuePair* queue_pair = Find(id);
-  if (queue_pair == nullptr) return UnknownQueuePair();
-  if (queue_pair->IsConnected()) {
-    return absl::FailedPreconditionError("the queue pair is connected: post kInvalidate instead");
-  }
-  if (commons_.regions.Invalidate(id, key) == soft::TagError::kNone) return absl::OkStatus();
-  return absl::NotFoundError("the key is no live window of this queue pair");
-}
-
-absl::StatusOr<QueuePairId> QpipFabric::CreateQueuePair(const QueuePairOptions& options) {
-  if (options.send_work > kWorkMax || options.receive_work > kWorkMax) {
-    return absl::OutOfRangeError("more work than limits().send_work_max or receive_work_max");
-  }
-  QueuePairOptions fitted = options;
-  fitted.initiator_depth = std::min(options.initiator_depth, kReadsInFlightMax);
-  fitted.responder_resources = std::min(options.responder_resources, kReadsInFlightMax);
-  const uint64_t handle = queue_pairs_.Insert(nullptr);
-  if (handle == kNoHandle) return absl::ResourceExhaustedError("no more queue pairs");
-  const QueuePairId id{handle};
-  *queue_pairs_.Find(handle) = std::make_unique<QueuePair>(id, fitted, commons_);
-  return id;
-}
-
-absl::Status QpipFabric::DestroyQueuePair(QueuePairId id) {
-  QueuePair* queue_pair = Find(id);
-  if (queue_pair == nullptr) return UnknownQueuePair();
-  rendezvous_.GiveUp(id);
-  queue_pair->Destroy();
-  hot_.Forget(id);
-  commons_.outbox.EraseEventsIf(
-      [id](const RendezvousEvent& event) { return event.queue_pair == id; });
-  queue_pairs_.Erase(static_cast<uint64_t>(id));
-  return absl::OkStatus();
-}
-
-absl::Status QpipFabric::Connect(QueuePairId id, const Address& local, const Address& peer,
-                                 ConstBytes private_data, Time deadline) {
-  const QueuePair* queue_pair = Find(id);
-  if (queue_pair == nullptr) return UnknownQueuePair();
-  if (!queue_pair->IsUnused()) return AlreadyUsed();
-  return rendezvous_.Connect(id, local, peer, private_data, deadline);
-}
-
 absl::Status QpipFabric::ConnectOver(QueuePairId id, int descriptor, ConstBytes private_data,
                                      Time deadline) {
-  const QueuePair* queue_pair = Find(id);
-  if (queue_pair == nullptr) return UnknownQueuePair();
-  if (!queue_pair->IsUnused()) return AlreadyUsed();
+  ESDP_RETURN_IF_ERROR(CheckUnused(id));
   return rendezvous_.ConnectOver(id, descriptor, private_data, deadline);
-}
-
-absl::Status QpipFabric::Accept(RequestId request, QueuePairId id, ConstBytes private_data) {
-  const QueuePair* queue_pair = Find(id);
-  if (queue_pair == nullptr) return UnknownQueuePair();
-  if (!queue_pair->IsUnused()) return AlreadyUsed();
-  return rendezvous_.Accept(request, id, private_data);
 }
 
 // --- progress ---
@@ -231,7 +105,7 @@ size_t QpipFabric::Poll(absl::Span<Completion> completions) {
     Progress();
     count += Take(completions.subspan(count));
   }
-  commons_.poller.Signal(commons_.outbox.HasCompletions() || commons_.outbox.HasEvents());
+  shared_.poller.Signal(shared_.outbox.HasCompletions() || shared_.outbox.HasEvents());
   return count;
 }
 
@@ -241,21 +115,12 @@ bool QpipFabric::LooksAllTheSame(bool full) {
   return ++unlooked_polls_ >= (full ? kFullPollsPerLook : kPartPollsPerLook);
 }
 
-size_t QpipFabric::Take(absl::Span<Completion> completions) {
-  size_t count = 0;
-  while (count < completions.size() && commons_.outbox.HasCompletions()) {
-    const Completion& taken = completions[count++] = commons_.outbox.TakeCompletion();
-    if (QueuePair* queue_pair = Find(taken.queue_pair)) queue_pair->OnPolled(taken.opcode);
-  }
-  return count;
-}
-
 bool QpipFabric::PollRendezvous(RendezvousEvent& event) {
-  if (!commons_.outbox.TakeEvent(event)) return false;
+  if (!shared_.outbox.TakeEvent(event)) return false;
   if (event.type == RendezvousType::kEstablished) {
     if (QueuePair* queue_pair = Find(event.queue_pair)) queue_pair->OnAnnounced();
   }
-  commons_.poller.Signal(commons_.outbox.HasCompletions() || commons_.outbox.HasEvents());
+  shared_.poller.Signal(shared_.outbox.HasCompletions() || shared_.outbox.HasEvents());
   return true;
 }
 
@@ -267,12 +132,12 @@ void QpipFabric::Progress() {
   bool others_first = false;
   const bool moved = TryHot(others_first);
   idle_polls_ = moved ? 0 : idle_polls_ + 1;
-  const bool look = hot_.empty() || others_first || commons_.frames_received >= kFramesPerLook ||
+  const bool look = hot_.empty() || others_first || shared_.frames_received >= kFramesPerLook ||
                     idle_polls_ % kIdlePollsPerLook == kIdlePollsBeforeLook ||
                     (moved && hot_.TimeToLook());
   if (!look) return;
   if (Look()) idle_polls_ = 0;
-  if (commons_.poller.HasDeadlines()) RunDeadlines();
+  if (shared_.poller.HasDeadlines()) RunDeadlines();
 }
 
 // A step that was broken off leaves a stream where nobody can go on.
@@ -305,8 +170,8 @@ bool QpipFabric::TryHot(bool& others_first) {
 
 bool QpipFabric::Look() {
   std::array<Readiness, 64> ready;
-  commons_.frames_received = 0;
-  const size_t count = commons_.poller.Ready(absl::MakeSpan(ready));
+  shared_.frames_received = 0;
+  const size_t count = shared_.poller.Ready(absl::MakeSpan(ready));
   // Whoever has more than it may give comes behind those that have little to say.
   std::partition(ready.begin(), ready.begin() + count,
                  [this](const Readiness& one) { return !HasSpentItsTurn(one); });
@@ -332,7 +197,7 @@ bool QpipFabric::HasSpentItsTurn(const Readiness& ready) {
 void QpipFabric::OnNoMemory(const Readiness& ready) {
   if (ready.kind == Watched::kRequest) rendezvous_.OnRequestDeadline(ready.owner);
   if (ready.kind == Watched::kInitiator) rendezvous_.OnInitiatorWithoutMemory(ready.owner);
-  if (ready.kind == Watched::kLingering) commons_.lingering.OnDeadline(ready.owner);
+  if (ready.kind == Watched::kLingering) shared_.lingering.OnDeadline(ready.owner);
 }
 
 bool QpipFabric::Dispatch(const Readiness& ready) {
@@ -353,7 +218,7 @@ bool QpipFabric::Dispatch(const Readiness& ready) {
     case Watched::kInitiator:
       return rendezvous_.OnInitiatorReady(ready.owner);
     case Watched::kLingering:
-      commons_.lingering.OnReady(ready.owner);
+      shared_.lingering.OnReady(ready.owner);
       return true;
     case Watched::kProcess:  // none here
       break;
@@ -364,7 +229,7 @@ bool QpipFabric::Dispatch(const Readiness& ready) {
 void QpipFabric::RunDeadlines() {
   const Time now = Now();
   Readiness due;
-  while (commons_.poller.NextDue(now, due)) {
+  while (shared_.poller.NextDue(now, due)) {
     switch (due.kind) {
       case Watched::kQueuePair:
         if (QueuePair* queue_pair = Find(QueuePairId{due.owner})) {
@@ -378,7 +243,7 @@ void QpipFabric::RunDeadlines() {
         rendezvous_.OnInitiatorDeadline(due.owner);
         break;
       case Watched::kLingering:
-        commons_.lingering.OnDeadline(due.owner);
+        shared_.lingering.OnDeadline(due.owner);
         break;
       case Watched::kListener:
         rendezvous_.OnListenerDeadline(due.owner);

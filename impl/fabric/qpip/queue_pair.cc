@@ -1,12 +1,10 @@
 #include "impl/fabric/qpip/queue_pair.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "impl/base/status.h"
+#include "impl/fabric/soft/posting.h"
 
 namespace esdp::fabric::qpip {
 namespace {
@@ -74,58 +72,14 @@ void QueuePair::Establish(TcpStream stream, WatchId watch, const Negotiated& neg
 
 // --- posting ---
 
-absl::Status QueuePair::CheckEntries(const ScatterEntry* entries, uint32_t count, bool writes,
-                                     uint32_t count_max) const {
-  if (count > count_max) return absl::OutOfRangeError("too many scatter entries: see limits()");
-  if (count != 0 && entries == nullptr) return absl::InvalidArgumentError("entries is null");
-  uint64_t length = 0;
-  for (uint32_t i = 0; i < count; ++i) {
-    ESDP_RETURN_IF_ERROR(commons_.regions.CheckLocal(entries[i], writes));
-    length += entries[i].length;
-  }
-  if (length > kMessageBytesMax) {
-    return absl::OutOfRangeError("the message is longer than limits().message_bytes_max");
-  }
-  return absl::OkStatus();
-}
-
-absl::Status QueuePair::CheckSend(const SendWork& work) const {
-  switch (work.opcode) {
-    case Opcode::kInvalidate:
-      if (commons_.regions.IsWindow(id_, work.invalidate_key)) return absl::OkStatus();
-      return absl::NotFoundError("the key is no live window of this queue pair");
-    case Opcode::kRead:
-      if (negotiated_.initiator_depth == 0) {
-        return absl::FailedPreconditionError("RDMA reads were not negotiated: the depth is 0");
-      }
-      return CheckEntries(work.entries, work.entry_count, true, kScatterGatherMax);
-    case Opcode::kSend:
-    case Opcode::kWrite:
-      return CheckEntries(work.entries, work.entry_count, false, kScatterGatherMax);
-    case Opcode::kReceive:
-      break;
-  }
-  return absl::InvalidArgumentError("receives are posted with PostReceive");
-}
-
 absl::Status QueuePair::PostSend(absl::Span<const SendWork> batch) {
   if (phase_ != Phase::kReady) return absl::FailedPreconditionError("the queue pair is not ready");
   if (sends_.size() + batch.size() > options_.send_work) {
     return absl::ResourceExhaustedError("the send queue is full: poll completions first");
   }
-  for (const SendWork& work : batch) ESDP_RETURN_IF_ERROR(CheckSend(work));
+  ESDP_RETURN_IF_ERROR(soft::CheckSends(batch, id_, negotiated_.initiator_depth, commons_.regions));
   if (sends_.end() == 0) ReserveForSends();
-  for (const SendWork& work : batch) {
-    SendSlot slot;
-    slot.work_id = work.work_id;
-    slot.opcode = work.opcode;
-    slot.has_invalidate = work.has_invalidate;
-    slot.solicited = work.solicited;
-    slot.remote = work.remote;
-    slot.invalidate_key = work.invalidate_key;
-    const uint32_t entries = work.opcode == Opcode::kInvalidate ? 0 : work.entry_count;
-    sends_.PushBack(slot, work.entries, entries, commons_.regions);
-  }
+  soft::PushSends(batch, commons_.regions, sends_);
   Transmit();
   return absl::OkStatus();
 }
@@ -151,33 +105,19 @@ absl::Status QueuePair::PostReceive(absl::Span<const ReceiveWork> batch) {
   if (receives_.size() + batch.size() > options_.receive_work) {
     return absl::ResourceExhaustedError("the receive queue is full: poll completions first");
   }
-  for (const ReceiveWork& work : batch) {
-    ESDP_RETURN_IF_ERROR(CheckEntries(work.entries, work.entry_count, true, kScatterGatherMax));
-  }
+  ESDP_RETURN_IF_ERROR(soft::CheckReceives(batch, commons_.regions));
   if (receives_.size() + batch.size() > receives_reserved_) {
     ReserveForReceives(receives_.size() + batch.size());
   }
-  for (const ReceiveWork& work : batch) {
-    ReceiveSlot slot;
-    slot.work_id = work.work_id;
-    receives_.PushBack(slot, work.entries, work.entry_count, commons_.regions);
-  }
+  soft::PushReceives(batch, commons_.regions, receives_);
   return absl::OkStatus();
 }
 
 void QueuePair::ReleaseUnusedReceives() {
-  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   for (uint64_t at = receives_.begin(); at != receives_.end(); ++at) {
     const ReceiveSlot& slot = receives_.At(at);
     if (slot.finished || inbound_.IsNext(at)) continue;
-    for (uint32_t i = 0; i < slot.entry_count; ++i) {
-      const ScatterEntry& entry = receives_.entries().At(slot.place.entry + i);
-      const auto begin = reinterpret_cast<uintptr_t>(entry.address);
-      const uintptr_t first = (begin + page - 1) / page * page;
-      const uintptr_t end = (begin + entry.length) / page * page;
-      // A page that is refused keeps its content, which is as good.
-      if (first < end) (void)madvise(entry.address + (first - begin), end - first, MADV_DONTNEED);
-    }
+    soft::ReleasePages(slot, receives_.entries());
   }
 }
 

@@ -75,11 +75,6 @@ class QueuePair final : private InboundEvents {
  private:
   enum class Phase : uint8_t { kUnused, kStarting, kAwaitingReady, kReady, kClosing, kEnded };
 
-  // Posting.
-  absl::Status CheckSend(const SendWork& work) const;
-  absl::Status CheckEntries(const ScatterEntry* entries, uint32_t count, bool writes,
-                            uint32_t count_max) const;
-
   // Sending.
   void ReserveForSends();
   void ReserveForReceives(size_t receives);

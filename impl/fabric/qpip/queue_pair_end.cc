@@ -113,7 +113,10 @@ void QueuePair::LookAfterPeer() {
     CloseStream(/*abruptly=*/true);
     return End(Cause::kPeerSilent, "what was sent is not answered");
   }
-  commons_.poller.SetDeadline(watch_, AddSaturating(commons_.clock->Now(), keep_alive_idle_ / 2));
+  // The queue pairs of a fabric look at the same times, so that its thread is woken once for all.
+  const Duration step = keep_alive_idle_ / 2;
+  const Time now = commons_.clock->Now();
+  commons_.poller.SetDeadline(watch_, AddSaturating(now, step - now.time_since_epoch() % step));
 }
 
 void QueuePair::OnNoMemory() {

@@ -16,18 +16,12 @@
 #include "impl/fabric/qpip/queue_pair.h"
 #include "impl/fabric/qpip/startup.h"
 #include "impl/fabric/qpip/tcp_stream.h"
+#include "impl/fabric/soft/queue_pairs.h"
 #include "impl/fabric/types.h"
 
 namespace esdp::fabric::qpip {
 
-// Finds the queue pair that a connection attempt is for.
-class QueuePairs {
- public:
-  virtual QueuePair* Find(QueuePairId id) = 0;
-
- protected:
-  ~QueuePairs() = default;
-};
+using QueuePairs = soft::QueuePairs<QueuePair>;
 
 // Listens, connects, accepts and rejects: TCP, then one MPA frame each way (RFC 5044 section 7.1).
 //

@@ -94,7 +94,7 @@ void SimQueuePair::OnSend(const Frame& frame) {
     return;
   }
   may_send_ = true;
-  Record(StepKind::kComplete, frame.payload.size(), DigestOf(frame.payload));
+  Record(StepKind::kComplete, frame.payload.size(), around_.world.ContentOf(frame.payload));
   receives_.Fill(frame.payload, frame.has_key ? &frame.key : nullptr, written);
   Acknowledge(frame.number);
 }

@@ -185,7 +185,7 @@ void SimQueuePair::TransmitSome() {
 void SimQueuePair::Transmit(Frame frame) {
   World& world = around_.world;
   if (WireObserver* observer = world.observer()) observer->OnTransmit(Where(), frame);
-  Record(StepKind::kTransmit, static_cast<uint64_t>(frame.kind), DigestOf(frame.payload));
+  Record(StepKind::kTransmit, static_cast<uint64_t>(frame.kind), world.ContentOf(frame.payload));
   if (silent_) return;
   const bool news = IsNews(frame.kind);
   if (around_.host != nullptr && !news) return Carry(std::move(frame));

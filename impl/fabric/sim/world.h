@@ -27,6 +27,8 @@ struct WorldOptions {
   Duration transit_min = std::chrono::microseconds(1);
   Duration transit_max = std::chrono::microseconds(5);
   size_t history_kept = 1024;  // steps kept for people; the digest covers all
+  // Whether it covers the bytes that travel, or their number alone: then much data goes faster.
+  bool history_of_bytes = true;
   Faults faults = {};
 };
 
@@ -125,6 +127,10 @@ class World {
   AddressBook& addresses() { return addresses_; }
   History& history() { return history_; }
   void Record(StepKind kind, uint64_t object, uint64_t detail, uint64_t content = 0);
+  // What stands for a payload in the history.
+  uint64_t ContentOf(ConstBytes payload) const {
+    return options_.history_of_bytes ? DigestOf(payload) : payload.size();
+  }
 
   // A number that no other object of this world has: fabrics, queue pairs, listeners.
   uint64_t NextNumber() { return ++last_number_; }

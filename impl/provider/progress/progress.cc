@@ -85,6 +85,18 @@ void ProgressLoop::Submit(const Request& request) {
   if (lock_.TryTake()) Unlock(false);
 }
 
+// What they make leave is posted together.
+void ProgressLoop::SubmitAll(std::span<const Request> transfers) {
+  if (lock_.TryTake()) {
+    if (!submissions_.empty()) engine_.Begin();
+    DrainRequests();
+    for (const Request& transfer : transfers) engine_.Execute(transfer);
+    return Unlock(true);
+  }
+  for (const Request& transfer : transfers) submissions_.Push(transfer);
+  if (lock_.TryTake()) Unlock(false);  // as above
+}
+
 bool ProgressLoop::TrySendImmediate(ConnectionId connection, ImmediateSend& send) {
   if (!lock_.TryTake()) return false;
   if (!submissions_.empty()) engine_.Begin();

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <optional>
+#include <span>
 #include <thread>
 
 #include "absl/status/status.h"
@@ -41,6 +42,7 @@ class ProgressLoop {
   void Stop();
 
   void Submit(const Request& request);
+  void SubmitAll(std::span<const Request> transfers);
   bool TrySendImmediate(ConnectionId connection, ImmediateSend& send);
   // Runs `call` with the shard lock. `works`: it may post something.
   template <typename Call>

@@ -16,6 +16,7 @@ constexpr int kBytesMax = 16;
 // With the smallest send buffer that there is, one message of this size makes a queue full.
 constexpr size_t kFillBytes = 256;
 constexpr int kFillsMax = 16;
+constexpr int kSmallest = 1;  // the system makes the least of it that there is
 constexpr int kNow = MSG_DONTWAIT | MSG_NOSIGNAL;
 
 bool HasRoom(int end) {
@@ -28,6 +29,18 @@ bool PutByte(int end, int flags = 0) {
   return send(end, &byte, 1, kNow | flags) == 1;
 }
 
+// The system doubles what it is told.
+int SendBufferOf(int end) {
+  int bytes = 0;
+  socklen_t length = sizeof(bytes);
+  (void)getsockopt(end, SOL_SOCKET, SO_SNDBUF, &bytes, &length);
+  return bytes / 2;
+}
+
+void SetSendBuffer(int end, int bytes) {
+  (void)setsockopt(end, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
 }  // namespace
 
 bool SocketPair::Open() {
@@ -37,9 +50,23 @@ bool SocketPair::Open() {
   }
   shown_end_ = ends[0];
   hidden_end_ = ends[1];
-  const int least = 1;
-  (void)setsockopt(shown_end_, SOL_SOCKET, SO_SNDBUF, &least, sizeof(least));
+  SetSendBuffer(shown_end_, kSmallest);
   return true;
+}
+
+void SocketPair::Adopt(int shown, int hidden) {
+  shown_end_ = shown;
+  hidden_end_ = hidden;
+  room_before_ = SendBufferOf(shown);
+  SetSendBuffer(shown, kSmallest);
+}
+
+SocketPair::Ends SocketPair::Release() {
+  if (has_ended() || peer_ended_ || room_before_ == 0) return {};
+  ShowInput(/*readable=*/false, /*urgent=*/false, /*arrived=*/false);
+  ShowRoom(true);
+  SetSendBuffer(shown_end_, room_before_);
+  return {std::exchange(shown_end_, -1), std::exchange(hidden_end_, -1)};
 }
 
 SocketPair::~SocketPair() {

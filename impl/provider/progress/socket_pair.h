@@ -9,7 +9,7 @@ namespace esdp::provider {
 // Readable is a byte towards it, full a queue that nobody takes from; an urgent byte, the end of the
 // stream and a reset are those of UNIX sockets.
 //
-//   Owns:     both ends; the shown one until Lend.
+//   Owns:     both ends; the shown one until Lend, both until Release.
 //   Threads:  not thread-safe; fd() may be waited on by any thread.
 //   Blocks:   never. Each change takes a system call or two.
 //   Units:    –
@@ -22,6 +22,14 @@ class SocketPair {
   SocketPair& operator=(const SocketPair&) = delete;
 
   [[nodiscard]] bool Open();
+  // A pair that there is already, through which nothing is on its way.
+  void Adopt(int shown, int hidden);
+  // What was put in to show something is taken out, and both ends are the caller's as they were when
+  // they were adopted. Neither of a pair that was opened, or that shows the peer's end.
+  struct Ends {
+    int shown = -1, hidden = -1;
+  };
+  Ends Release();
   int fd() const { return shown_end_; }
   // The shown end has this number now, and is the caller's to close: then the hidden one hangs up.
   void Lend(int number);
@@ -47,6 +55,7 @@ class SocketPair {
   bool urgent_ = false;
   bool full_ = false;
   bool peer_ended_ = false;
+  int room_before_ = 0;  // of an adopted pair: SO_SNDBUF of the shown end
 };
 
 }  // namespace esdp::provider

@@ -59,14 +59,18 @@ inline void Driver::CarryOut(Session& session, const sdp::Action& action) {
 // Its operation has no name, and is not in the table: what the core says of it is done here. What
 // it says of others in the same step goes the usual way.
 std::optional<uint64_t> Driver::SendImmediate(Session& session, const sdp::Input& ask,
-                                              ConstBytes bytes) try {
+                                              std::span<const ConstBytes> parts) try {
   uint64_t stream_offset = 0;
   session.core.Step(ask, now_, actions_);
   for (const sdp::Action& action : actions_) {
     const auto* copy = std::get_if<sdp::CopyOut>(&action);
     const auto* finish = std::get_if<sdp::FinishOperation>(&action);
     if (copy != nullptr && copy->source.operation == sdp::kNoOperation) {
-      CopyToBuffer(session, *copy, bytes);
+      sdp::CopyOut part = *copy;
+      for (const ConstBytes bytes : parts) {
+        CopyToBuffer(session, part, bytes);
+        part.buffer_offset += static_cast<uint32_t>(bytes.size());
+      }
     } else if (finish != nullptr && finish->operation == sdp::kNoOperation) {
       stream_offset = finish->stream_offset;
     } else {
@@ -235,6 +239,7 @@ const Failure& Driver::RootCause(Session& session, sdp::Outcome outcome) {
     const bool incoming = !session.connecting && !IsKnown(session.visibility) && !session.moved;
     session.failure = Explain(outcome, reason, DetailsOf(session), session.peer,
                               incoming ? SetUp::kIncoming : SetUp::kOwn);
+    session.failure->input_kept = session.core.input_kept();
     if (session.attempt) session.failure->text += session.attempt->failures;
   } catch (const std::bad_alloc&) {
     session.failure = NoMemory();

@@ -55,7 +55,8 @@ class Driver {
   void Feed(Session& session, const sdp::Input& input);
   // The input is an AskSend that the core takes at once, of these bytes: they are posted. Returns
   // their place in the stream; nothing where the connection has ended over it.
-  std::optional<uint64_t> SendImmediate(Session& session, const sdp::Input& ask, ConstBytes bytes);
+  std::optional<uint64_t> SendImmediate(Session& session, const sdp::Input& ask,
+                                        std::span<const ConstBytes> parts);
   // A call even where it could be inlined: tests count what it costs.
   [[gnu::noinline]] void FeedCompletion(Session& session, const fabric::Completion& completion);
   // The queue pair has left the ready state, or never reached it, and all its work is back. Takes

@@ -92,15 +92,16 @@ void Requests::Carry(const Request& request) {
 
 bool Requests::TrySendImmediate(ConnectionId connection, ImmediateSend& send) {
   Session* session = connections_.Find(connection);
-  if (session == nullptr || HasEnded(session->visibility) || send.bytes.size() > kPieceBytesMax)
+  if (session == nullptr || HasEnded(session->visibility) || send.length > kPieceBytesMax)
     return false;
   sdp::Input input{std::in_place_type<sdp::AskSend>};
   auto& ask = *std::get_if<sdp::AskSend>(&input);
-  ask.piece.length = static_cast<uint32_t>(send.bytes.size());
+  ask.piece.length = static_cast<uint32_t>(send.length);
   ask.path = sdp::Path::kCopy;
+  ask.sends = static_cast<uint32_t>(send.parts.size());
   if (!session->core.MaySendImmediate(ask)) return false;
   rendezvous_.ReleaseBacklogSlot(*session);
-  const std::optional<uint64_t> sent = driver_.SendImmediate(*session, input, send.bytes);
+  const std::optional<uint64_t> sent = driver_.SendImmediate(*session, input, send.parts);
   if (!sent.has_value()) return false;
   send.stream_offset = *sent;
   observer_.OnImmediateSent(send);

@@ -17,8 +17,8 @@ namespace {
 // not the last has so much time, and at most half of what is left.
 constexpr Duration kPatience = std::chrono::seconds(3);
 
-Time DeadlineOf(const Attempt& attempt, Time now) {
-  if (!attempt.has_next) return attempt.deadline;
+Time DeadlineOf(const Attempt& attempt, const fabric::Limits& limits, Time now) {
+  if (!attempt.has_next || limits.of_this_host) return attempt.deadline;
   const Duration left =
       attempt.deadline == kTimeInfinite ? kDurationInfinite : attempt.deadline - now;
   return now + std::min(kPatience, std::max(left / 2, Duration{0}));
@@ -82,7 +82,8 @@ Session& Rendezvous::Begin(Session& first) {
   for (Session* session = &first;;) {
     Attempt& attempt = *session->attempt;
     attempt.has_next = attempt.descriptor < 0 && session->transport.place() + 1u < fabrics_.size();
-    session->connect_deadline = DeadlineOf(attempt, driver_.now());
+    session->connect_deadline =
+        DeadlineOf(attempt, session->transport.fabric().limits(), driver_.now());
     driver_.Feed(*session, sdp::AskConnect{});
     driver_.Flush();
     if (session->transport.may_connect() || !attempt.has_next) return *session;
@@ -114,7 +115,10 @@ Session* Rendezvous::Next(Session& session) {
     driver_.Feed(session, sdp::ConnectFailed{});
     return nullptr;
   }
-  driver_.WriteLog(failure + ": now over " + fabrics_[place]->name());
+  // Most peers are on other hosts.
+  if (!session.transport.fabric().limits().of_this_host) {
+    driver_.WriteLog(failure + ": now over " + fabrics_[place]->name());
+  }
   (*made)->attempt = std::move(attempt);
   (*made)->visibility = session.visibility;
   driver_.timers().ClearAll(session.id);

@@ -111,11 +111,13 @@ absl::Status Rendezvous::Follow(const Address& address, int backlog,
     const bool together = IsWildcard(address) && ListenTogether(fabric, last);
     if (SharePorts(fabric, last) && !together) continue;
     const auto listener = fabric.Listen(same_port, backlog);
-    // On a wildcard the port may be taken on a device of iWARP, which has those of TCP.
-    if (absl::IsAlreadyExists(listener.status()) && !IsWildcard(address)) return listener.status();
+    const bool is_alone = !IsWildcard(address) && !fabric.limits().of_this_host;
+    // On a wildcard the port may be taken on a device of iWARP, which has those of TCP; and the
+    // name of a port on this host by anybody, who is not to keep others away from us.
+    if (absl::IsAlreadyExists(listener.status()) && is_alone) return listener.status();
     if (listener.ok()) {
       at[place] = *listener;
-      if (!IsWildcard(address)) return absl::OkStatus();  // it is an address of this device alone
+      if (is_alone) return absl::OkStatus();  // it is an address of this device alone
     } else {
       driver_.WriteLog(std::string(fabric.name()) + " does not listen on " +
                        fabric::ToString(same_port) + ": " +
@@ -144,10 +146,13 @@ absl::StatusOr<Address> Rendezvous::ListenerAddress(ListenerId listener) {
 uint8_t Rendezvous::FabricOf(ListenerId listener) const {
   const Listener* found = listeners_.Find(static_cast<uint64_t>(listener));
   if (found == nullptr) return 0;
-  const auto first = std::find_if(found->at.begin(), found->at.end(), [](fabric::ListenerId id) {
-    return id != fabric::ListenerId::kNone;
-  });
-  return static_cast<uint8_t>(first - found->at.begin());
+  uint8_t only = 0;  // the last of those that reach this host alone, or the first other
+  for (size_t place = 0; place < found->at.size(); ++place) {
+    if (found->at[place] == fabric::ListenerId::kNone) continue;
+    only = static_cast<uint8_t>(place);
+    if (!fabrics_[place]->limits().of_this_host) break;
+  }
+  return only;
 }
 
 absl::Status Rendezvous::StopListening(ListenerId listener) {

@@ -83,6 +83,7 @@ struct AskSend {
   uint64_t zcopy_min = 0;  // the threshold in force for this operation
   bool adaptive = false;   // that one is only where learning starts; one piece by threshold teaches
   bool urgent = false;     // the operation's last byte is urgent; no piece of it is empty
+  uint32_t sends = 1;      // so many of the application's as one: with several it needs no company
 };
 
 // One contiguous piece of a receive operation, in order; `more` as above.

@@ -55,7 +55,7 @@ void Teardown::Report(Actions& actions) {
 
 void Teardown::AddTo(Digest& digest) const {
   digest.Add(shut_).Add(closing_).Add(sent_).Add(left_).Add(peer_sent_);
-  digest.Add(static_cast<uint8_t>(cause_)).Add(disconnect_asked_).Add(reported_);
+  digest.Add(static_cast<uint8_t>(cause_)).Add(input_kept_).Add(disconnect_asked_).Add(reported_);
   digest.Add(Ticks(linger_until_)).Add(Ticks(wait_until_)).Add(Ticks(armed_));
   digest.Add(shutdowns_.size());
   for (const OperationId operation : shutdowns_) digest.Add(static_cast<uint32_t>(operation));

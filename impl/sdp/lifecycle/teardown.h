@@ -33,6 +33,9 @@ class Teardown {
   void SetCause(Outcome cause, const char* reason);
   Outcome cause() const { return cause_; }  // kDone: in order
   bool in_order() const { return cause_ == Outcome::kDone; }
+  // The peer has ended its stream, and nothing is wrong with what of it is here: it stays readable.
+  void KeepInput() { input_kept_ = true; }
+  bool input_kept() const { return in_order() || input_kept_; }
   // Of operations that the end finds, or that are asked for behind it.
   Outcome outcome() const { return in_order() ? Outcome::kShutDown : cause_; }
 
@@ -70,6 +73,7 @@ class Teardown {
 
   Outcome cause_ = Outcome::kDone;
   const char* reason_ = "";
+  bool input_kept_ = false;
   bool shut_ = false;
   bool closing_ = false;
   bool sent_ = false;

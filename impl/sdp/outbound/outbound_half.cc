@@ -9,7 +9,7 @@ namespace esdp::sdp {
 void OutboundHalf::Start(const Limits& limits) {
   limits_ = limits;
   send_.Start(limits.queue);
-  resize_.Start(limits.peer_buffer_bytes, limits.peer_buffer_wish);
+  resize_.Start(limits.peer_buffers.bytes, limits.peer_buffer_wish);
   ApplySize();
 }
 
@@ -49,7 +49,7 @@ bool OutboundHalf::Cancel(const AskCancel& ask, Time end_by, const Outgoing& out
 }
 
 void OutboundHalf::AskAdaptive(AskSend ask, Time now, Counters& counters) {
-  if (!threshold_.started()) threshold_.Start(ask.zcopy_min);
+  if (!threshold_.started()) threshold_.Start(ask.zcopy_min, limits_.peer_buffers);
   // Of an operation in several pieces the first alone would not tell the size.
   if (ask.path == Path::kByThreshold && ask.exposable && !ask.more && ask.piece.offset == 0) {
     ask.zcopy_min = threshold_.Begin(ask.piece.operation, ask.piece.length, now);

@@ -32,7 +32,7 @@ class OutboundHalf {
     bool peer_may_read = false;    // an RDMA read of our memory can work
     bool invalidates = false;      // the peer takes a Send that invalidates its key
     uint32_t write_bytes_max = 0;  // of one RDMA Write
-    uint32_t peer_buffer_bytes = 0;
+    AdaptiveThreshold::PeerBuffers peer_buffers;
     uint32_t peer_buffer_wish = 0;  // to ask of the peer [11]; 0: as they are
   };
   // SrcAvails: what the modes and the other half leave to this one. Asked for anew each time.

@@ -70,7 +70,7 @@ SendBuffer SendQueue::CopyImmediate(const AskSend& ask, Actions& actions, Counte
   copy.source = ask.piece;
   copy.buffer = buffer;
   copy.buffer_offset = 0;
-  ++counters.payload_copies;
+  counters.payload_copies += ask.sends;
   counters.payload_copy_bytes += ask.piece.length;
   last_taken_ = {emitted_, buffer};
   asked_ = taken_ = emitted_ += ask.piece.length;
@@ -82,7 +82,7 @@ void SendQueue::FinishImmediate(const AskSend& ask, Actions& actions, Counters& 
   finish.operation = ask.piece.operation;
   finish.bytes = ask.piece.length;
   finish.stream_offset = last_taken_.begin;
-  ++counters.sends_copied;
+  counters.sends_copied += ask.sends;
   ++first_number_;
 }
 

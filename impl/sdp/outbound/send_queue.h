@@ -50,7 +50,7 @@ class SendQueue : private SendQueueState {
   // what Ask, CopyWaiting, TakeCopied and FinishReady make of it, without a queue in between. The
   // caller posts the message between the two calls, and tells OnPosted.
   bool MayLeaveImmediate(const AskSend& ask) const {
-    return operations_.empty() && unfinished_.empty() &&
+    return operations_.empty() && (unfinished_.empty() || ask.sends > 1) &&
            RouteOfCopied(TraitsOf(ask), limits_.policy) == SendRoute::kCopy && drained() &&
            !ask.more && !ask.urgent && ask.complete_at == CompleteAt::kReusable &&
            ask.piece.length > 0 && ask.piece.length <= immediate_max_ &&

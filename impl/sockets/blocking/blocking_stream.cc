@@ -109,10 +109,44 @@ absl::StatusOr<int> BlockingStream::fd() {
     }
     pair = pair_;
   }
+  BeginToShow(pair);
+  return pair->fd();
+}
+
+void BlockingStream::BeginToShow(const std::shared_ptr<ReadinessPair>& pair) {
   stream_.polls().SetListener(pair);
   stream_.polls().Watch();
   Refresh();
-  return pair->fd();
+}
+
+absl::Status BlockingStream::ShowIn(int shown, int hidden) {
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
+  std::shared_ptr<ReadinessPair> pair;
+  {
+    const std::lock_guard lock(mutex_);
+    if (pair_ != nullptr) {
+      return MakeError(ErrorKind::kWrongState, "the readiness is shown in a descriptor already");
+    }
+    pair = pair_ = ReadinessPair::Over(stream_, writer_.events(), {shown, hidden});
+    shows_.store(true, std::memory_order_release);
+  }
+  BeginToShow(pair);
+  return absl::OkStatus();
+}
+
+std::optional<std::pair<int, int>> BlockingStream::StopShowing() {
+  std::shared_ptr<ReadinessPair> pair;
+  {
+    const std::lock_guard lock(mutex_);
+    shows_.store(false, std::memory_order_release);
+    pair = std::exchange(pair_, nullptr);
+  }
+  if (pair == nullptr) return std::nullopt;
+  kept_->polls().ForgetListener(pair.get());
+  const provider::SocketPair::Ends ends = pair->Release();
+  if (ends.shown < 0) return std::nullopt;
+  return std::pair(ends.shown, ends.hidden);
 }
 
 void BlockingStream::Refresh(bool refused) {
@@ -122,6 +156,7 @@ void BlockingStream::Refresh(bool refused) {
     const std::lock_guard lock(mutex_);
     pair = pair_;
   }
+  if (pair == nullptr) return;
   pair->Update(refused, [&] {
     return ReadinessPair::Own{reader_.ahead() > 0, writer_.has_room()};
   });

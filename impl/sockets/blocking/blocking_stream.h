@@ -4,6 +4,8 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -47,6 +49,8 @@ class BlockingStream {
 
   StreamReadiness readiness();
   absl::StatusOr<int> fd();
+  absl::Status ShowIn(int shown, int hidden);
+  std::optional<std::pair<int, int>> StopShowing();
   absl::Status Close(absl::Time deadline);
   void Abort();
   StreamStats Stats() const;
@@ -55,6 +59,7 @@ class BlockingStream {
  private:
   // What a call goes by.
   BlockingOptions OptionsOfCall(absl::Time deadline) const;
+  void BeginToShow(const std::shared_ptr<ReadinessPair>& pair);
   // Shows in the descriptor what a call has changed; or that it was not all taken.
   void Refresh(bool refused = false);
 
@@ -69,7 +74,7 @@ class BlockingStream {
   BlockingReader reader_;
   BlockingWriter writer_;
   Socket socket_;
-  std::shared_ptr<ReadinessPair> pair_;  // under the lock; from fd() on
+  std::shared_ptr<ReadinessPair> pair_;  // under the lock; from fd() or ShowIn on
   std::atomic<bool> shows_{false};       // it is there
 };
 

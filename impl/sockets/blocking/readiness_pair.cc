@@ -19,6 +19,20 @@ absl::StatusOr<std::shared_ptr<ReadinessPair>> ReadinessPair::Open(
                    std::string("no descriptor for the readiness: ") + strerror(errno));
 }
 
+std::shared_ptr<ReadinessPair> ReadinessPair::Over(StreamState& stream,
+                                                   std::shared_ptr<QueueState> sends,
+                                                   provider::SocketPair::Ends ends) {
+  auto over = std::make_shared<ReadinessPair>(stream, std::move(sends));
+  over->pair_.Adopt(ends.shown, ends.hidden);
+  return over;
+}
+
+provider::SocketPair::Ends ReadinessPair::Release() {
+  const std::lock_guard lock(mutex_);
+  released_ = true;
+  return pair_.Release();
+}
+
 void ReadinessPair::OnReadinessChange() {
   const std::lock_guard lock(mutex_);
   Show(/*arrived=*/true);
@@ -32,12 +46,13 @@ void ReadinessPair::OnTransferEnded() {
 // What the connection itself would take is no measure: the ends of sends, which make room, come
 // behind that.
 void ReadinessPair::ShowRoom() {
+  if (released_) return;
   const bool room = own_.room || !stream_.connected() || sends_->HasEvents();
   pair_.ShowRoom(room && !stream_.write_shut());
 }
 
 void ReadinessPair::Show(bool arrived) {
-  if (pair_.has_ended()) return;
+  if (released_ || pair_.has_ended()) return;
   const uint32_t bits = stream_.polls().Bits();
   const bool shut = stream_.write_shut();
   const bool failed = (bits & kPollFailed) != 0;

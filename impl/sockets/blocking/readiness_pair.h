@@ -26,10 +26,15 @@ class ReadinessPair final : public ReadinessListener {
   // Of a stream that outlives it. An event in the queue of its sends makes room for a write.
   static absl::StatusOr<std::shared_ptr<ReadinessPair>> Open(StreamState& stream,
                                                              std::shared_ptr<QueueState> sends);
+  // In a pair that there is already, which it takes over.
+  static std::shared_ptr<ReadinessPair> Over(StreamState& stream, std::shared_ptr<QueueState> sends,
+                                             provider::SocketPair::Ends ends);
   ReadinessPair(StreamState& stream, std::shared_ptr<QueueState> sends)
       : stream_(stream), sends_(std::move(sends)) {}
 
   int fd() const { return pair_.fd(); }
+  // Shows nothing any more.
+  provider::SocketPair::Ends Release();
   // What a blocking stream holds beside its connection, from now on.
   struct Own {
     bool readable = false;
@@ -41,7 +46,7 @@ class ReadinessPair final : public ReadinessListener {
   void Update(bool refused, Sample sample) {
     const std::lock_guard lock(mutex_);
     own_ = sample();
-    if (refused) pair_.ShowRoom(false);
+    if (refused && !released_) pair_.ShowRoom(false);
     Show(/*arrived=*/false);
   }
   void OnReadinessChange() override;
@@ -56,6 +61,7 @@ class ReadinessPair final : public ReadinessListener {
   std::mutex mutex_;
   provider::SocketPair pair_;
   Own own_;
+  bool released_ = false;
 };
 
 }  // namespace esdp::sockets

@@ -1,6 +1,7 @@
 #include "esdp/stream.h"
 
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "impl/sockets/blocking/blocking_listener.h"
@@ -151,6 +152,14 @@ absl::Status Stream::SetOptions(const StreamOptions& options) {
 
 absl::StatusOr<int> Stream::fd() {
   return Use(state_, [&] { return state_->fd(); });
+}
+
+absl::Status Stream::ShowIn(int shown, int hidden) {
+  return Use(state_, [&] { return state_->ShowIn(shown, hidden); });
+}
+
+std::optional<std::pair<int, int>> Stream::StopShowing() {
+  return state_ == nullptr ? std::nullopt : state_->StopShowing();
 }
 
 StreamOptions Stream::options() const {

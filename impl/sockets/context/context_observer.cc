@@ -1,3 +1,4 @@
+#include <array>
 #include <new>
 #include <optional>
 #include <string>
@@ -230,16 +231,29 @@ void ContextState::OnTransferFinished(provider::ConnectionId, provider::Transfer
 
 void ContextState::OnImmediateSent(provider::ImmediateSend& sent) {
   auto& send = static_cast<ImmediateSend&>(sent);
-  send.id = operations_.NamePrompt();
-  Event event;
-  event.type = send.type;
-  event.flags = kTerminal | kCopied;
-  event.cookie = send.cookie;
-  event.op = send.id;
-  event.socket = send.socket;
-  event.bytes = send.bytes.size();
-  event.stream_offset = send.stream_offset;
-  send.queue->Deliver(event);
+  uint64_t offset = send.stream_offset;
+  const auto fill = [&](Event& event, size_t part) {
+    event.type = send.type;
+    event.flags = kTerminal | kCopied;
+    event.cookie = send.cookie;
+    event.op = operations_.NamePrompt();
+    event.socket = send.socket;
+    event.bytes = send.parts[part].size();
+    event.stream_offset = offset;
+    offset += event.bytes;
+    if (!send.ids.empty()) send.ids[part] = event.op;
+  };
+  if (send.parts.size() == 1) {
+    Event event;
+    fill(event, 0);
+    return send.queue->Deliver(event);
+  }
+  std::array<Event, 16> events;
+  for (size_t at = 0; at < send.parts.size();) {
+    size_t filled = 0;
+    while (filled < events.size() && at < send.parts.size()) fill(events[filled++], at++);
+    send.queue->DeliverAll(std::span(events).first(filled));
+  }
 }
 
 void ContextState::OnShutDown(provider::ConnectionId connection, const provider::Failure& failure) {

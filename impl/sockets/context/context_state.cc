@@ -81,7 +81,7 @@ ContextState::ContextState(const ContextOptions& options)
 ContextState::~ContextState() = default;
 
 absl::Status ContextState::Usable() const {
-  if (ForkEpoch() != fork_epoch_) {
+  if (is_of_parent()) {
     return MakeError(ErrorKind::kAfterFork, "the Context was opened before fork()");
   }
   if (stopped()) return MakeError(ErrorKind::kBadHandle, "the Context has been closed");
@@ -232,6 +232,8 @@ void ContextState::SetAlarmAt(OpId op, Time deadline) {
 }
 
 // --- memory --------------------------------------------------------------------------------------
+
+bool ContextState::is_of_parent() const { return ForkEpoch() != fork_epoch_; }
 
 void ContextState::DeregisterLater(PendingDeregistration grave) {
   if (!InObserverCall::HeldByThisThread()) {

@@ -109,6 +109,8 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   void Deregister(PendingDeregistration& grave);
   void Reap();
 
+  // It was opened before the fork of which this process comes.
+  bool is_of_parent() const;
   void CountRegion(int count, int64_t bytes);
   void Add(QueueState* queue);
   void Remove(QueueState* queue);

@@ -21,6 +21,7 @@ FileOperation::FileOperation(std::shared_ptr<StreamState> stream, ContextState& 
       transfers_(context.files().transfers.Take()),
       on_short_(on_short),
       is_send_(operation.transfer.is_send) {
+  errand_.file = this;
   const OperationTransfer& wanted = operation.transfer;
   for (size_t i = 0; i < kLanes; ++i) {
     lanes_[i].file = this;
@@ -118,6 +119,19 @@ void FileOperation::Lane::RunIo() {
   kept->Advance();
 }
 
+void FileOperation::Errand::RunIo() {
+  files::FileCalls& calls = file->calls();
+  if (kind == Kind::kStartSync) calls.StartSync(descriptor, offset, length);
+  if (kind == Kind::kSync) error = calls.Sync(descriptor);
+  if (kind == Kind::kDropCached) calls.DropCached(descriptor, offset, length);
+  const std::shared_ptr<FileOperation> kept = std::move(keep);
+  {
+    const std::lock_guard lock(kept->mutex_);
+    state = State::kBack;
+  }
+  kept->Advance();
+}
+
 void FileOperation::OnSlot(const SlotPool::Slot& slot) {
   bool late = false;
   {
@@ -186,6 +200,20 @@ void FileOperation::RunOnMedium(Lane& lane, Lock& lock) {
   lock.lock();
 }
 
+void FileOperation::Send(Errand::Kind kind, int descriptor, uint64_t offset, uint64_t length,
+                         Lock& lock) {
+  errand_.keep = shared_from_this();
+  errand_.state = Errand::State::kOut;
+  errand_.kind = kind;
+  errand_.descriptor = descriptor;
+  errand_.offset = offset;
+  errand_.length = length;
+  errand_.error = 0;
+  lock.unlock();
+  context_->files().threads.Run(errand_);
+  lock.lock();
+}
+
 void FileOperation::SubmitWire(Lane& lane, Lock& lock) {
   lane.state = Lane::State::kOnWire;
   lock.unlock();
@@ -200,9 +228,9 @@ void FileOperation::Stop(absl::Status status) {
 }
 
 void FileOperation::StopForFile(int error, const char* what, bool may_be_full, Lock& lock) {
+  if (sys_errno_ == 0) sys_errno_ = error;
   if (stopped()) return;
   file_failed_ = true;
-  sys_errno_ = error;
   const bool full = may_be_full && (error == ENOSPC || error == EDQUOT || error == EFBIG);
   Stop(OrNoMemory([&]() -> absl::Status {
     return MakeError(

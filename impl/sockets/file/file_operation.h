@@ -63,11 +63,30 @@ class FileOperation : public SlotPool::Waiter, public std::enable_shared_from_th
     State state = State::kIdle;
     int descriptor = -1;
     int direct = -1;      // the same file past the page cache
+    bool opens = false;   // a description of its own, for what is read behind it
     uint32_t range = 0;   // of the plan
     uint64_t offset = 0;  // in the file
     uint64_t length = 0;
     uint64_t moved = 0;  // by the medium
-    int error = 0;       // of it
+    // The page cache forgets so much before the end of the chunk, once that is read.
+    uint64_t drops = 0;
+    int error = 0;  // of it
+  };
+  // What a thread for files does beside the chunks, to all that these have left behind: one thing at
+  // a time.
+  struct Errand : files::IoThreads::Job {
+    enum class Kind : uint8_t { kStartSync, kSync, kDropCached };
+    enum class State : uint8_t { kNone, kOut, kBack };
+    void RunIo() override;
+
+    FileOperation* file = nullptr;
+    std::shared_ptr<FileOperation> keep;  // while it is out
+    State state = State::kNone;
+    Kind kind = Kind::kSync;
+    int descriptor = -1;
+    uint64_t offset = 0;  // in the file, as is the length
+    uint64_t length = 0;
+    int error = 0;
   };
   using Lock = std::unique_lock<std::mutex>;
 
@@ -87,6 +106,7 @@ class FileOperation : public SlotPool::Waiter, public std::enable_shared_from_th
   // A slot for this lane; false: it comes to it later, and everything goes on then.
   bool TakeSlot(Lane& lane);
   void RunOnMedium(Lane& lane, Lock& lock);
+  void Send(Errand::Kind kind, int descriptor, uint64_t offset, uint64_t length, Lock& lock);
   void SubmitWire(Lane& lane, Lock& lock);
   // The first status is kept.
   void Stop(absl::Status status);
@@ -113,6 +133,7 @@ class FileOperation : public SlotPool::Waiter, public std::enable_shared_from_th
   const bool is_send_;
   std::array<Lane, kLanes> lanes_;
   uint64_t lanes_used_ = kLanes;
+  Errand errand_;
   uint64_t bytes_ = 0;  // moved on the wire
   uint64_t bytes_zero_copy_ = 0;
   std::optional<uint64_t> stream_offset_;
@@ -125,6 +146,7 @@ class FileOperation : public SlotPool::Waiter, public std::enable_shared_from_th
   void Advance();
   void Finish(Lock& lock);
   friend struct Lane;
+  friend struct Errand;
 
   std::mutex mutex_;
   std::optional<SlotPool::Slot> granted_;  // has been waited for

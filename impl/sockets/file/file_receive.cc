@@ -17,6 +17,8 @@ namespace esdp::sockets {
 namespace {
 
 constexpr size_t kBlock = 4096;  // of holes
+// So much is written before it begins to go to the medium, while what follows is being written.
+constexpr uint64_t kSyncStep = uint64_t{8} << 20;
 
 bool IsZeroBlock(std::span<const std::byte> bytes) {
   if (bytes.size() < kBlock) return false;
@@ -40,6 +42,10 @@ absl::Status FileReceive::Check(ContextState& context, const FileSink& sink) {
   if (sink.sync > SyncPolicy::kEvery || sink.on_short > OnShortFile::kStop ||
       (sink.sync == SyncPolicy::kEvery && sink.sync_every == 0)) {
     return MakeError(ErrorKind::kInvalidArgument, "FileSink: no such sync, sync_every or on_short");
+  }
+  if (sink.drop_behind && sink.sync == SyncPolicy::kNone) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "FileSink: drop_behind is for what is on the medium, so with kEnd or kEvery");
   }
   files::FileDetails details;
   if (const int error = context.files().calls->Describe(sink.fd, details);
@@ -72,13 +78,13 @@ FileReceive::~FileReceive() {
 }
 
 bool FileReceive::Step(Lock& lock) {
-  if (EndWritten(lock)) return true;
+  if (EndWritten(lock) || EndErrand(lock)) return true;
   if (stopped() && CancelPosted(lock)) return true;
-  return GiveIdleSlot(lock) || WriteNext(lock) || PostNext(lock);
+  return GiveIdleSlot(lock) || WriteNext(lock) || PostNext(lock) || SendErrand(lock);
 }
 
 bool FileReceive::IsOver() const {
-  return AllIdle() && !writing_ && (stopped() || written_ == sink_.length);
+  return IsAllWritten() && errand_.state == Errand::State::kNone && !IsSyncDue();
 }
 
 bool FileReceive::PostNext(Lock& lock) {
@@ -115,7 +121,7 @@ bool FileReceive::WriteNext(Lock& lock) {
   Lane& lane = LaneOf(to_write_);
   if (lane.state != Lane::State::kReady) return false;
   // Behind a medium that has failed nothing is written: the prefix is what counts.
-  if (lane.length == 0 || sys_errno_ != 0) {
+  if (lane.length == 0 || medium_failed_) {
     ++to_write_;
     lane.state = Lane::State::kIdle;
     return true;
@@ -137,9 +143,8 @@ bool FileReceive::EndWritten(Lock& lock) {
   written_ += lane.moved;
   Count(counts().written, lane.moved);
   if (lane.error != 0) {
-    // A sync that failed may have lost what was written before: nothing is to be gone on behind.
-    const bool of_write = lane.moved < lane.length;
-    StopForFile(lane.error, of_write ? "the file" : "the sync of the file", of_write, lock);
+    medium_failed_ = true;
+    StopForFile(lane.error, "the file", true, lock);
   }
   return true;
 }
@@ -171,12 +176,46 @@ void FileReceive::MoveOnMedium(Lane& lane) {
     }
     lane.moved += static_cast<uint64_t>(answer);
   }
-  unsynced_ += lane.length;
-  const bool is_last = lane.offset + lane.length == sink_.offset + sink_.length;
-  const bool is_due = sink_.sync == SyncPolicy::kEvery && unsynced_ >= sink_.sync_every;
-  if (sink_.sync == SyncPolicy::kNone || (!is_last && !is_due)) return;
-  unsynced_ = 0;
-  lane.error = calls().Sync(lane.descriptor);
+}
+
+// Also of one that ends early: what its event tells to be in the file is on the medium then.
+bool FileReceive::IsSyncDue() const {
+  if (sink_.sync == SyncPolicy::kNone || sync_failed_ || synced_ == written_) return false;
+  const bool is_full = sink_.sync == SyncPolicy::kEvery && written_ - synced_ >= sink_.sync_every;
+  return is_full || IsAllWritten();
+}
+
+bool FileReceive::SendErrand(Lock& lock) {
+  if (errand_.state != Errand::State::kNone) return false;
+  if (IsSyncDue()) {
+    started_ = written_;
+    Send(Errand::Kind::kSync, descriptor_, sink_.offset, written_, lock);
+    return true;
+  }
+  if (sink_.drop_behind && dropped_ < synced_) {
+    const uint64_t from = std::exchange(dropped_, synced_);
+    Send(Errand::Kind::kDropCached, descriptor_, sink_.offset + from, synced_ - from, lock);
+    return true;
+  }
+  if (sink_.sync == SyncPolicy::kNone || written_ - started_ < kSyncStep) return false;
+  const uint64_t from = std::exchange(started_, written_);
+  Send(Errand::Kind::kStartSync, descriptor_, sink_.offset + from, written_ - from, lock);
+  return true;
+}
+
+bool FileReceive::EndErrand(Lock& lock) {
+  if (errand_.state != Errand::State::kBack) return false;
+  errand_.state = Errand::State::kNone;
+  if (errand_.kind != Errand::Kind::kSync) return true;
+  if (errand_.error == 0) {
+    synced_ = errand_.length;
+    return true;
+  }
+  // What was written before may be lost: nothing is to be gone on behind.
+  sync_failed_ = true;
+  medium_failed_ = true;
+  StopForFile(errand_.error, "the sync of the file", false, lock);
+  return true;
 }
 
 // What waits for bytes that nobody will write, the newest first: none begins because an older one
@@ -193,6 +232,8 @@ bool FileReceive::CancelPosted(Lock& lock) {
   return true;
 }
 
-void FileReceive::Describe(Event& event) const { event.file_offset = sink_.offset + written_; }
+void FileReceive::Describe(Event& event) const {
+  event.file_offset = sink_.offset + (sync_failed_ ? synced_ : written_);
+}
 
 }  // namespace esdp::sockets

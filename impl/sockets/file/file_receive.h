@@ -11,7 +11,8 @@
 namespace esdp::sockets {
 
 // RecvFile: receives are posted into the lanes' slots, and what has come is written in the order of
-// the stream. Where the medium is slower than the peer no slot is free, and the peer waits.
+// the stream, one chunk at a time: a file system lets nobody else write to a file meanwhile. Where the
+// medium is slower than the peer no slot is free, and the peer waits. Syncs go on beside the writes.
 class FileReceive final : public FileOperation {
  public:
   FileReceive(std::shared_ptr<StreamState> stream, ContextState& context, Operation& operation,
@@ -34,15 +35,25 @@ class FileReceive final : public FileOperation {
   bool WriteNext(Lock& lock);
   bool EndWritten(Lock& lock);
   bool CancelPosted(Lock& lock);
+  bool SendErrand(Lock& lock);
+  bool EndErrand(Lock& lock);
   void MakeHole(Lane& lane);
+  // Nothing more comes, and nothing is being written.
+  bool IsAllWritten() const { return AllIdle() && (stopped() || written_ == sink_.length); }
+  bool IsSyncDue() const;
 
   const FileSink sink_;
   const int descriptor_;   // a duplicate: the end of a Context waits for no medium
   uint64_t asked_ = 0;     // of the peer: posted, and not known to have come short
   uint64_t posted_ = 0;    // chunks
-  uint64_t written_ = 0;   // bytes, one behind the other
   uint64_t to_write_ = 0;  // the chunk whose turn it is
-  uint64_t unsynced_ = 0;
+  // Bytes, from the first on:
+  uint64_t written_ = 0;
+  uint64_t started_ = 0;  // on their way to the medium
+  uint64_t synced_ = 0;
+  uint64_t dropped_ = 0;        // by the page cache
+  bool medium_failed_ = false;  // nothing is written behind
+  bool sync_failed_ = false;
   bool writing_ = false;
   bool makes_holes_;  // of the thread that writes
   bool posted_cancelled_ = false;

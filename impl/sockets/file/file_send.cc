@@ -1,6 +1,7 @@
 #include "impl/sockets/file/file_send.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <string>
@@ -16,6 +17,10 @@ namespace {
 // Of offsets, lengths and memory, for reads past the page cache.
 constexpr uint64_t kDirectUnit = 4096;
 constexpr int kReadsAtOnce = 2;  // of one transfer: the medium is everybody's
+// The page cache has units as large as 2 MiB, and forgets none of which a part is asked for.
+constexpr uint64_t kDropStep = uint64_t{8} << 20;
+// Longer ranges are worth a description of their own.
+constexpr uint64_t kLongRange = SlotPool::kSlotsOfTransfer * SlotPool::kSlotBytes;
 
 absl::Status CheckRange(ContextState& context, const FileRange& range) {
   if (range.offset > INT64_MAX || range.length > INT64_MAX - range.offset) {
@@ -37,8 +42,18 @@ absl::Status CheckRange(ContextState& context, const FileRange& range) {
 }  // namespace
 
 absl::Status FileSend::Check(ContextState& context, const FilePlan& plan) {
-  if (plan.strategy > FileStrategy::kDirect || plan.on_short > OnShortFile::kStop) {
+  if (plan.strategy > FileStrategy::kSpliced || plan.on_short > OnShortFile::kStop) {
     return MakeError(ErrorKind::kInvalidArgument, "FilePlan: no such strategy or on_short");
+  }
+  // A region whose bytes vanish with a file that is cut off kills whoever copies from it.
+  if (plan.strategy > FileStrategy::kDirect) {
+    return MakeError(
+        ErrorKind::kUnsupported,
+        plan.strategy == FileStrategy::kMapped
+            ? "FilePlan: kMapped: no fabric has regions whose bytes may vanish with a "
+              "file that is cut off; take kPipelined, or kDirect for what is cold"
+            : "FilePlan: kSpliced: no fabric has regions that are parts of files; take "
+              "kPipelined");
   }
   uint64_t length = 0;
   for (const FileRange& range : plan.ranges) {
@@ -53,7 +68,8 @@ absl::Status FileSend::Check(ContextState& context, const FilePlan& plan) {
 
 FileSend::FileSend(std::shared_ptr<StreamState> stream, ContextState& context, Operation& operation,
                    const FilePlan& plan)
-    : FileOperation(std::move(stream), context, operation, plan.on_short) {
+    : FileOperation(std::move(stream), context, operation, plan.on_short),
+      drop_behind_(plan.drop_behind) {
   if (plan.strategy == FileStrategy::kPlain) lanes_used_ = 1;
   parts_.reserve(plan.ranges.size() + 2);
   if (!plan.header.empty()) parts_.push_back({.pieces = plan.header.size()});
@@ -62,9 +78,9 @@ FileSend::FileSend(std::shared_ptr<StreamState> stream, ContextState& context, O
     Part& part = parts_.emplace_back();
     part.range = plan.ranges[i];
     part.range_index = static_cast<uint32_t>(i);
-    part.range.fd = Own(plan.ranges[i].fd);
-    if (part.range.fd < 0) return;
-    if (plan.strategy == FileStrategy::kDirect) part.direct = calls().OpenDirect(part.range.fd);
+    part.file = &Own(plan.ranges[i].fd);
+    if (part.file->own < 0) return;
+    if (plan.strategy == FileStrategy::kDirect) part.direct = calls().OpenDirect(part.file->own);
   }
   opened_ = true;
   if (!plan.trailer.empty()) {
@@ -76,17 +92,19 @@ FileSend::~FileSend() {
   for (const Part& part : parts_) {
     if (part.direct >= 0) calls().Close(part.direct);
   }
-  for (const auto& [number, own] : owned_) calls().Close(own);
+  for (const OwnedFile& file : files_) {
+    if (file.sequential >= 0) calls().Close(file.sequential);
+    if (file.own >= 0) calls().Close(file.own);
+  }
 }
 
-// A duplicate, one of each: the end of a Context waits for no medium, and the caller may close his.
-int FileSend::Own(int descriptor) {
+FileSend::OwnedFile& FileSend::Own(int descriptor) {
   const auto found =
-      std::ranges::find_if(owned_, [&](const auto& each) { return each.first == descriptor; });
-  if (found != owned_.end()) return found->second;
-  const int own = calls().Duplicate(descriptor);
-  if (own >= 0) owned_.emplace_back(descriptor, own);
-  return own;
+      std::ranges::find_if(files_, [&](const auto& each) { return each.callers == descriptor; });
+  if (found != files_.end()) return *found;
+  OwnedFile& file = files_.emplace_back(descriptor);
+  file.own = calls().Duplicate(descriptor);
+  return file;
 }
 
 bool FileSend::Step(Lock& lock) {
@@ -155,8 +173,11 @@ void FileSend::BeginMemory(Lane& lane) {
 void FileSend::BeginRange(Lane& lane, Lock& lock) {
   Part& part = parts_[part_];
   ++begun_chunks_;
-  lane.descriptor = part.range.fd;
+  OwnedFile& file = *part.file;
+  const int sequential = file.sequential.load(std::memory_order_acquire);
+  lane.descriptor = sequential >= 0 ? sequential : file.own;
   lane.direct = -1;
+  lane.opens = false;
   lane.range = part.range_index;
   lane.offset = part.range.offset + done_of_part_;
   uint64_t most = SlotPool::kSlotBytes;
@@ -170,18 +191,29 @@ void FileSend::BeginRange(Lane& lane, Lock& lock) {
   lane.piece.length = lane.length;
   lane.transfer->pieces = {&lane.piece, 1};
   done_of_part_ += lane.length;
+  const bool is_step = done_of_part_ / kDropStep != (done_of_part_ - lane.length) / kDropStep;
+  const bool drops = drop_behind_ && (is_step || done_of_part_ == part.range.length);
+  lane.drops = drops ? done_of_part_ : 0;
   if (done_of_part_ == part.range.length) {
     ++part_;
     done_of_part_ = 0;
   }
   lane.state = Lane::State::kOnMedium;
-  if (lane.direct < 0 && part.tells_cached && MayMoveHere()) ReadCached(lane, part, lock);
-  if (lane.moved < lane.length) return RunOnMedium(lane, lock);
-  lane.state = Lane::State::kReady;
+  const bool looks = lane.direct < 0 && !drop_behind_ && file.tells_cached && MayMoveHere();
+  if (looks) ReadCached(lane, file, lock);
+  if (lane.moved == lane.length) {
+    lane.state = Lane::State::kReady;
+    return;
+  }
+  const bool is_cold = looks || drop_behind_ || !file.tells_cached;
+  if (is_cold && part.direct < 0 && part.range.length > kLongRange) {
+    lane.opens = !std::exchange(file.opens_sequential, true);
+  }
+  RunOnMedium(lane, lock);
 }
 
 // What is in memory needs no other thread.
-void FileSend::ReadCached(Lane& lane, Part& part, Lock& lock) {
+void FileSend::ReadCached(Lane& lane, OwnedFile& file, Lock& lock) {
   lock.unlock();
   const int64_t cached =
       calls().ReadCached(lane.descriptor, lane.slot->memory.first(lane.length), lane.offset);
@@ -190,10 +222,26 @@ void FileSend::ReadCached(Lane& lane, Part& part, Lock& lock) {
     lane.moved = static_cast<uint64_t>(cached);
     Count(counts().cached, lane.moved);
   }
-  if (cached == -EOPNOTSUPP) part.tells_cached = false;
+  if (cached == -EOPNOTSUPP) file.tells_cached = false;
+}
+
+// On a thread for files: to open may wait too.
+int FileSend::OpenSequential(int own) {
+  const auto file = std::ranges::find_if(files_, [&](const auto& each) { return each.own == own; });
+  const int opened = calls().OpenSequential(own);
+  if (opened < 0) return own;  // as well as the caller's does it
+  file->sequential.store(opened, std::memory_order_release);
+  return opened;
 }
 
 void FileSend::MoveOnMedium(Lane& lane) {
+  if (lane.opens) lane.descriptor = OpenSequential(lane.descriptor);
+  ReadOnMedium(lane);
+  const uint64_t end = lane.offset + lane.length;
+  if (lane.drops > 0) calls().DropCached(lane.descriptor, end - lane.drops, lane.drops);
+}
+
+void FileSend::ReadOnMedium(Lane& lane) {
   int descriptor = lane.direct >= 0 ? lane.direct : lane.descriptor;
   while (lane.moved < lane.length) {
     const std::span<std::byte> rest =

@@ -1,10 +1,11 @@
 #ifndef ESDP_IMPL_SOCKETS_FILE_FILE_SEND_H_
 #define ESDP_IMPL_SOCKETS_FILE_FILE_SEND_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -25,14 +26,26 @@ class FileSend final : public FileOperation {
   bool opened() const { return opened_; }  // false: no descriptor was left for it
 
  private:
+  // One for each descriptor of the plan.
+  struct OwnedFile {
+    explicit OwnedFile(int of_caller) : callers(of_caller) {}
+    int callers;
+    int own =
+        -1;  // a duplicate: the end of a Context waits for no medium, and the caller may close his
+    // Once a long range of it was not in memory: another description, far ahead of which the system
+    // reads. The caller's may have other positions, and hints of his.
+    std::atomic<int> sequential{-1};
+    bool opens_sequential = false;  // has been begun
+    bool tells_cached = true;       // the system tells what of the file is in memory
+  };
   // What is sent one behind the other: memory, in one transfer, or a range, in chunks.
   struct Part {
     size_t first_piece = 0;
     size_t pieces = 0;
     FileRange range = {};
     uint32_t range_index = 0;
+    OwnedFile* file = nullptr;
     int direct = -1;
-    bool tells_cached = true;  // the system tells what of the file is in memory
     bool is_memory() const { return pieces > 0; }
   };
 
@@ -44,16 +57,19 @@ class FileSend final : public FileOperation {
   bool IsOver() const override;
   void Describe(Event& event) const override;
   bool AllShipped() const { return part_ == parts_.size() && shipped_ == begun_chunks_; }
-  int Own(int descriptor);
+  OwnedFile& Own(int descriptor);
   void DropUnshipped();
   bool ShipNext(Lock& lock);
   bool BeginChunk(Lock& lock);
   void BeginMemory(Lane& lane);
   void BeginRange(Lane& lane, Lock& lock);
-  void ReadCached(Lane& lane, Part& part, Lock& lock);
+  void ReadCached(Lane& lane, OwnedFile& file, Lock& lock);
+  int OpenSequential(int own);
+  void ReadOnMedium(Lane& lane);
 
+  std::deque<OwnedFile> files_;  // they stay where they are
   std::vector<Part> parts_;
-  std::vector<std::pair<int, int>> owned_;  // the caller's descriptor, and ours
+  const bool drop_behind_;
   bool opened_ = false;
   size_t part_ = 0;            // of the next chunk
   uint64_t done_of_part_ = 0;  // begun, of the range

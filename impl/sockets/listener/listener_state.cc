@@ -232,9 +232,9 @@ bool ListenerState::ReserveForFirst(Operation** last) {
   if (operation->accepts_left == 1) {
     *last = operation;
     accepts_.pop_front();
-  } else if (!queue.Reserve(false)) {
+  } else if (queue.ReserveUpTo(1) == 0) {
     queue.SetStarved();
-    if (!queue.Reserve(false)) return false;  // Dequeue matches again
+    if (queue.ReserveUpTo(1) == 0) return false;  // Dequeue matches again
   }
   if (operation->accepts_left > 1 && --operation->accepts_left == 1) queue.AddOpenEnded(-1);
   return true;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 namespace esdp::sockets {
 namespace {
@@ -37,6 +38,17 @@ OwnedMemory ReserveAddresses(size_t bytes) {
       mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (begin == MAP_FAILED) return nullptr;
   return OwnedMemory(static_cast<std::byte*>(begin), Unmap{bytes});
+}
+
+absl::StatusOr<SharedMemory> MapSharedMemory(size_t bytes) {
+  if (bytes > std::numeric_limits<size_t>::max() - kPageBytes) {
+    return absl::ResourceExhaustedError("more memory than there are addresses");
+  }
+  const size_t whole = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  absl::StatusOr<WritableMemory> made = MakeWritableMemory(whole, 0);
+  if (!made.ok()) return made.status();
+  return SharedMemory{std::move(made->file), OwnedMemory(std::move(made->mapping).Release(),
+                                                         Unmap{whole, /*forks=*/false})};
 }
 
 OwnedMemory MapMemory(size_t bytes, Pages pages) {

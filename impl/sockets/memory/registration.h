@@ -19,11 +19,12 @@ Region RegionOf(const std::shared_ptr<ContextState>& context,
                 const std::shared_ptr<provider::MemoryRegion>& memory,
                 const RegisterOptions& options, uint64_t length, OwnedMemory owned);
 
-// Registers memory, the caller's or what is handed over in `owned`.
+// Registers memory, the caller's or what is handed over in `owned`, which is mapped from `file` if
+// there is one.
 // Errors: those of Context::Register.
 absl::StatusOr<Region> Register(const std::shared_ptr<ContextState>& context,
                                 absl::Span<std::byte> memory, const RegisterOptions& options,
-                                OwnedMemory owned = nullptr);
+                                OwnedMemory owned = nullptr, int file = -1);
 // Of pages of the library's own.
 absl::StatusOr<Region> RegisterOwn(const std::shared_ptr<ContextState>& context, size_t bytes,
                                    const AllocateOptions& options);

@@ -77,31 +77,44 @@ QueueState::~QueueState() {
 
 // --- slots and events ----------------------------------------------------------------------------
 
-bool QueueState::Reserve(bool counted) {
+bool QueueState::Reserve() {
   const std::lock_guard lock(mutex_);
   if (closed_ || waiting_ + reserved_ >= ring_.size()) {
-    if (counted) ++full_;
+    ++full_;
     return false;
   }
   ++reserved_;
   return true;
 }
 
-void QueueState::Unreserve() {
+uint32_t QueueState::ReserveUpTo(uint32_t wanted) {
+  const std::lock_guard lock(mutex_);
+  const size_t taken = waiting_ + reserved_;
+  if (closed_ || taken >= ring_.size()) return 0;
+  const auto slots = static_cast<uint32_t>(std::min<size_t>(wanted, ring_.size() - taken));
+  reserved_ += slots;
+  return slots;
+}
+
+void QueueState::Unreserve(uint32_t slots) {
   {
     const std::lock_guard lock(mutex_);
-    --reserved_;
+    reserved_ -= slots;
   }
   FeedStarved();
 }
 
-void QueueState::Deliver(const Event& event) {
+void QueueState::DeliverAll(std::span<const Event> events) {
   std::unique_lock lock(mutex_);
-  --reserved_;
-  const size_t place = head_ + waiting_;
-  ring_[place < ring_.size() ? place : place - ring_.size()] = event;
-  ++waiting_;
-  ++delivered_;
+  const auto count = static_cast<uint32_t>(events.size());
+  reserved_ -= count;
+  size_t place = head_ + waiting_;
+  for (const Event& event : events) {
+    ring_[place < ring_.size() ? place : place - ring_.size()] = event;
+    ++place;
+  }
+  waiting_ += count;
+  delivered_ += count;
   waiting_max_ = std::max(waiting_max_, waiting_);
   count_.store(waiting_, std::memory_order_release);
   if (exposed_) SetSignal();

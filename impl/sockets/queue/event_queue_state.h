@@ -49,11 +49,13 @@ class QueueState {
 
   ContextState& context() { return *context_; }
 
-  // `counted` false: a refusal is nobody's fault and not counted.
-  bool Reserve(bool counted = true);
-  void Unreserve();
-  // Puts an event into a reserved slot. `keep_slot`: another of the same operation will follow.
-  void Deliver(const Event& event);
+  bool Reserve();
+  // As many of `wanted` slots as there are, whose want is nobody's fault and not counted.
+  uint32_t ReserveUpTo(uint32_t wanted);
+  void Unreserve(uint32_t slots = 1);
+  // Puts events into reserved slots.
+  void Deliver(const Event& event) { DeliverAll({&event, 1}); }
+  void DeliverAll(std::span<const Event> events);
 
   // All of Dequeue and TryDequeue.
   absl::StatusOr<size_t> Dequeue(std::span<Event> out, const WaitArgs& wait);

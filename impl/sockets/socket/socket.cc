@@ -94,6 +94,22 @@ absl::StatusOr<OpId> Socket::SendV(absl::Span<const Slice> slices, SendFlags fla
   });
 }
 
+absl::StatusOr<size_t> Socket::SendBatch(absl::Span<const Slice> slices, SendFlags flags,
+                                         const OpArgs& args, absl::Span<OpId> ops) {
+  return Use(state_, [&] {
+    return state_->stream().PostBatch(EventType::kSend, slices, sockets::TransferFlags::Of(flags),
+                                      args, ops);
+  });
+}
+
+absl::StatusOr<size_t> Socket::RecvBatch(absl::Span<const Slice> slices, RecvFlags flags,
+                                         const OpArgs& args, absl::Span<OpId> ops) {
+  return Use(state_, [&] {
+    return state_->stream().PostBatch(EventType::kRecv, slices, sockets::TransferFlags::Of(flags),
+                                      args, ops);
+  });
+}
+
 absl::StatusOr<OpId> Socket::SendCopy(absl::Span<const std::byte> bytes, SendFlags flags,
                                       const OpArgs& args) {
   return Use(state_, [&] {

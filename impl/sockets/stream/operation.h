@@ -9,10 +9,10 @@
 #include <mutex>
 #include <new>
 #include <optional>
-#include <span>
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "esdp/event.h"
 #include "impl/base/mutex.h"
 #include "impl/provider/types.h"
@@ -83,13 +83,13 @@ Operation* TakeNamed(List& list, OpId op) {
   return operation;
 }
 
-// A send that is over within its call: it takes no place in the table.
+// Sends that are over within their call: they take no place in the table.
 struct ImmediateSend : provider::ImmediateSend {
   EventType type = EventType::kNone;
-  OpId id = OpId::kNone;  // once it is sent
+  absl::Span<OpId> ids;  // of each part, once it is sent; or of none
   SocketId socket = SocketId::kNone;
   uint64_t cookie = 0;
-  QueueState* queue = nullptr;  // holds a reserved slot there
+  QueueState* queue = nullptr;  // holds a reserved slot there for each
 };
 
 // The operations of a Context. Slots keep their place in memory; a slot's generation is in the
@@ -118,7 +118,7 @@ class OperationTable {
       GrowTo(capacity);
     }
   }
-  // What the receives among them are filling, until Free.
+  // What the receives are filling, until Free.
   ReceiveRanges& ranges() { return ranges_; }
   // Neither With nor List finds the operation after that. Returns its queue. Its owner has been
   // taken before: the last holder of a stream has work to do.
@@ -152,7 +152,7 @@ class OperationTable {
   // Of those that live, while no other thread uses the table; null for none. Allocates nothing.
   Operation* Oldest();
 
-  // A name for a ImmediateSend that is over: no operation has it. By the holder of the shard lock.
+  // A name for a send that is over within its call: no operation has it. By the holder of the shard lock.
   OpId NamePrompt() {
     const uint64_t number = prompt_.load(std::memory_order_relaxed) + 1;
     prompt_.store(number, std::memory_order_relaxed);  // nobody else writes

@@ -17,6 +17,7 @@ StreamState::StreamState(SocketState& socket, ContextState& context, SocketId id
       id_(id),
       polls_(*this, context, id),
       behind_files_(*this, context),
+      immediate_(*this, context, id),
       local_(Address::Any(family, 0)),
       peer_(Address::Any(family, 0)) {}
 
@@ -29,7 +30,7 @@ void StreamState::SetOptions(const SocketOptions& options) {
   // One that was told for this socket stays as it is.
   learns_threshold_ = options.adaptive_threshold.value_or(defaults.adaptive_threshold) &&
                       !options.zcopy_send_min.has_value();
-  coalesce_max_ = options.coalesce_max;
+  immediate_.SetLimits(zcopy_send_min_, options.coalesce_max);
   deadline_policy_ = options.deadline_policy;
 }
 
@@ -80,6 +81,7 @@ void StreamState::OnConnected(const Address& local, const Address& peer, uint8_t
 
 void StreamState::KeepCause(const provider::Failure& cause) {
   cause_.ending = cause.ending;
+  cause_.input_kept = cause.input_kept;
   try {
     cause_.text = cause.text;
   } catch (const std::bad_alloc&) {  // the kind has a text of its own

@@ -18,6 +18,7 @@
 #include "impl/sockets/errors.h"
 #include "impl/sockets/file/behind_files.h"
 #include "impl/sockets/memory/bounce_pool.h"
+#include "impl/sockets/stream/immediate_sends.h"
 #include "impl/sockets/stream/operation.h"
 #include "impl/sockets/stream/stream_polls.h"
 #include "impl/sockets/stream/transfer_flags.h"
@@ -43,8 +44,7 @@ class StreamState {
 
   // Takes over what transfers to come have to obey; by one thread at a time.
   void SetOptions(const SocketOptions& options);
-  // Tells the shard which delivery modes are wished from now on.
-  void SubmitModes(provider::ModeWish send, provider::ModeWish receive);
+  void SubmitModes(provider::ModeWish send, provider::ModeWish receive);  // from now on
   void AskForReadiness();  // the shard tells StreamPolls from now on
   StreamPolls& polls() { return polls_; }
   uint64_t UnreadBytes() const;
@@ -56,6 +56,10 @@ class StreamState {
                            const provider::ConnectionOptions& options, absl::Time deadline);
   absl::StatusOr<OpId> Post(EventType type, absl::Span<const Slice> slices,
                             const TransferFlags& flags, const OpArgs& args);
+  // Each slice an operation. Returns how many were accepted: one at least.
+  absl::StatusOr<size_t> PostBatch(EventType type, absl::Span<const Slice> slices,
+                                   const TransferFlags& flags, const OpArgs& args,
+                                   absl::Span<OpId> ids);
   absl::StatusOr<OpId> PostSendCopy(std::span<const std::byte> bytes, const TransferFlags& flags,
                                     const OpArgs& args);
   absl::StatusOr<OpId> PostRecvCopy(std::span<std::byte> bytes, const TransferFlags& flags,
@@ -86,15 +90,17 @@ class StreamState {
   void GoOnClosing(Ending ending);
   // Until when a Close waits that has to let a file go first: the core does not know of it yet.
   absl::Time LingersBehindFile() const;
-  // A later Close, which makes an abort of one that waits. False: there is none to make one of.
+  // A later Close, which makes an abort of one that waits. False: there is none.
   bool Escalate(Operation& operation);
-  // Does nothing where there is no connection.
-  void Abort();
+  void Abort();          // where there is a connection
   void AnnounceTaken();  // the application has taken this accepted connection
 
   SocketStats Stats() const;
   bool connected() const { return phase_ == Phase::kConnected; }
   bool begun() const { return phase_ == Phase::kConnected || phase_ == Phase::kEnded; }
+  // Whether one may be posted now, or why not.
+  absl::Status CanTransfer(bool is_send) const;
+  provider::ConnectionId connection() const { return connection_; }
   bool write_shut() const { return write_shut_; }
   absl::Duration CancelGrace() const;  // in force
   uint8_t fabric() const { return fabric_; }
@@ -119,25 +125,23 @@ class StreamState {
 
  private:
   enum class Phase : uint8_t { kIdle, kConnecting, kConnected, kEnded };
-
   using Named = std::function<void(provider::ConnectionId)>;
   using Tell = std::function<absl::StatusOr<provider::ConnectionId>(Time, const Named&)>;
   absl::Status BeginConnect(Operation& operation, const Address& local, const Address& peer,
                             absl::Time deadline, const Tell& tell);
-  absl::Status CanTransfer(bool is_send) const;
   absl::Status CanSuspend() const;
   void FinishSuspend(const absl::Status& status);
   absl::StatusOr<Operation*> NewTransfer(EventType type, const TransferFlags& flags,
                                          const OpArgs& args);
-  // Whether a transfer of so many bytes is to try whether it can be over within its call.
-  bool TriesImmediate(const TransferFlags& flags, uint64_t bytes);
-  // It was, and has had its event; kNone where it has to go the common way.
-  OpId TrySendImmediate(EventType type, std::span<const std::byte> bytes, const OpArgs& args);
-  // Its bytes, where the processor reaches them and the slice is in order; else nothing.
-  std::span<const std::byte> BytesOf(const Slice& slice) const;
+  absl::Status PostTogether(EventType type, absl::Span<const Slice> slices,
+                            const TransferFlags& flags, const OpArgs& args, absl::Span<OpId> ids,
+                            size_t& posted);
   template <typename Fill>
   absl::StatusOr<OpId> FillAndLaunch(Operation& operation, Fill fill);
+  // False: it has ended, or waits behind a file.
+  absl::StatusOr<bool> IsForShard(Operation& operation);
   absl::StatusOr<OpId> Launch(Operation& operation);
+  bool KeepsInput() const;  // at the end: what the peer has sent before its own
   void FinishAtEndOfStream(Operation& operation);
   template <typename Make>
   absl::StatusOr<OpId> PostFile(EventType type, const OpArgs& args, const Make& make);
@@ -168,13 +172,11 @@ class StreamState {
   std::atomic<uint64_t> zcopy_send_min_{0};
   std::atomic<uint64_t> zcopy_recv_min_{0};
   std::atomic<bool> learns_threshold_{false};
-  std::atomic<uint32_t> coalesce_max_{0};
   std::atomic<DeadlinePolicy> deadline_policy_{};
-  // Of the sends to come, those that need not try to be over at once: one has just failed to.
-  std::atomic<uint8_t> untried_sends_{0};
   BouncePool::Share bounce_share_;
   StreamPolls polls_;
   BehindFiles behind_files_;
+  ImmediateSends immediate_;
   std::atomic<provider::ConnectionId> connection_{provider::ConnectionId::kNone};
 
   mutable std::mutex mutex_;

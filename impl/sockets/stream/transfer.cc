@@ -24,6 +24,12 @@ TransferFlags TransferFlags::Of(RecvFlags flags) {
   return {.wait_all = (bits & kAll) != 0, .unknown = bits & ~kAll};
 }
 
+absl::Status TransferFlags::CheckLength(uint64_t length) const {
+  if (!urgent || length > 0) return absl::OkStatus();
+  return MakeError(ErrorKind::kInvalidArgument,
+                   "an urgent send has no byte: its last one would be the urgent one");
+}
+
 namespace {
 
 absl::Status Check(const TransferFlags& flags, const OpArgs& args) {
@@ -43,15 +49,6 @@ absl::Status Check(const TransferFlags& flags, const OpArgs& args) {
   return absl::OkStatus();
 }
 
-// Sends that follow each other closely share messages: of them only the first has nothing before
-// it, so after one that failed to be over at once so many do not try.
-constexpr uint8_t kUntriedSends = 15;
-
-absl::Status NoUrgentByte() {
-  return MakeError(ErrorKind::kInvalidArgument,
-                   "an urgent send has no byte: its last one would be the urgent one");
-}
-
 }  // namespace
 
 absl::Status StreamState::CanTransfer(bool is_send) const {
@@ -60,7 +57,9 @@ absl::Status StreamState::CanTransfer(bool is_send) const {
   }
   switch (phase_.load()) {
     case Phase::kConnected:
-      if (failed_.load(std::memory_order_relaxed)) return EndedStatus();
+      if (failed_.load(std::memory_order_relaxed) && (is_send || !KeepsInput())) {
+        return EndedStatus();
+      }
       if (is_send && write_shut_.load(std::memory_order_relaxed)) {
         return MakeError(ErrorKind::kShutDown, "Shutdown has ended the sending direction");
       }
@@ -75,9 +74,12 @@ absl::Status StreamState::CanTransfer(bool is_send) const {
 }
 
 bool StreamState::AtEndOfStream(bool is_send) const {
-  if (phase_ != Phase::kEnded || is_send || closing_) return false;
+  return phase_ == Phase::kEnded && !is_send && !closing_ && KeepsInput();
+}
+
+bool StreamState::KeepsInput() const {
   const std::lock_guard lock(mutex_);
-  return cause_.ending == provider::EndReason::kOk;
+  return cause_.ending == provider::EndReason::kOk || cause_.input_kept;
 }
 
 absl::StatusOr<Operation*> StreamState::NewTransfer(EventType type, const TransferFlags& flags,
@@ -162,20 +164,23 @@ absl::Status StreamState::ClaimMemory(const Operation& operation) const {
                    "a receive into these bytes is outstanding: wait for its event, or take others");
 }
 
-absl::StatusOr<OpId> StreamState::Launch(Operation& operation) {
+absl::StatusOr<bool> StreamState::IsForShard(Operation& operation) {
   if constexpr (kReceivesAreWatched) {
     if (absl::Status claimed = ClaimMemory(operation); !claimed.ok()) return claimed;
   }
-  const OpId op = operation.id;  // the operation may have ended before Submit returns
   operation.transfer.pieces = operation.memory;
   if (AtEndOfStream(operation.transfer.is_send)) {
     FinishAtEndOfStream(operation);
-    return op;
+    return false;
   }
-  if (behind_files_.IsBusy(operation.transfer.is_send) && behind_files_.Hold(operation)) return op;
-  context_.shard().Submit({.kind = provider::Request::Kind::kTransfer,
-                           .connection = connection_,
-                           .transfer = &operation.transfer});
+  return !behind_files_.IsBusy(operation.transfer.is_send) || !behind_files_.Hold(operation);
+}
+
+absl::StatusOr<OpId> StreamState::Launch(Operation& operation) {
+  const OpId op = operation.id;  // the operation may have ended before Submit returns
+  const absl::StatusOr<bool> submits = IsForShard(operation);
+  if (!submits.ok()) return submits.status();
+  if (*submits) SubmitTransfer(operation.transfer);
   return op;
 }
 
@@ -202,49 +207,6 @@ void StreamState::FinishTooLate(Operation& operation) {
   context_.Finish(operation, EndedStatus());
 }
 
-std::span<const std::byte> StreamState::BytesOf(const Slice& slice) const {
-  if (!CheckSlice(slice, /*is_send=*/true).ok()) return {};
-  const std::byte* const base =
-      provider::Shard::Describe(*SliceAccess::StateOf(slice)->memory()).base;
-  if (base == nullptr) return {};
-  return {base + slice.offset(), slice.length()};
-}
-
-OpId StreamState::TrySendImmediate(EventType type, std::span<const std::byte> bytes,
-                                   const OpArgs& args) {
-  if (args.deadline != absl::InfiniteFuture() || args.complete_at != CompleteAt::kReusable ||
-      args.path > Path::kCopy ||
-      (args.path == Path::kByThreshold && bytes.size() >= zcopy_send_min_)) {
-    return OpId::kNone;
-  }
-  const std::shared_ptr<QueueState>& queue = QueueAccess::StateOf(args.queue);
-  if (bytes.empty() || queue == nullptr || &queue->context() != &context_ ||
-      !CanTransfer(/*is_send=*/true).ok() || !queue->Reserve(/*counted=*/false)) {
-    return OpId::kNone;
-  }
-  ImmediateSend send;
-  send.bytes = bytes;
-  send.type = type;
-  send.socket = id_;
-  send.cookie = args.cookie;
-  send.queue = queue.get();
-  // The socket, the queue and the bytes are the caller's during the call, and the socket's last
-  // event comes under the shard lock as this send's does: nothing has to be held.
-  if (context_.shard().TrySendImmediate(connection_, send)) return send.id;
-  queue->Unreserve();
-  untried_sends_.store(kUntriedSends, std::memory_order_relaxed);
-  return OpId::kNone;
-}
-
-bool StreamState::TriesImmediate(const TransferFlags& flags, uint64_t bytes) {
-  if (!flags.is_send || flags.urgent || flags.unknown != 0) return false;
-  if (behind_files_.IsBusy(/*sends=*/true)) return false;
-  if (bytes > coalesce_max_.load(std::memory_order_relaxed)) return false;
-  const uint8_t untried = untried_sends_.load(std::memory_order_relaxed);
-  if (untried > 0) untried_sends_.store(untried - 1, std::memory_order_relaxed);
-  return untried == 0;
-}
-
 absl::StatusOr<OpId> StreamState::Post(EventType type, absl::Span<const Slice> slices,
                                        const TransferFlags& flags, const OpArgs& args) {
   const ContextCall call(&context_);
@@ -252,9 +214,10 @@ absl::StatusOr<OpId> StreamState::Post(EventType type, absl::Span<const Slice> s
   if (slices.empty()) {
     return MakeError(ErrorKind::kInvalidArgument, "a list of slices is empty");
   }
-  if (slices.size() == 1 && TriesImmediate(flags, slices[0].length())) {
-    if (const OpId op = TrySendImmediate(type, BytesOf(slices[0]), args); op != OpId::kNone)
-      return op;
+  if (slices.size() == 1 && immediate_.Tries(flags, slices[0].length()) &&
+      CheckSlice(slices[0], flags.is_send).ok()) {
+    const ConstBytes bytes = ImmediateSends::BytesOf(slices[0]);
+    if (const OpId op = immediate_.TrySend(type, bytes, args); op != OpId::kNone) return op;
   }
   absl::StatusOr<Operation*> operation = NewTransfer(type, flags, args);
   if (!operation.ok()) return operation.status();
@@ -264,7 +227,7 @@ absl::StatusOr<OpId> StreamState::Post(EventType type, absl::Span<const Slice> s
       if (absl::Status added = AddPiece(filled, slice, flags.is_send); !added.ok()) return added;
       length += slice.length();
     }
-    return flags.urgent && length == 0 ? NoUrgentByte() : absl::OkStatus();
+    return flags.CheckLength(length);
   });
 }
 
@@ -272,10 +235,10 @@ absl::StatusOr<OpId> StreamState::PostSendCopy(std::span<const std::byte> bytes,
                                                const TransferFlags& flags, const OpArgs& args) {
   const ContextCall call(&context_);
   if (!call.ok()) return call.status();
-  if (flags.urgent && bytes.empty()) return NoUrgentByte();
-  if (TriesImmediate(flags, bytes.size())) {
-    if (const OpId op = TrySendImmediate(EventType::kSend, bytes, args); op != OpId::kNone)
-      return op;
+  if (absl::Status legal = flags.CheckLength(bytes.size()); !legal.ok()) return legal;
+  if (immediate_.Tries(flags, bytes.size())) {
+    const OpId op = immediate_.TrySend(EventType::kSend, {bytes.data(), bytes.size()}, args);
+    if (op != OpId::kNone) return op;
   }
   absl::StatusOr<Operation*> operation = NewTransfer(EventType::kSend, flags, args);
   if (!operation.ok()) return operation.status();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "esdp/socket.h"
 
 namespace esdp::sockets {
@@ -15,6 +16,9 @@ struct TransferFlags {
   bool shown = true;          // receive: the peer may be told of it
   bool until_advert = false;  // receive: it ends before memory that the peer shows
   uint32_t unknown = 0;       // bits that mean nothing
+
+  // An urgent send has a byte.
+  absl::Status CheckLength(uint64_t length) const;
 
   static TransferFlags Of(SendFlags flags);
   static TransferFlags Of(RecvFlags flags);

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <utility>
 
+#include "impl/switch/engine/direct_stream.h"
 #include "impl/switch/engine/relay.h"
 #include "impl/switch/monotonic.h"
 
@@ -98,10 +99,40 @@ void Engine::Ask(std::function<void()> act) {
   if (Start() == 0) (void)eventfd_write(wake_.get(), 1);
 }
 
-void Engine::Abort(uint64_t id) {
-  Ask([this, id] {
-    if (const auto found = relays_.find(id); found != relays_.end()) found->second->Abort();
+void Engine::AskRelay(uint64_t id, std::function<void(Relay&)> act) {
+  Ask([this, id, act = std::move(act)] {
+    if (const auto found = relays_.find(id); found != relays_.end()) act(*found->second);
   });
+}
+
+void Engine::Abort(uint64_t id) {
+  AskRelay(id, [](Relay& relay) { relay.Abort(); });
+}
+
+int Engine::RelayInstead(uint64_t id, int& fresh) {
+  const std::shared_ptr<DirectStream> direct = Directs().Find(id);
+  if (direct == nullptr) return ENOTCONN;
+  // A child that shares our memory, and not our descriptors, may ask: they are closed here.
+  auto ends = std::make_shared<DirectStream::Ends>(direct->StopShowing());
+  if (!ends->hidden.valid()) return EMFILE;
+  (void)Directs().Take(id);
+  fresh = ends->fresh.Release();
+  AskRelay(id, [ends](Relay& relay) {
+    ends->shown.Reset();
+    relay.BeginStream(std::move(ends->hidden));
+  });
+  return 0;
+}
+
+void Engine::CloseDirect(uint64_t id, bool reset) {
+  const std::shared_ptr<DirectStream> direct = Directs().Take(id);
+  if (direct == nullptr) return;
+  const bool resets = reset || direct->Unread().bytes > 0;
+  AskRelay(id, [resets](Relay& relay) { relay.CloseDirect(resets); });
+}
+
+void Engine::AfterDirectCall(uint64_t id) {
+  if (Directs().Find(id) == nullptr) AskRelay(id, [](Relay& relay) { relay.OnTcp(); });
 }
 
 void Engine::Later(unsigned milliseconds, std::function<void()> act) {
@@ -139,10 +170,20 @@ void Engine::Unwatch(int descriptor) {
   (void)epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, descriptor, &none);
 }
 
-absl::Status Engine::OpenContext() {
+absl::StatusOr<Engine::Domain*> Engine::DomainOf(Mode mode) {
+  if (mode == Mode::kRelay) return &relayed_;
+  if (direct_.has_value()) return &*direct_;
+  Domain made;
+  const absl::Status opened = Open(made, Progress::kThread);
+  if (opened.ok()) return &direct_.emplace(std::move(made));
+  Tell(9, "no Context: %s", std::string(opened.message()).c_str());
+  return opened;
+}
+
+absl::Status Engine::Open(Domain& domain, Progress progress) {
   absl::StatusOr<Context> context = Context::Open({
       .fabric = "qpip",
-      .progress = Progress::kManual,
+      .progress = progress,
       .half_open_max = 1u << 16,
       .log =
           [](std::string_view line) {
@@ -150,18 +191,19 @@ absl::Status Engine::OpenContext() {
           },
   });
   if (!context.ok()) return context.status();
-  context_ = *std::move(context);
-  absl::StatusOr<EventQueue> queue = context_.CreateQueue({.depth = kQueueDepth});
+  absl::StatusOr<EventQueue> queue = context->CreateQueue({.depth = kQueueDepth});
   if (!queue.ok()) return queue.status();
-  queue_ = *std::move(queue);
-  if (!Watch(queue_.fd(), EPOLLIN, Source::kQueue, 0)) return absl::UnavailableError("epoll");
+  if (!Watch(queue->fd(), EPOLLIN, Source::kQueue, 0)) return absl::UnavailableError("epoll");
+  domain.queue = *std::move(queue);
+  domain.context = *std::move(context);
   return absl::OkStatus();
 }
 
 // --- the thread ----------------------------------------------------------------------------------
 
 void Engine::Run() {
-  if (const absl::Status opened = OpenContext(); !opened.ok()) {
+  const absl::Status opened = Open(relayed_, Progress::kManual);
+  if (!opened.ok()) {
     Tell(9, "no Context: %s", std::string(opened.message()).c_str());
   }
   std::array<epoll_event, kEventsAtOnce> events;
@@ -184,7 +226,8 @@ void Engine::Run() {
       if (source == Source::kTcp) found->second->OnTcp();
     }
     RunTimers();
-    if (moves || count > 0) TakeEvents();
+    if (moves || count > 0) TakeEvents(relayed_.queue);
+    if (moves && direct_.has_value()) TakeEvents(direct_->queue);
     CheckFlush();
     DropGone();
   }
@@ -201,11 +244,11 @@ void Engine::TakeAsked() {
   for (const auto& each : asked) each();
 }
 
-void Engine::TakeEvents() {
+void Engine::TakeEvents(EventQueue& queue) {
   std::array<Event, kEventsAtOnce> events;
   size_t count = 0;
   do {
-    count = queue_.TryDequeue(std::span(events)).value_or(0);
+    count = queue.TryDequeue(std::span(events)).value_or(0);
     for (size_t i = 0; i < count; ++i) {
       const auto found = relays_.find(events[i].cookie >> kCookieShift);
       if (found != relays_.end()) found->second->OnEvent(events[i]);
@@ -256,6 +299,7 @@ namespace {
 // Never destroyed. A child of fork has its own, since a thread of the parent may have held a lock.
 std::atomic<StatusTable*> status{new StatusTable};
 std::atomic<Acquaintances*> peers{new Acquaintances};
+std::atomic<DirectStreams*> directs{new DirectStreams};
 
 }  // namespace
 
@@ -263,10 +307,13 @@ StatusTable& Status() { return *status.load(std::memory_order_relaxed); }
 
 Acquaintances& Peers() { return *peers.load(std::memory_order_relaxed); }
 
+DirectStreams& Directs() { return *directs.load(std::memory_order_relaxed); }
+
 void Engine::AbandonParents() {
   current.store(nullptr);
   status.store(new StatusTable);
   peers.store(new Acquaintances);
+  directs.store(new DirectStreams);
 }
 
 Acquaintances::Key Acquaintances::KeyOf(const Name& peer) {

@@ -9,11 +9,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "esdp/context.h"
 #include "esdp/event_queue.h"
 #include "impl/switch/engine/host.h"
@@ -40,13 +42,24 @@ class Engine {
   static bool Exists();
   int Add(const RelayRequest& request, RelayMade& made);
   void Abort(uint64_t id);
+  int RelayInstead(uint64_t id, int& fresh);
+  void CloseDirect(uint64_t id, bool reset);
+  // A call that went directly is over; where it goes no longer so the relay looks again.
+  void AfterDirectCall(uint64_t id);
   void Later(unsigned milliseconds, std::function<void()> act);
   void Flush(unsigned milliseconds);
 
   // --- its own ---
   enum class Source : uint8_t { kWake, kQueue, kProgram, kTcp };
-  Context& context() { return context_; }
-  EventQueue& queue() { return queue_; }
+  // What is relayed is moved by the engine alone; what goes directly, by the program's calls, and by
+  // a thread of its Context where there is none.
+  struct Domain {
+    Context context;
+    EventQueue queue;
+  };
+  Context& context() { return relayed_.context; }
+  EventQueue& queue() { return relayed_.queue; }
+  absl::StatusOr<Domain*> DomainOf(Mode mode);
   bool Watch(int descriptor, uint32_t events, Source source, uint64_t id);
   void Unwatch(int descriptor);
   // `act` soon, on the engine's thread, unless the relay has gone by then.
@@ -57,15 +70,16 @@ class Engine {
  private:
   Engine() = default;
   int Start();
-  absl::Status OpenContext();
+  absl::Status Open(Domain& domain, Progress progress);
   void Run();
   void TakeAsked();
-  void TakeEvents();
+  void TakeEvents(EventQueue& queue);
   void RunTimers();
   int NextTimeout();
   void DropGone();
   void CheckFlush();
   void Ask(std::function<void()> act);
+  void AskRelay(uint64_t id, std::function<void(Relay&)> act);
 
   std::mutex mutex_;
   std::condition_variable flushed_;
@@ -77,8 +91,8 @@ class Engine {
   std::atomic<size_t> relays_now_{0};
 
   Descriptor epoll_, wake_;
-  Context context_;
-  EventQueue queue_;
+  Domain relayed_;
+  std::optional<Domain> direct_;
   std::unordered_map<uint64_t, std::unique_ptr<Relay>> relays_;
   std::multimap<int64_t, std::function<void()>> timers_;  // by when they are due
   std::vector<uint64_t> gone_;

@@ -1,5 +1,9 @@
 #include <cerrno>
+#include <memory>
+#include <utility>
 
+#include "absl/time/time.h"
+#include "impl/switch/engine/direct_stream.h"
 #include "impl/switch/engine/engine.h"
 #include "impl/switch/engine/host.h"
 #include "impl/switch/engine_interface.h"
@@ -26,6 +30,71 @@ int RelayNew(const RelayRequest& request, RelayMade& made) {
 void AbortRelay(uint64_t id) {
   (void)Guarded([&] {
     if (Engine::Exists()) Engine::Current().Abort(id);
+    return 0;
+  });
+}
+
+// `act` with the stream of a connection that goes directly.
+template <typename Act>
+Moved Directly(uint64_t id, const Act& act) {
+  Moved moved = {.bytes = -1, .error = Moved::kNotDirect};
+  const int error = Guarded([&] {
+    const std::shared_ptr<DirectStream> stream = Directs().Find(id);
+    if (stream == nullptr) return 0;
+    moved = act(*stream);
+    return 0;
+  });
+  return error == 0 ? moved : Moved{.bytes = -1, .error = error};
+}
+
+template <typename Act>
+Moved MoveDirectly(uint64_t id, const Act& act) {
+  return Directly(id, [&](DirectStream& stream) {
+    const Moved moved = act(stream);
+    if (moved.bytes > 0) stream.TellStatus();
+    Engine::Current().AfterDirectCall(id);
+    return moved;
+  });
+}
+
+Moved Receive(uint64_t id, msghdr& message, int flags, bool waits) {
+  return MoveDirectly(id, [&](DirectStream& each) { return each.Receive(message, flags, waits); });
+}
+
+Moved Send(uint64_t id, const msghdr& message, int flags, bool waits) {
+  return MoveDirectly(id, [&](DirectStream& each) { return each.Send(message, flags, waits); });
+}
+
+int Shut(uint64_t id, int how) {
+  return Directly(id, [&](DirectStream& each) { return Moved{0, each.Shutdown(how)}; }).error;
+}
+
+Moved Unread(uint64_t id) {
+  return Directly(id, [](DirectStream& each) { return each.Unread(); });
+}
+
+void SetTimes(uint64_t id, int64_t receive_ns, int64_t send_ns) {
+  (void)Directly(id, [&](DirectStream& each) {
+    each.SetTimes(absl::Nanoseconds(receive_ns), absl::Nanoseconds(send_ns));
+    return Moved{};
+  });
+}
+
+void ShowDirect(uint64_t id, int shown) {
+  Descriptor end(shown);
+  (void)Directly(id, [&](DirectStream& each) {
+    each.Show(std::move(end));
+    return Moved{};
+  });
+}
+
+int RelayInstead(uint64_t id, int& fresh) {
+  return Guarded([&] { return Engine::Current().RelayInstead(id, fresh); });
+}
+
+void CloseDirect(uint64_t id, bool reset) {
+  (void)Guarded([&] {
+    if (Engine::Exists()) Engine::Current().CloseDirect(id, reset);
     return 0;
   });
 }
@@ -81,6 +150,14 @@ extern "C" [[gnu::visibility("default"), gnu::used]] bool esdp_switch_engine(
   host = loaded_by;
   engine = {.relay = RelayNew,
             .abort = AbortRelay,
+            .receive = Receive,
+            .send = Send,
+            .shut = Shut,
+            .unread = Unread,
+            .times = SetTimes,
+            .show = ShowDirect,
+            .relay_instead = RelayInstead,
+            .close_direct = CloseDirect,
             .note = Note,
             .learned = LearnedOf,
             .later = Later,

@@ -24,7 +24,23 @@ Function Real(const char* name) {
   return reinterpret_cast<Function>(host.real(name));
 }
 
-int Duplicate(int fd, int from) {
+// What `act` returns, which makes or closes a descriptor. No fork comes between that and what is told of it.
+template <typename Act>
+int Undivided(const Act& act) {
+  struct Call {
+    const Act& act;
+    int result = -1;
+  } call{act};
+  host.undivided(
+      [](void* what) {
+        auto& self = *static_cast<Call*>(what);
+        self.result = self.act();
+      },
+      &call);
+  return call.result;
+}
+
+int DuplicateWithin(int fd, int from) {
   static const auto real = Real<int (*)(int, int, ...)>("fcntl");
   const int least = host.first_high();
   const int copy = real(fd, F_DUPFD_CLOEXEC, from > least ? from : least);
@@ -32,17 +48,35 @@ int Duplicate(int fd, int from) {
   return copy;
 }
 
+int Duplicate(int fd, int from) {
+  return Undivided([&] { return DuplicateWithin(fd, from); });
+}
+
 // To a high number, where one is free.
 int Lift(int fd) {
   if (fd < 0) return fd;
   static const auto real_close = Real<int (*)(int)>("close");
-  const int lifted = Duplicate(fd, 0);
+  const int lifted = DuplicateWithin(fd, 0);
   if (lifted < 0) {
     host.own(fd, true);
     return fd;
   }
   real_close(fd);
   return lifted;
+}
+
+template <typename Make>
+int Lifted(const Make& make) {
+  return Undivided([&] { return Lift(make()); });
+}
+
+template <typename Make>
+int LiftedPair(int pair[2], const Make& make) {
+  return Undivided([&] {
+    const int result = make();
+    for (int i = 0; result == 0 && i < 2; ++i) pair[i] = Lift(pair[i]);
+    return result;
+  });
 }
 
 }  // namespace
@@ -52,51 +86,57 @@ int Lift(int fd) {
 #define ESDP_OWN(result, name, arguments) \
   extern "C" [[gnu::visibility("hidden")]] result name arguments
 
-using esdp::switching::Lift;
+using esdp::switching::Lifted;
+using esdp::switching::LiftedPair;
 using esdp::switching::Real;
 
 ESDP_OWN(int, socket, (int domain, int type, int protocol)) {
   static const auto real = Real<int (*)(int, int, int)>("socket");
-  return Lift(real(domain, type, protocol));
+  return Lifted([&] { return real(domain, type, protocol); });
 }
 
 ESDP_OWN(int, socketpair, (int domain, int type, int protocol, int pair[2])) {
   static const auto real = Real<int (*)(int, int, int, int*)>("socketpair");
-  const int result = real(domain, type, protocol, pair);
-  if (result == 0) pair[1] = Lift(pair[1]);
-  return result;
+  return LiftedPair(pair, [&] { return real(domain, type, protocol, pair); });
 }
 
 ESDP_OWN(int, accept4, (int fd, sockaddr* address, socklen_t* len, int flags)) {
   static const auto real = Real<int (*)(int, sockaddr*, socklen_t*, int)>("accept4");
-  return Lift(real(fd, address, len, flags));
+  return Lifted([&] { return real(fd, address, len, flags); });
 }
 
 ESDP_OWN(int, epoll_create1, (int flags)) {
   static const auto real = Real<int (*)(int)>("epoll_create1");
-  return Lift(real(flags));
+  return Lifted([&] { return real(flags); });
 }
 
 ESDP_OWN(int, eventfd, (unsigned value, int flags)) {
   static const auto real = Real<int (*)(unsigned, int)>("eventfd");
-  return Lift(real(value, flags));
+  return Lifted([&] { return real(value, flags); });
 }
 
 ESDP_OWN(int, timerfd_create, (int clock, int flags)) {
   static const auto real = Real<int (*)(int, int)>("timerfd_create");
-  return Lift(real(clock, flags));
+  return Lifted([&] { return real(clock, flags); });
 }
 
 ESDP_OWN(int, memfd_create, (const char* name, unsigned flags)) {
   static const auto real = Real<int (*)(const char*, unsigned)>("memfd_create");
-  return Lift(real(name, flags));
+  return Lifted([&] { return real(name, flags); });
 }
 
 ESDP_OWN(int, pipe2, (int pair[2], int flags)) {
   static const auto real = Real<int (*)(int*, int)>("pipe2");
-  const int result = real(pair, flags);
-  for (int i = 0; result == 0 && i < 2; ++i) pair[i] = Lift(pair[i]);
-  return result;
+  return LiftedPair(pair, [&] { return real(pair, flags); });
+}
+
+ESDP_OWN(int, open, (const char* path, int flags, ...)) {
+  static const auto real = Real<int (*)(const char*, int, ...)>("open");
+  va_list rest;
+  va_start(rest, flags);
+  const auto mode = va_arg(rest, unsigned);
+  va_end(rest);
+  return Lifted([&] { return real(path, flags, mode); });
 }
 
 ESDP_OWN(int, dup, (int fd)) { return esdp::switching::Duplicate(fd, 0); }
@@ -123,8 +163,10 @@ ESDP_OWN(int, fcntl64, (int fd, int command, ...)) {
 
 ESDP_OWN(int, close, (int fd)) {
   static const auto real = Real<int (*)(int)>("close");
-  esdp::switching::host.own(fd, false);
-  return real(fd);
+  return esdp::switching::Undivided([&] {
+    esdp::switching::host.own(fd, false);
+    return real(fd);
+  });
 }
 
 #define ESDP_PAST(result, name, arguments, ...)                \

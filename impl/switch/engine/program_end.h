@@ -30,7 +30,7 @@ class ProgramEnd {
   bool IsClosed() const;
 
  private:
-  const int descriptor_;
+  int descriptor_;
 };
 
 }  // namespace esdp::switching

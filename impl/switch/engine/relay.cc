@@ -16,15 +16,15 @@
 namespace esdp::switching {
 namespace {
 
-constexpr auto kOwnEvents = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 constexpr absl::Duration kAcceptWithin = absl::Seconds(10);
 // A client that takes nothing but SDP has nowhere else to go.
 constexpr int kPatientAnswers = 10;
-constexpr unsigned kOrphanFor = 60'000;
 
 SocketOptions OptionsOf(const RuleOptions& options) {
   SocketOptions made;
-  made.zcopy_send_min = made.zcopy_recv_min = options.zcopy_bytes;
+  // A relay copies anyhow.
+  const bool copies = options.zcopy_bytes == 0;
+  made.zcopy_send_min = made.zcopy_recv_min = copies ? RuleOptions::kNever : options.zcopy_bytes;
   return made;
 }
 
@@ -78,16 +78,19 @@ void Relay::LookAtFirstBytes() {
 
 void Relay::BeginSdp() {
   const bool connects = request_.begin == Begin::kConnects;
-  absl::StatusOr<Socket> socket = engine_.context().CreateSocket(Family::kIpv4, SocketType::kStream,
-                                                                 OptionsOf(request_.options));
+  absl::StatusOr<Engine::Domain*> domain = engine_.DomainOf(request_.options.mode);
+  if (!domain.ok()) return OnNoSdp(Reason::kFabric);
+  Context& context = (*domain)->context;
+  absl::StatusOr<Socket> socket =
+      context.CreateSocket(Family::kIpv4, SocketType::kStream, OptionsOf(request_.options));
   if (!socket.ok()) return OnNoSdp(Reason::kFabric);
   socket_ = *std::move(socket);
   const int answers = request_.verdict == Verdict::kSdp ? kPatientAnswers : 1;
   const absl::Duration within =
       connects ? answers * absl::Milliseconds(request_.options.answer_ms) : kAcceptWithin;
-  const OpArgs args = {.queue = engine_.queue(),
+  const OpArgs args = {.queue = (*domain)->queue,
                        .cookie = CookieOf(id_, Posted::kSetUp),
-                       .deadline = engine_.context().After(within)};
+                       .deadline = context.After(within)};
   absl::Status posted;
   if (connects) {
     posted = socket_.ConnectOver(tcp_.get(), args).status();
@@ -109,13 +112,15 @@ void Relay::OnSetUp(const Event& event) {
   }
   Socket connected = std::move(socket_);
   if (request_.begin != Begin::kConnects) {
-    absl::StatusOr<Socket> taken = engine_.context().TakeAccepted(event.accepted);
+    absl::StatusOr<Socket> taken =
+        (*engine_.DomainOf(request_.options.mode))->context.TakeAccepted(event.accepted);
     if (!taken.ok()) return Fail(Reason::kFabric);
     connected = *std::move(taken);
   } else {
     Peers().Learn(request_.names.peer, Learned::kSpeaks);
   }
   tcp_.Reset();
+  if (request_.options.mode == Mode::kDirect) return BeginDirect(std::move(connected));
   phase_ = Phase::kSdp;
   sdp_ = std::make_unique<SdpPump>(engine_, id_, std::move(connected), program_);
   Show(Shown::kSdp, Reason::kRelayed);
@@ -137,6 +142,7 @@ void Relay::OnNoSdp(Reason reason) {
 void Relay::ConnectAnew() {
   phase_ = Phase::kConnectingAnew;
   const int family = request_.names.peer.any.sa_family;
+  tcp_.Reset();  // there may be no other number left
   tcp_.Reset(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!tcp_.valid()) return Fail(Reason::kNoDescriptors);
   const int result = connect(tcp_.get(), &request_.names.peer.any, request_.names.peer_bytes);
@@ -160,31 +166,41 @@ void Relay::OnConnectedAnew() {
 
 void Relay::BeginTcp(Reason reason) {
   phase_ = Phase::kTcp;
+  if (int none = -1; request_.options.mode == Mode::kDirect) {
+    (void)host.go_direct(id_, nullptr, nullptr, none);
+  }
   Show(Shown::kRelayedTcp, reason);
-  tcp_pump_ = std::make_unique<TcpPump>(tcp_.get(), program_, request_.options.buffer_bytes);
-  MoveTcp();
+  far_pump_ = std::make_unique<FarPump>(std::make_unique<TcpEnd>(tcp_.get()), program_,
+                                        request_.options.buffer_bytes);
+  MoveFar();
 }
 
-void Relay::MoveTcp() {
-  const uint64_t sent = tcp_pump_->sent(), received = tcp_pump_->received();
-  tcp_pump_->Move();
-  Status().Change(place_, [&](StatusRecord& record, StatusHeader& all) {
-    record.tcp_sent = tcp_pump_->sent();
-    record.tcp_received = tcp_pump_->received();
-    all.tcp_sent += tcp_pump_->sent() - sent;
-    all.tcp_received += tcp_pump_->received() - received;
-  });
-  if (tcp_pump_->failed()) return Fail(Reason::kNone);
-  if (tcp_pump_->reset_by_program()) return Abort();
-  if (tcp_pump_->ended()) End(Reason::kNone);
+void Relay::MoveFar() {
+  const uint64_t sent = far_pump_->sent(), received = far_pump_->received();
+  far_pump_->Move();
+  if (phase_ == Phase::kStream) {
+    direct_->TellStatus();
+  } else {
+    Status().Change(place_, [&](StatusRecord& record, StatusHeader& all) {
+      record.tcp_sent = far_pump_->sent();
+      record.tcp_received = far_pump_->received();
+      all.tcp_sent += far_pump_->sent() - sent;
+      all.tcp_received += far_pump_->received() - received;
+    });
+  }
+  if (far_pump_->failed()) return Fail(phase_ == Phase::kStream ? Reason::kFabric : Reason::kNone);
+  if (far_pump_->reset_by_program()) return Abort();
+  if (!far_pump_->ended()) return;
+  if (phase_ == Phase::kStream) return CloseDirect(/*reset=*/false);
+  End(Reason::kNone);
 }
 
 void Relay::OnProgram() {
   if (phase_ == Phase::kSdp) {
     sdp_->OnProgram();
     CheckSdp();
-  } else if (phase_ == Phase::kTcp) {
-    MoveTcp();
+  } else if (phase_ == Phase::kTcp || phase_ == Phase::kStream) {
+    MoveFar();
   } else if (phase_ == Phase::kUnknown && !std::exchange(orphan_, true)) {
     // It speaks first, or has closed.
     engine_.RelayLater(id_, request_.options.wait_ms, [](Relay& self) {
@@ -196,11 +212,13 @@ void Relay::OnProgram() {
 void Relay::OnTcp() {
   if (phase_ == Phase::kUnknown) return LookAtFirstBytes();
   if (phase_ == Phase::kConnectingAnew) return OnConnectedAnew();
-  if (phase_ == Phase::kTcp) MoveTcp();
+  if (phase_ == Phase::kTcp || phase_ == Phase::kStream) MoveFar();
+  if (phase_ == Phase::kDirect && closing_) OnOrphan();
 }
 
 void Relay::OnEvent(const Event& event) {
   if (PostedOf(event) == Posted::kSetUp) return OnSetUp(event);
+  if (direct_ != nullptr) return OnDirectEvent(event);
   if (sdp_ == nullptr) return;
   sdp_->OnEvent(event);
   CheckSdp();
@@ -233,16 +251,23 @@ void Relay::WatchOrphan() {
   engine_.RelayLater(id_, kOrphanFor, [](Relay& self) { self.Abort(); });
 }
 
+// Nobody ends it before the process is gone.
 bool Relay::Flush() {
-  if (phase_ == Phase::kGone) return true;
+  const bool all = phase_ == Phase::kGone || FlushOutput();
+  if (all && phase_ != Phase::kGone) LogEnd();
+  return all;
+}
+
+bool Relay::FlushOutput() {
   if (phase_ == Phase::kTcp) {
-    MoveTcp();
-    return phase_ == Phase::kGone || tcp_pump_->output_empty();
+    MoveFar();
+    return phase_ == Phase::kGone || far_pump_->output_empty();
   }
+  if (direct_ != nullptr) return FlushDirect();
   if (phase_ != Phase::kSdp) return false;
   sdp_->EndOutput();
   CheckSdp();
-  return phase_ == Phase::kGone || sdp_->output_ended() || sdp_->failed();
+  return phase_ == Phase::kGone || sdp_->output_ended() || sdp_->output_failed() || sdp_->failed();
 }
 
 // --- the end -------------------------------------------------------------------------------------
@@ -258,7 +283,10 @@ void Relay::Abort() {
 
 void Relay::Fail(Reason reason) {
   if (phase_ == Phase::kGone) return;
-  if (!program_.IsClosed()) host.reset(id_);
+  // The end that the program reads has come before: only what it writes goes nowhere.
+  const bool read_all = (sdp_ != nullptr && sdp_->input_ended()) ||
+                        (far_pump_ != nullptr && far_pump_->input_ended());
+  if (!program_.IsClosed() && !read_all) host.reset(id_);
   aborted_ = true;
   End(reason);
 }
@@ -269,9 +297,13 @@ void Relay::End(Reason reason) {
   const bool had_sdp = phase_ == Phase::kSdp;
   phase_ = Phase::kGone;
   Show(Shown::kEnded, reason);
-  engine_.Unwatch(end_.get());
+  if (end_.valid()) engine_.Unwatch(end_.get());
   end_.Reset();
   tcp_.Reset();
+  if (direct_ != nullptr) {
+    (void)Directs().Take(id_);
+    direct_->Abort();  // of one that is closed nothing
+  }
   if (had_sdp && !sdp_->closed()) return sdp_->Close(CloseMode::kAbort);
   engine_.Drop(id_);
 }
@@ -283,15 +315,21 @@ void Relay::Show(Shown shown, Reason reason) {
   });
 }
 
-void Relay::LogEnd() const {
-  const uint64_t sent = sdp_ != nullptr ? sdp_->sent() : 0;
-  const uint64_t received = sdp_ != nullptr ? sdp_->received() : 0;
+void Relay::LogEnd() {
+  if (std::exchange(end_logged_, true)) return;
+  uint64_t sent = sdp_ != nullptr ? sdp_->sent() : 0;
+  uint64_t received = sdp_ != nullptr ? sdp_->received() : 0;
+  if (direct_ != nullptr) {
+    sent = direct_->sent();
+    received = direct_->received();
+    direct_->TellStatus();
+  }
+  const FarPump* const tcp = direct_ == nullptr ? far_pump_.get() : nullptr;
   Tell(7,
        "number %d %s: by SDP %" PRIu64 " bytes sent, %" PRIu64 " received; by TCP %" PRIu64
        " and %" PRIu64,
        request_.number, request_.begin == Begin::kConnects ? "connected" : "accepted", sent,
-       received, tcp_pump_ != nullptr ? tcp_pump_->sent() : 0,
-       tcp_pump_ != nullptr ? tcp_pump_->received() : 0);
+       received, tcp != nullptr ? tcp->sent() : 0, tcp != nullptr ? tcp->received() : 0);
 }
 
 }  // namespace esdp::switching

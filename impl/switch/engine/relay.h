@@ -1,22 +1,26 @@
 #ifndef ESDP_IMPL_SWITCH_ENGINE_RELAY_H_
 #define ESDP_IMPL_SWITCH_ENGINE_RELAY_H_
 
+#include <sys/epoll.h>
+
 #include <cstdint>
 #include <memory>
 
 #include "esdp/event.h"
 #include "esdp/socket.h"
+#include "impl/switch/engine/direct_stream.h"
 #include "impl/switch/engine/engine.h"
+#include "impl/switch/engine/far_pump.h"
 #include "impl/switch/engine/host.h"
 #include "impl/switch/engine/program_end.h"
 #include "impl/switch/engine/sdp_pump.h"
-#include "impl/switch/engine/tcp_pump.h"
 
 namespace esdp::switching {
 
 // A Relay is one connection of the program, from its set-up to its end: it finds out what the peer
 // speaks, moves bytes by SDP, or by TCP where that is what there is, and connects anew for that
 // where the request of SDP was not answered.
+// Where it goes directly the program's calls move the bytes, until it is to be relayed after all.
 //
 //   Owns:     its end of the stream pair, the connection.
 //   Threads:  the engine's.
@@ -33,11 +37,26 @@ class Relay {
   void OnTcp();
   void OnEvent(const Event& event);
   void Abort();
+  // It went directly, and moves bytes through this end of a pair now; or ends.
+  void BeginStream(Descriptor end);
+  void CloseDirect(bool reset);
   // The process exits: whether all that the program has written has left.
   bool Flush();
 
  private:
-  enum class Phase : uint8_t { kUnknown, kSettingUp, kSdp, kConnectingAnew, kTcp, kGone };
+  static constexpr uint32_t kOwnEvents = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+  static constexpr unsigned kOrphanFor = 60'000;  // milliseconds
+
+  enum class Phase : uint8_t {
+    kUnknown,
+    kSettingUp,
+    kSdp,
+    kConnectingAnew,
+    kTcp,
+    kDirect,
+    kStream,
+    kGone
+  };
 
   void LookAtFirstBytes();
   void BeginSdp();
@@ -46,27 +65,38 @@ class Relay {
   void ConnectAnew();
   void OnConnectedAnew();
   void BeginTcp(Reason reason);
-  void MoveTcp();
+  void MoveFar();
+  void BeginDirect(Socket connected);
+  bool DrainIntoStream();
+  void EndOutput();
+  void OnOrphan();
+  void CloseInOrder();
+  bool FlushOutput();
+  bool FlushDirect();
+  void OnDirectEvent(const Event& event);
   void CheckSdp();
   void WatchOrphan();
   void Fail(Reason reason);
   void End(Reason reason);
   void Show(Shown shown, Reason reason);
-  void LogEnd() const;
+  void LogEnd();  // once
 
   Engine& engine_;
   const uint64_t id_;
   const RelayRequest request_;
   Descriptor end_;
-  const ProgramEnd program_;
+  ProgramEnd program_;
   Descriptor tcp_;
   Phase phase_;
   Socket socket_;  // kSettingUp
   std::unique_ptr<SdpPump> sdp_;
-  std::unique_ptr<TcpPump> tcp_pump_;
+  std::shared_ptr<DirectStream> direct_;
+  std::unique_ptr<FarPump> far_pump_;
   uint32_t place_ = 0;  // of its record
   bool orphan_ = false;
   bool aborted_ = false;
+  bool end_logged_ = false;
+  bool shutdown_done_ = false, closing_ = false, close_posted_ = false;  // direct
 };
 
 }  // namespace esdp::switching

@@ -31,7 +31,7 @@ void SdpPump::OnProgram() {
 }
 
 void SdpPump::ReadProgram() {
-  while (!program_ended_ && !failed_ && !closing_ && !sending_[next_to_send_]) {
+  while (!program_ended_ && !out_failed_ && !closing_ && !sending_[next_to_send_]) {
     const unsigned slot = next_to_send_;
     size_t got = 0;
     const ProgramEnd::Result result = program_.Read(At(kSlots + slot), buffer_bytes_, got);
@@ -48,7 +48,7 @@ void SdpPump::ReadProgram() {
         socket_.Send(OutSlice(slot, got), SendFlags::kNone,
                      {.queue = engine_.queue(), .cookie = CookieOf(id_, Posted::kSend, slot)});
     if (!posted.ok()) {
-      failed_ = true;
+      out_failed_ = true;
       return;
     }
     sending_[slot] = true;
@@ -60,25 +60,25 @@ void SdpPump::ReadProgram() {
 
 void SdpPump::EndOutput() {
   ReadProgram();
-  if (sends_out_ > 0 || failed_ || closing_) return;
+  if (sends_out_ > 0 || out_failed_ || closing_) return;
   program_ended_ = true;
   PostShutdown();
 }
 
 void SdpPump::PostShutdown() {
-  if (failed_ || closing_ || std::exchange(shutdown_posted_, true)) return;
+  if (out_failed_ || closing_ || std::exchange(shutdown_posted_, true)) return;
   const auto posted =
       socket_.Shutdown({.queue = engine_.queue(), .cookie = CookieOf(id_, Posted::kShutdown)});
-  if (!posted.ok()) failed_ = true;
+  if (!posted.ok()) out_failed_ = true;
 }
 
 void SdpPump::PostReceive(unsigned slot) {
-  if (failed_ || closing_ || end_of_stream_) return;
+  if (in_failed_ || closing_ || end_of_stream_) return;
   const Slice slice = region_.slice(slot * buffer_bytes_, buffer_bytes_).value_or(Slice());
   const auto posted =
       socket_.Recv(slice, RecvFlags::kNone,
                    {.queue = engine_.queue(), .cookie = CookieOf(id_, Posted::kReceive, slot)});
-  if (!posted.ok()) failed_ = true;
+  if (!posted.ok()) in_failed_ = true;
 }
 
 void SdpPump::WriteProgram() {
@@ -107,7 +107,7 @@ void SdpPump::WriteProgram() {
 void SdpPump::OnReceived(const Event& event) {
   if (closing_) return;
   if (!event.ok()) {
-    if (!std::exchange(failed_, true)) failure_ = event;
+    if (!std::exchange(in_failed_, true)) failure_ = event;
     return;
   }
   received_ += event.bytes;
@@ -124,11 +124,11 @@ void SdpPump::OnEvent(const Event& event) {
       sending_[SlotOf(event)] = false;
       --sends_out_;
       if (event.ok()) sent_ += event.bytes;
-      if (!event.ok() && !closing_ && !std::exchange(failed_, true)) failure_ = event;
+      if (!event.ok() && !closing_ && !std::exchange(out_failed_, true)) failure_ = event;
       return ReadProgram();
     case Posted::kShutdown:
       if (event.ok()) shutdown_done_ = true;
-      if (!event.ok() && !closing_ && !std::exchange(failed_, true)) failure_ = event;
+      if (!event.ok() && !closing_ && !std::exchange(out_failed_, true)) failure_ = event;
       return;
     case Posted::kClose:
       closed_ = true;

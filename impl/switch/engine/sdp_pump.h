@@ -31,7 +31,7 @@ constexpr unsigned SlotOf(const Event& event) { return static_cast<unsigned>(eve
 //   Threads:  the engine's.
 //   Blocks:   never.
 //   Units:    bytes.
-//   Errors:   failed().
+//   Errors:   failed(): the connection, and nothing of the peer is left to read.
 class SdpPump {
  public:
   SdpPump(Engine& engine, uint64_t id, Socket socket, const ProgramEnd& program);
@@ -46,7 +46,8 @@ class SdpPump {
 
   bool output_ended() const { return shutdown_done_; }
   bool input_ended() const { return input_ended_; }
-  bool failed() const { return failed_; }
+  bool output_failed() const { return out_failed_; }
+  bool failed() const { return in_failed_ || (out_failed_ && input_ended_); }
   bool closing() const { return closing_; }
   bool closed() const { return closed_; }
   // Bytes came for a program that has closed, or it has closed without reading.
@@ -84,7 +85,7 @@ class SdpPump {
   uint64_t sent_ = 0, received_ = 0;
   bool program_ended_ = false, end_of_stream_ = false, input_ended_ = false;
   bool shutdown_posted_ = false, shutdown_done_ = false, closing_ = false, closed_ = false;
-  bool failed_ = false, reset_by_program_ = false;
+  bool in_failed_ = false, out_failed_ = false, reset_by_program_ = false;
   Event failure_;
 };
 

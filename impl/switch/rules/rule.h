@@ -37,9 +37,9 @@ struct RuleOptions {
   static constexpr uint64_t kMinBuffer = 4096, kMaxBuffer = 1u << 26;
 
   Mode mode = Mode::kRelay;
-  uint32_t wait_ms = 2;           // of a server that speaks first, for a first byte
-  uint32_t answer_ms = 3000;      // of a client, for the answer of SDP
-  uint64_t zcopy_bytes = kNever;  // from that size on zero-copy: a relay copies anyhow
+  uint32_t wait_ms = 2;       // of a server that speaks first, for a first byte
+  uint32_t answer_ms = 3000;  // of a client, for the answer of SDP
+  uint64_t zcopy_bytes = 0;   // from that size on zero-copy; 0: as the mode has it
   uint64_t buffer_bytes = 64 * 1024;
 };
 

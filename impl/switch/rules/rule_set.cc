@@ -34,6 +34,10 @@ bool RuleSet::AddPeer(const Network& network) {
   return true;
 }
 
+void RuleSet::SetMode(Mode mode) {
+  for (Rule& rule : std::span(rules_).first(count_)) rule.options.mode = mode;
+}
+
 const Rule* RuleSet::Find(Role role, const Endpoint& where) const {
   for (const Rule& rule : rules()) {
     if (rule.Matches(role, where)) return &rule;

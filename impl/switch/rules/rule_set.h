@@ -23,6 +23,8 @@ class RuleSet {
   bool Add(const Rule& rule);
   bool AddPeer(const Network& network);
   void SetLog(const LogTarget& log) { log_ = log; }
+  // Of each that was added.
+  void SetMode(Mode mode);
 
   // The first that matches; null where none does, which means TCP.
   const Rule* Find(Role role, const Endpoint& where) const;

@@ -61,7 +61,7 @@ bool Replace(Connection& connection, int number, int with) {
     if (each.number != number) continue;
     epoll_event event = {.events = events[i], .data = {.u64 = each.data}};
     if (events[i] != 0) (void)real.epoll_ctl.get()(each.set, EPOLL_CTL_ADD, number, &event);
-    each = {};
+    if (events[i] == 0) each = {};
   }
   return replaced;
 }
@@ -86,7 +86,9 @@ bool ResetsAtClose(int descriptor) {
 }
 
 void OnLast(Connection& connection) {
-  if (connection.state == State::kRelayed && connection.reset_at_close && !connection.foreign) {
+  if (connection.state == State::kDirect) {
+    engine.close_direct(connection.relay, connection.reset_at_close);
+  } else if (IsSwitched(connection.state) && connection.reset_at_close && !connection.foreign) {
     engine.abort(connection.relay);
   }
   CloseOwn(connection.below);
@@ -138,9 +140,32 @@ int Relay(Connection& connection, Begin begin) {
   table.ForEachNumber(connection,
                       [&](int each) { all = Replace(connection, each, relay.program_end) && all; });
   connection.awaits_first = begin == Begin::kAccepts;
-  connection.state.store(State::kRelayed, std::memory_order_release);
-  (void)real.close.get()(relay.program_end);
+  const bool direct = begin != Begin::kUnknown && connection.rule->options.mode == Mode::kDirect;
+  connection.non_blocking = (flags & O_NONBLOCK) != 0;
+  connection.state.store(direct ? State::kSettingUp : State::kRelayed, std::memory_order_release);
+  CloseOwn(relay.program_end);
   return all ? 0 : EBADF;
+}
+
+int RelayInstead(Connection& connection) {
+  if (connection.state == State::kSettingUp) connection.state = State::kRelayed;
+  if (connection.state != State::kDirect) return 0;
+  const int number = connection.number;
+  int fresh = -1;
+  if (const int error = engine.relay_instead(connection.relay, fresh); error != 0) return error;
+  if (fresh >= 0) {
+    CopyOptions(number, made.fcntl.get()(number, F_GETFL), fresh);
+    connection.inode = InodeOf(fresh);
+    table.ForEachNumber(connection, [&](int each) { (void)Replace(connection, each, fresh); });
+    CloseOwn(fresh);
+  }
+  if (connection.output_shut) (void)real.shutdown.get()(number, SHUT_WR);
+  connection.state.store(State::kRelayed, std::memory_order_release);
+  return 0;
+}
+
+void RelayAllInstead() {
+  table.ForEach([](Connection& each) { (void)RelayInstead(each); });
 }
 
 void MakePlain(Connection& connection, Reason reason) {
@@ -160,7 +185,7 @@ void Forget(int number) { table.Remove(number, OnLast); }
 
 Connection* FindRelayed(int number) {
   Connection* const connection = table.Find(number);
-  if (connection == nullptr || connection->state != State::kRelayed) return nullptr;
+  if (connection == nullptr || !IsSwitched(connection->state)) return nullptr;
   if (connection->inode == InodeOf(number)) return connection;
   Forget(number);
   return nullptr;

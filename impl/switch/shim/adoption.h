@@ -12,6 +12,12 @@ namespace esdp::switching {
 // relays; what watches it by epoll watches that. 0 or an errno, and then nothing has changed.
 int Relay(Connection& connection, Begin begin);
 
+// It went directly, or was about to, and is relayed from now on: what the program writes goes through
+// the pair. An errno where there are no descriptors for that.
+int RelayInstead(Connection& connection);
+// All of them, before a fork: a child has the number, and not our memory.
+void RelayAllInstead();
+
 // The number is the kernel's from now on.
 void MakePlain(Connection& connection, Reason reason);
 

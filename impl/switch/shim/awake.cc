@@ -11,8 +11,12 @@
 #include "impl/switch/shim/adoption.h"
 #include "impl/switch/shim/decisions.h"
 #include "impl/switch/shim/descriptors.h"
+#include "impl/switch/shim/direct.h"
 #include "impl/switch/shim/engine_link.h"
+#include "impl/switch/shim/executed.h"
+#include "impl/switch/shim/limits.h"
 #include "impl/switch/shim/made.h"
+#include "impl/switch/shim/opened.h"
 #include "impl/switch/shim/program_rules.h"
 #include "impl/switch/shim/switch_taker.h"
 #include "impl/switch/shim/table.h"
@@ -51,15 +55,43 @@ void TakeReconnected(uint64_t id, int descriptor) {
   connection->names.local_bytes = names.local_bytes;
 }
 
+bool GoDirect(uint64_t id, bool (*drain)(void* what), void* what, int& shown) {
+  const TableLock lock;
+  Connection* const connection = table.FindRelay(id);
+  if (connection == nullptr || FindRelayed(connection->number) == nullptr) return false;
+  if (connection->state != State::kSettingUp || drain == nullptr || !drain(what)) {
+    connection->state = State::kRelayed;
+    return false;
+  }
+  TellTimes(*connection);
+  connection->state.store(State::kDirect, std::memory_order_release);
+  if (connection->polled) shown = DuplicateHigh(connection->number);
+  return true;
+}
+
 constexpr HostCalls kHost = {
     .real = libc::FindNext,
     .first_high = FirstHigh,
     .own = Own,
+    .undivided = Undivided,
+    .go_direct = GoDirect,
     .reset = ShowReset,
     .reconnected = TakeReconnected,
     .due = [](uint64_t number) { GiveUpPart(static_cast<int>(number)); },
     .log = Log,
 };
+
+void BeforeFork() {
+  TableLock::Hold();
+  const KeptErrno kept;
+  RelayAllInstead();
+  HoldDescriptors();  // last: to relay makes some
+}
+
+void AfterFork() {
+  LetGoDescriptors();
+  TableLock::LetGo();
+}
 
 // The child goes on with what is plain and undecided; what the parent relays it may use, and the
 // parent goes on to move it.
@@ -67,7 +99,7 @@ void AfterForkInChild() {
   SetThisProcess();
   table.ForEach([](Connection& each) {
     if (each.state == State::kListening) Own(each.below, false);  // the name of the port stays
-    if (each.state != State::kRelayed) return;
+    if (!IsSwitched(each.state)) return;
     each.foreign = true;
     each.below = -1;
   });
@@ -76,21 +108,26 @@ void AfterForkInChild() {
     if (each.state == State::kListening && each.below >= 0) Own(each.below, true);
   });
   engine.after_fork();
-  TableLock::LetGo();
+  AfterFork();
 }
 
 [[gnu::constructor]] void WakeUp(int count, char** arguments, char** /*environment*/) {
   const int before = errno;
   ResolveMade();
+  ResolveOpened();
+  ResolveExecuted();
+  ResolveLimits();
   const Environment environment = ReadEnvironment();
-  if (environment.off) return;
+  if (environment.off) return KeepProgramLimit(environment.fd_base, false);
   ReadProgramRules(environment, count > 0 ? arguments[0] : "");
   const bool serves = rules.MayMatch(Role::kServer), connects = rules.MayMatch(Role::kClient);
+  // Before the engine, whose descriptors are ours.
+  KeepProgramLimit(environment.fd_base, serves || connects);
   if ((serves || connects) && table.Open() && LoadEngine(kHost) &&
-      pthread_atfork(TableLock::Hold, TableLock::LetGo, AfterForkInChild) == 0) {
+      pthread_atfork(BeforeFork, AfterFork, AfterForkInChild) == 0) {
     SetThisProcess();
     libc::taker.store(&room.taker);
-    libc::watches_listeners.store(serves);
+    libc::watches_listeners.store(serves || FirstBehindProgram() >= 0);
     connects_by_rule.store(connects);
     for (int number = 0; serves && number < 3; ++number) LookAtInherited(number);
   }

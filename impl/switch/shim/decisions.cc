@@ -33,6 +33,13 @@ Connection* FindUndecided(int number) {
   return state == State::kAccepted || state == State::kSpoke ? connection : nullptr;
 }
 
+// Why there is no engine for a connection.
+Reason ReasonOf(int error) {
+  if (error == EMFILE || error == ENFILE) return Reason::kNoDescriptors;
+  const bool forbidden = error == EPERM || error == EACCES || error == ENOSYS;
+  return forbidden ? Reason::kSandbox : Reason::kMemory;
+}
+
 // `plain` bytes came, or the end.
 void FoundPlain(int number, Reason reason) {
   const TableLock lock;
@@ -63,7 +70,7 @@ int FoundRequest(int number, const Bytes& bytes) {
   const int error = Relay(*connection, Begin::kAccepts);
   if (error == 0) return 0;
   (void)real.shutdown.get()(number, SHUT_RDWR);
-  MakePlain(*connection, error == EMFILE ? Reason::kNoDescriptors : Reason::kMemory);
+  MakePlain(*connection, ReasonOf(error));
   return ECONNRESET;
 }
 
@@ -177,6 +184,12 @@ bool IsKnown(const Connection& connection) {
   return connection.name_was_held || PortNameIsHeld(peer.port);
 }
 
+// A server that has said something without a request speaks TCP.
+bool HasSpoken(int number) {
+  char first = 0;
+  return real.recv.get()(number, &first, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 }  // namespace
 
 int DecideConnected(int number) {
@@ -190,10 +203,14 @@ int DecideConnected(int number) {
     MakePlain(*connection, Reason::kPeerNotKnown);
     return 0;
   }
+  if (connection->rule->verdict != Verdict::kSdp && HasSpoken(number)) {
+    MakePlain(*connection, Reason::kAnsweredPlain);
+    return 0;
+  }
   const int error = Relay(*connection, Begin::kConnects);
   if (error == 0) return 0;
   const bool plain = connection->rule->verdict != Verdict::kSdp;
-  MakePlain(*connection, error == EMFILE ? Reason::kNoDescriptors : Reason::kMemory);
+  MakePlain(*connection, ReasonOf(error));
   return plain ? 0 : error;
 }
 
@@ -201,6 +218,7 @@ int DecideUnseen(int number) {
   const KeptErrno kept;
   if (const int error = DecideConnected(number); error != 0) return error;
   const TableLock lock;
+  if (Connection* const switched = FindRelayed(number)) return RelayInstead(*switched);
   Connection* const connection = FindUndecided(number);
   if (connection == nullptr) return 0;
   if (connection->state == State::kSpoke || Relay(*connection, Begin::kUnknown) != 0) {

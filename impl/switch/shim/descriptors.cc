@@ -1,6 +1,8 @@
 #include "impl/switch/shim/descriptors.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,6 +11,7 @@
 #include <cstdint>
 
 #include "impl/switch/libc_calls.h"
+#include "impl/switch/shim/limits.h"
 #include "impl/switch/taken_numbers.h"
 #include "impl/switch/taker.h"
 
@@ -16,10 +19,12 @@ namespace esdp::switching {
 namespace {
 
 constinit libc::TakenNumbers own;
+constinit pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 }  // namespace
 
 int FirstHigh() {
+  if (const int behind = FirstBehindProgram(); behind >= 0) return behind;
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 3;
   const uint64_t most = std::min<uint64_t>(limit.rlim_cur, libc::TakenNumbers::kMax);
@@ -38,6 +43,23 @@ void Own(int descriptor, bool owned) {
 }
 
 bool IsOwn(int descriptor) { return own.Has(descriptor); }
+
+void Undivided(void (*act)(void* what), void* what) {
+  sigset_t all, before;
+  int cancel = 0;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+  pthread_mutex_lock(&mutex);
+  act(what);
+  pthread_mutex_unlock(&mutex);
+  pthread_setcancelstate(cancel, nullptr);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void HoldDescriptors() { pthread_mutex_lock(&mutex); }
+
+void LetGoDescriptors() { pthread_mutex_unlock(&mutex); }
 
 int DuplicateHigh(int descriptor) {
   const auto made = static_cast<int>(syscall(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC, FirstHigh()));

@@ -6,9 +6,15 @@
 
 namespace esdp::switching {
 
-// Where they begin: in the last quarter of what the program may have.
+// Where they begin: behind what the program may have, or in the last quarter of that.
 int FirstHigh();
 void Own(int descriptor, bool owned);
+// act(what) with signals blocked, and no fork before its end: what it makes or closes, and tells of by
+// Own, no child has unknown.
+void Undivided(void (*act)(void* what), void* what);
+// Around fork: nobody is inside of Undivided.
+void HoldDescriptors();
+void LetGoDescriptors();
 bool IsOwn(int descriptor);
 // A copy among them, close-on-exec; -1 with errno.
 int DuplicateHigh(int descriptor);

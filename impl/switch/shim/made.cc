@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstdarg>
+#include <cstdint>
 
 #include "impl/switch/entry.h"
 #include "impl/switch/libc_calls.h"
@@ -15,6 +16,7 @@
 #include "impl/switch/shim/awake.h"
 #include "impl/switch/shim/decisions.h"
 #include "impl/switch/shim/descriptors.h"
+#include "impl/switch/shim/limits.h"
 #include "impl/switch/shim/switch_taker.h"
 #include "impl/switch/shim/table.h"
 
@@ -31,9 +33,13 @@ int Fail(int error) {
 // `to` is a copy of `from` now, whatever it was.
 int Copied(int from, int to) {
   if (to < 0 || from == to || !(taken_numbers.Has(from) || taken_numbers.Has(to))) return to;
-  if (!IsThisProcess()) return to;
   const KeptErrno kept;
   const TableLock lock;
+  if (!IsThisProcess()) {
+    // A child that shares our memory, and is about to execute a program.
+    if (Connection* const passed = table.Find(from); passed != nullptr) (void)RelayInstead(*passed);
+    return to;
+  }
   if (taken_numbers.Has(to)) Forget(to);
   if (Connection* const connection = table.Find(from); connection != nullptr) {
     table.AddNumber(to, *connection);
@@ -56,6 +62,12 @@ int BeforeMove(int from, int to) {
     if (state == State::kAccepted) error = DecideBeforeWrite(to);
     if (state == State::kConnecting) error = DecideConnected(to);
   }
+  for (const int number : {from, to}) {
+    if (error != 0 || !taken_numbers.Has(number)) continue;
+    const TableLock lock;
+    Connection* const connection = table.Find(number);
+    if (connection != nullptr) error = RelayInstead(*connection);
+  }
   return error == 0 ? 0 : Fail(error);
 }
 
@@ -76,6 +88,8 @@ int Closed(unsigned first, unsigned last, int flags) {
 
 constinit MadeCalls made;
 
+int Fresh(int number) { return Copied(-1, WithinLimit(number)); }
+
 void ResolveMade() {
   (void)made.socket.Resolve();
   (void)made.dup.Resolve();
@@ -89,33 +103,32 @@ void ResolveMade() {
 }
 
 ESDP_ENTRY(int, Socket, "socket", (int domain, int type, int protocol)) {
-  const int fd = made.socket.get()(domain, type, protocol);
+  const int fd = WithinLimit(made.socket.get()(domain, type, protocol));
   if (fd < 0 || !MayConnectByRule()) {
-    if (fd >= 0 && taken_numbers.Has(fd)) (void)Copied(-1, fd);
-    return fd;
+    return Fresh(fd);
   }
   const bool stream = (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM;
   const bool internet = domain == AF_INET || domain == AF_INET6;
   if (stream && internet && (protocol == 0 || protocol == IPPROTO_TCP)) {
     MakeCandidate(fd);
   } else {
-    (void)Copied(-1, fd);
+    (void)Fresh(fd);
   }
   return fd;
 }
 
 ESDP_ENTRY(int, Dup, "dup", (int fd)) {
   if (IsOwn(fd)) return Fail(EBADF);
-  return Copied(fd, made.dup.get()(fd));
+  return Copied(fd, WithinLimit(made.dup.get()(fd)));
 }
 
 ESDP_ENTRY(int, Dup2, "dup2", (int from, int to)) {
-  if (IsOwn(from) || IsOwn(to)) return Fail(EBADF);
+  if (IsOwn(from) || IsOwn(to) || !IsWithinLimit(to)) return Fail(EBADF);
   return Copied(from, made.dup2.get()(from, to));
 }
 
 ESDP_ENTRY(int, Dup3, "dup3", (int from, int to, int flags)) {
-  if (IsOwn(from) || IsOwn(to)) return Fail(EBADF);
+  if (IsOwn(from) || IsOwn(to) || !IsWithinLimit(to)) return Fail(EBADF);
   return Copied(from, made.dup3.get()(from, to, flags));
 }
 
@@ -123,7 +136,13 @@ namespace {
 
 int Control(int fd, int command, void* argument) {
   const int result = made.fcntl.get()(fd, command, argument);
-  return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? Copied(fd, result) : result;
+  if (command == F_SETFL && result == 0 && taken_numbers.Has(fd)) {
+    Connection* const connection = table.Find(fd);
+    const bool non_blocking = (reinterpret_cast<uintptr_t>(argument) & O_NONBLOCK) != 0;
+    if (connection != nullptr) connection->non_blocking = non_blocking;
+  }
+  const bool copies = command == F_DUPFD || command == F_DUPFD_CLOEXEC;
+  return copies ? Copied(fd, WithinLimit(result)) : result;
 }
 
 }  // namespace

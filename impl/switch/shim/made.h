@@ -25,6 +25,8 @@ struct MadeCalls {
 
 extern constinit MadeCalls made;
 void ResolveMade();
+// A number of another file, just made (or -1): from now on it is none of ours, whatever it was.
+int Fresh(int number);
 
 }  // namespace esdp::switching
 

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <syslog.h>
 #include <unistd.h>
 
@@ -16,6 +17,9 @@
 #include "impl/switch/rules/rule_parser.h"
 
 namespace esdp::switching {
+
+constinit RuleSet rules;
+
 namespace {
 
 constexpr char kFile[] = "/etc/esdp/switch.conf";
@@ -56,15 +60,20 @@ void ReadFile(RuleParser& parser, const char* path) {
 
 void WriteLine(const char* path, const char* line, size_t bytes) {
   constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
-  const int fd = open(path, kFlags, 0600);
+  // Past what is interposed, which may want the lock that who logs has.
+  const auto fd = static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, kFlags, 0600));
   if (fd < 0) return;
   (void)!libc::real.write.get()(fd, line, bytes);
   (void)libc::real.close.get()(fd);
 }
 
-}  // namespace
+void SetModeOfAll(const char* mode) {
+  if (std::strcmp(mode, "relay") == 0) return rules.SetMode(Mode::kRelay);
+  if (std::strcmp(mode, "direct") == 0) return rules.SetMode(Mode::kDirect);
+  Log(9, "ESDP_SWITCH_MODE is relay or direct");
+}
 
-constinit RuleSet rules;
+}  // namespace
 
 void ReadProgramRules(const Environment& environment, const char* argv0) {
   LogTarget target;
@@ -77,6 +86,7 @@ void ReadProgramRules(const Environment& environment, const char* argv0) {
   RuleParser parser(program, rules, {.tell = TellError});
   if (environment.rules != nullptr) parser.ReadText(environment.rules, true);
   ReadFile(parser, environment.config);
+  if (environment.mode != nullptr) SetModeOfAll(environment.mode);
   if (of_environment.kind != LogTarget::Kind::kNone) rules.SetLog(of_environment);
 }
 

@@ -10,6 +10,8 @@
 #include "impl/switch/libc_calls.h"
 #include "impl/switch/shim/adoption.h"
 #include "impl/switch/shim/decisions.h"
+#include "impl/switch/shim/direct.h"
+#include "impl/switch/shim/engine_link.h"
 #include "impl/switch/shim/switch_taker.h"
 #include "impl/switch/shim/table.h"
 
@@ -84,6 +86,21 @@ int OptionOfForeign(int level, int name, void* value, socklen_t* len) {
   return 0;
 }
 
+SwitchTaker::Answer IoctlOfDirect(Connection& connection, int fd, unsigned long request,
+                                  void* argument) {
+  if (request == FIONBIO) {
+    const int result = real.ioctl.get()(fd, request, argument);
+    if (result == 0) connection.non_blocking = *static_cast<const int*>(argument) != 0;
+    return result;
+  }
+  if (request != FIONREAD || connection.state != State::kDirect) return std::nullopt;
+  const Moved unread = engine.unread(connection.relay);
+  if (unread.bytes < 0) return std::nullopt;
+  if (argument == nullptr) return Fail(EFAULT);
+  *static_cast<int*>(argument) = static_cast<int>(unread.bytes);
+  return 0;
+}
+
 }  // namespace
 
 SwitchTaker::Answer SwitchTaker::GetSockName(int fd, sockaddr* address, socklen_t* len) noexcept {
@@ -129,7 +146,12 @@ SwitchTaker::Answer SwitchTaker::SetOption(int fd, int level, int name, const vo
                                            socklen_t len) noexcept {
   const TableLock lock;
   Connection* const connection = FindRelayed(fd);
-  if (connection == nullptr || IsOfPair(level, name)) return std::nullopt;
+  if (connection == nullptr) return std::nullopt;
+  if (IsOfPair(level, name)) {
+    const int result = real.setsockopt.get()(fd, level, name, value, len);
+    if (result == 0) TellTimes(*connection);
+    return result;
+  }
   if (IsRefused(level, name)) return Fail(EOPNOTSUPP);
   if (const int kept = KeptOption(level, name); kept >= 0) {
     if (value == nullptr || len < sizeof(int)) return Fail(EINVAL);
@@ -149,9 +171,10 @@ SwitchTaker::Answer SwitchTaker::SetOption(int fd, int level, int name, const vo
 
 // Of what is there to be read a request is nothing.
 SwitchTaker::Answer SwitchTaker::Ioctl(int fd, unsigned long request, void* argument) noexcept {
-  if (request != FIONREAD && request != SIOCATMARK) return std::nullopt;
-  const Connection* const connection = table.Find(fd);
+  Connection* const connection = table.Find(fd);
   if (connection == nullptr || connection->state == State::kRelayed) return std::nullopt;
+  if (IsSwitched(connection->state)) return IoctlOfDirect(*connection, fd, request, argument);
+  if (request != FIONREAD && request != SIOCATMARK) return std::nullopt;
   if (connection->state != State::kAccepted && connection->state != State::kSpoke) {
     return std::nullopt;
   }

@@ -9,12 +9,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 
 #include "impl/switch/libc_calls.h"
 #include "impl/switch/shim/adoption.h"
 #include "impl/switch/shim/decisions.h"
 #include "impl/switch/shim/descriptors.h"
+#include "impl/switch/shim/direct.h"
 #include "impl/switch/shim/engine_link.h"
+#include "impl/switch/shim/limits.h"
 #include "impl/switch/shim/port_name.h"
 #include "impl/switch/shim/program_rules.h"
 #include "impl/switch/shim/table.h"
@@ -43,12 +46,14 @@ ssize_t Discard(int fd, const msghdr& message, int flags) {
   size_t room = 0;
   for (size_t i = 0; i < message.msg_iovlen; ++i) room += message.msg_iov[i].iov_len;
   std::array<char, 4096> scratch;
+  const bool peeks = (flags & MSG_PEEK) != 0, all = (flags & MSG_WAITALL) != 0;
   size_t done = 0;
   while (done < room) {
     const ssize_t got = real.recv.get()(fd, scratch.data(), std::min(room - done, scratch.size()),
-                                        done == 0 ? flags : flags | MSG_DONTWAIT);
+                                        done == 0 || all ? flags : flags | MSG_DONTWAIT);
     if (got <= 0) return done > 0 ? static_cast<ssize_t>(done) : got;
     done += static_cast<size_t>(got);
+    if (peeks) break;
   }
   return static_cast<ssize_t>(done);
 }
@@ -60,12 +65,12 @@ void WaitForFirst(int fd) {
   if (connection == nullptr || !connection->awaits_first.load(std::memory_order_relaxed)) return;
   if (!connection->awaits_first.exchange(false)) return;
   const KeptErrno kept;
+  ShowReadinessOf(fd);
   pollfd one = {.fd = fd, .events = POLLIN, .revents = 0};
   (void)real.poll.get()(&one, 1, static_cast<int>(connection->rule->options.wait_ms));
 }
 
 libc::Taker::Count ReceiveRelayed(int fd, const msghdr& message, int flags) {
-  WaitForFirst(fd);
   if ((flags & MSG_ERRQUEUE) != 0) return Fail(EAGAIN);
   if ((flags & MSG_OOB) != 0) return Fail(EINVAL);
   if ((flags & MSG_TRUNC) == 0) return std::nullopt;
@@ -81,6 +86,17 @@ libc::Taker::Count SendRelayed(int fd, const msghdr& message, int flags) {
   without.msg_name = nullptr;
   without.msg_namelen = 0;
   return real.sendmsg.get()(fd, &without, flags & ~MSG_FASTOPEN);
+}
+
+libc::Taker::Count ReceiveSwitched(int fd, msghdr& message, int flags) {
+  WaitForFirst(fd);
+  const libc::Taker::Count moved = ReceiveDirect(fd, message, flags);
+  return moved.has_value() ? moved : ReceiveRelayed(fd, message, flags);
+}
+
+libc::Taker::Count SendSwitched(int fd, const msghdr& message, int flags) {
+  const libc::Taker::Count moved = SendDirect(fd, message, flags);
+  return moved.has_value() ? moved : SendRelayed(fd, message, flags);
 }
 
 bool IsTcp(int fd) {
@@ -129,7 +145,9 @@ SwitchTaker::Count SwitchTaker::Receive(int fd, msghdr& message, int flags) {
   int error = 0;
   switch (StateOf(fd)) {
     case State::kRelayed:
-      return ReceiveRelayed(fd, message, flags);
+    case State::kSettingUp:
+    case State::kDirect:
+      return ReceiveSwitched(fd, message, flags);
     case State::kAccepted:
     case State::kSpoke:
       error = DecideBeforeRead(fd, (flags & MSG_DONTWAIT) != 0);
@@ -141,14 +159,16 @@ SwitchTaker::Count SwitchTaker::Receive(int fd, msghdr& message, int flags) {
       return std::nullopt;
   }
   if (error != 0) return Fail(error);
-  return StateOf(fd) == State::kRelayed ? ReceiveRelayed(fd, message, flags) : std::nullopt;
+  return IsSwitched(StateOf(fd)) ? ReceiveSwitched(fd, message, flags) : std::nullopt;
 }
 
 SwitchTaker::Count SwitchTaker::Send(int fd, const msghdr& message, int flags) {
   int error = 0;
   switch (StateOf(fd)) {
     case State::kRelayed:
-      return SendRelayed(fd, message, flags);
+    case State::kSettingUp:
+    case State::kDirect:
+      return SendSwitched(fd, message, flags);
     case State::kAccepted:
       error = DecideBeforeWrite(fd);
       break;
@@ -165,7 +185,7 @@ SwitchTaker::Count SwitchTaker::Send(int fd, const msghdr& message, int flags) {
       return std::nullopt;
   }
   if (error != 0) return Fail(error);
-  return StateOf(fd) == State::kRelayed ? SendRelayed(fd, message, flags) : std::nullopt;
+  return IsSwitched(StateOf(fd)) ? SendSwitched(fd, message, flags) : std::nullopt;
 }
 
 SwitchTaker::Answer SwitchTaker::Shutdown(int fd, int how) noexcept {
@@ -173,6 +193,7 @@ SwitchTaker::Answer SwitchTaker::Shutdown(int fd, int how) noexcept {
   const State state = StateOf(fd);
   if (state == State::kAccepted && how != SHUT_RD) error = DecideBeforeWrite(fd);
   if (state == State::kConnecting) error = DecideConnected(fd);
+  if (error == 0 && IsSwitched(StateOf(fd))) return ShutDirect(fd, how);
   return error == 0 ? std::nullopt : Answer(Fail(error));
 }
 
@@ -188,16 +209,16 @@ SwitchTaker::Answer SwitchTaker::Close(int fd) noexcept {
 
 SwitchTaker::Answer SwitchTaker::Bind(int fd, const sockaddr* /*address*/,
                                       socklen_t /*len*/) noexcept {
-  return StateOf(fd) == State::kRelayed ? Answer(Fail(EINVAL)) : std::nullopt;
+  return IsSwitched(StateOf(fd)) ? Answer(Fail(EINVAL)) : std::nullopt;
 }
 
 SwitchTaker::Answer SwitchTaker::Listen(int fd, int /*backlog*/) noexcept {
-  return StateOf(fd) == State::kRelayed ? Answer(Fail(EINVAL)) : std::nullopt;
+  return IsSwitched(StateOf(fd)) ? Answer(Fail(EINVAL)) : std::nullopt;
 }
 
 SwitchTaker::Answer SwitchTaker::Accept(int fd, sockaddr* /*address*/, socklen_t* /*len*/,
                                         int /*flags*/) noexcept {
-  return StateOf(fd) == State::kRelayed ? Answer(Fail(EINVAL)) : std::nullopt;
+  return IsSwitched(StateOf(fd)) ? Answer(Fail(EINVAL)) : std::nullopt;
 }
 
 namespace {
@@ -242,7 +263,7 @@ bool ChooseByRule(int fd, const sockaddr* address, socklen_t len) {
 
 SwitchTaker::Answer SwitchTaker::Connect(int fd, const sockaddr* address, socklen_t len) noexcept {
   const State state = StateOf(fd);
-  if (state == State::kRelayed) return Fail(EISCONN);
+  if (IsSwitched(state)) return Fail(EISCONN);
   if (state == State::kListening || !IsThisProcess()) return std::nullopt;
   if (state == State::kCandidate && !ChooseByRule(fd, address, len)) return std::nullopt;
   const int result = real.connect.get()(fd, address, len);
@@ -251,6 +272,27 @@ SwitchTaker::Answer SwitchTaker::Connect(int fd, const sockaddr* address, sockle
   const int error = DecideConnected(fd);
   errno = before;
   return error == 0 ? result : Fail(error);
+}
+
+// Another process reads it, of which nobody knows. What the message says of its own length is as wrong
+// as the program has it: the system refuses it then.
+void SwitchTaker::PassedOn(const msghdr& message) {
+  const KeptErrno kept;
+  const auto* const begin = static_cast<const unsigned char*>(message.msg_control);
+  if (begin == nullptr) return;
+  for (const cmsghdr* each = CMSG_FIRSTHDR(&message); each != nullptr;
+       each = CMSG_NXTHDR(const_cast<msghdr*>(&message), const_cast<cmsghdr*>(each))) {
+    const auto at = static_cast<size_t>(reinterpret_cast<const unsigned char*>(each) - begin);
+    if (each->cmsg_len < CMSG_LEN(0) || each->cmsg_len > message.msg_controllen - at) return;
+    if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SCM_RIGHTS) continue;
+    const size_t count = (each->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; ++i) {
+      int number = -1;
+      std::copy_n(CMSG_DATA(each) + i * sizeof(int), sizeof(int),
+                  reinterpret_cast<unsigned char*>(&number));
+      if (libc::taken_numbers.Has(number) && IsThisProcess()) (void)DecideUnseen(number);
+    }
+  }
 }
 
 void SwitchTaker::Listening(int listener) {
@@ -263,17 +305,19 @@ void SwitchTaker::Listening(int listener) {
   }
 }
 
-void SwitchTaker::Accepted(int listener, int number) {
+int SwitchTaker::Accepted(int listener, int number) {
+  if (!IsThisProcess()) return number;
+  if (!IsWithinLimit(number)) return WithinLimit(number);
   const KeptErrno kept;
-  if (!IsThisProcess()) return;
   const TableLock lock;
   Forget(number);
   Endpoint local;
   const Rule* const rule = RuleOfServer(number, local);
-  if (rule == nullptr || !IsTcp(number)) return;
+  if (rule == nullptr || !IsTcp(number)) return number;
   TellOfPort(listener, *rule, local.port);
   Connection* const connection = table.Insert(number, State::kAccepted);
   if (connection != nullptr) connection->rule = rule;
+  return number;
 }
 
 void MakeCandidate(int number) {
@@ -305,7 +349,7 @@ void LookAtInherited(int number) {
 
 SwitchTaker::Answer SwitchTaker::EpollCtl(int set, int operation, int fd, epoll_event* event) {
   const State state = StateOf(fd, State::kRelayed);
-  if (state == State::kRelayed || state == State::kListening || !IsThisProcess()) {
+  if (state == State::kListening || !IsThisProcess()) {
     return std::nullopt;
   }
   const int result = real.epoll_ctl.get()(set, operation, fd, event);

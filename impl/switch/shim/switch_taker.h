@@ -28,10 +28,11 @@ class SwitchTaker final : public libc::Taker {
   Answer GetOption(int fd, int level, int name, void* value, socklen_t* len) noexcept override;
   Answer SetOption(int fd, int level, int name, const void* value, socklen_t len) noexcept override;
   Answer Ioctl(int fd, unsigned long request, void* argument) noexcept override;
-  void ShowReadiness(int /*fd*/) noexcept override {}
+  void ShowReadiness(int fd) noexcept override;
   Answer EpollCtl(int set, int operation, int fd, epoll_event* event) override;
+  void PassedOn(const msghdr& message) override;
   void Listening(int listener) override;
-  void Accepted(int listener, int number) override;
+  int Accepted(int listener, int number) override;
 };
 
 // Of this process, and not of a child that shares its memory.

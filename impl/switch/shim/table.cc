@@ -12,6 +12,7 @@ namespace esdp::switching {
 namespace {
 
 constinit pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+constinit sigset_t signals_of_holder = {};  // of the thread that forks
 
 // Pages that are not touched cost nothing.
 template <typename T>
@@ -40,7 +41,7 @@ Connection* Table::Find(int number) const {
 Connection* Table::FindRelay(uint64_t id) const {
   for (uint32_t place = 1; place < used_; ++place) {
     Connection& each = connections_[place];
-    if (each.numbers > 0 && each.state == State::kRelayed && each.relay == id) return &each;
+    if (each.numbers > 0 && IsSwitched(each.state) && each.relay == id) return &each;
   }
   return nullptr;
 }
@@ -109,8 +110,18 @@ TableLock::~TableLock() {
   pthread_sigmask(SIG_SETMASK, &signals_, nullptr);
 }
 
-void TableLock::Hold() { pthread_mutex_lock(&mutex); }
+void TableLock::Hold() {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_mutex_lock(&mutex);
+  signals_of_holder = before;
+}
 
-void TableLock::LetGo() { pthread_mutex_unlock(&mutex); }
+void TableLock::LetGo() {
+  const sigset_t before = signals_of_holder;
+  pthread_mutex_unlock(&mutex);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
 
 }  // namespace esdp::switching

@@ -23,7 +23,12 @@ enum class State : uint8_t {
   kSpoke,       // accepted, and written to first; a request of SDP may still be the first input
   kListening,   // accepts by rule
   kRelayed,     // the number is one end of a stream pair
+  kSettingUp,   // the same, until calls may go directly
+  kDirect,      // calls go to the engine, and the pair shows when they can move something
 };
+
+// From then on a stream pair is under the number.
+constexpr bool IsSwitched(State state) { return state >= State::kRelayed; }
 
 // That a number is watched by an epoll set.
 struct Registration {
@@ -38,17 +43,20 @@ struct Connection {
   std::atomic<State> state{State::kCandidate};
   // Its number was shown as readable for the request, which was nothing for the program.
   std::atomic<bool> awaits_first{false};
-  bool foreign = false;            // a parent relays it
-  bool name_was_held = false;      // of the peer's port, before connect
-  bool lost_registration = false;  // there were more than there is room for
-  bool reset_at_close = false;     // SO_LINGER with no time
-  bool refused = false;            // by a rule that takes nothing but SDP
+  std::atomic<bool> non_blocking{false};  // kSettingUp, kDirect: O_NONBLOCK
+  std::atomic<bool> polled{false};        // somebody waits, or has waited, for its readiness
+  std::atomic<bool> output_shut{false};   // kDirect
+  bool foreign = false;                   // a parent relays it
+  bool name_was_held = false;             // of the peer's port, before connect
+  bool lost_registration = false;         // there were more than there is room for
+  bool reset_at_close = false;            // SO_LINGER with no time
+  bool refused = false;                   // by a rule that takes nothing but SDP
   uint16_t numbers = 0;
   int number = -1;  // one of them
   const Rule* rule = nullptr;
-  int below = -1;  // kRelayed: the TCP socket, for options. kListening: the name of the port
+  int below = -1;  // switched: the TCP socket, for options. kListening: the name of the port
   uint16_t port = 0;
-  ino_t inode = 0;  // kRelayed: of the program's end
+  ino_t inode = 0;  // switched: of the program's end
   uint64_t relay = 0;
   int64_t part_until = 0;  // for the rest of a request of which a part is there; milliseconds
   ConnectionNames names;
@@ -111,7 +119,7 @@ class TableLock {
   TableLock(const TableLock&) = delete;
   TableLock& operator=(const TableLock&) = delete;
 
-  // Around fork.
+  // Around fork, by one thread; it gets no signal in between.
   static void Hold();
   static void LetGo();
 

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "tests/bench/paper/caches.h"
+#include "tools/testbed/caches.h"
 
 namespace esdp::paper {
 namespace {
@@ -55,7 +55,7 @@ double AsynchronousCaller::MicrosecondsEach() const {
 
 void AsynchronousCaller::Post() {
   const Slice slice = Require(region_.slice(posted_++ % habit_.outstanding * bytes_, bytes_));
-  Socket& socket = side_.sockets.front();
+  Socket& socket = side_.socket;
   const OpArgs args{.queue = side_.queue};
   posted_at_ = side_.host->world().Now();
   Require((sends_ ? socket.Send(slice, SendFlags::kNone, args)
@@ -84,11 +84,12 @@ size_t AsynchronousCaller::Collect() {
 }
 
 testbed::Work AsynchronousCaller::Copies() {
-  const uint64_t copied = side_.sockets.front().Stats().payload_copy_bytes;
+  const uint64_t copied = side_.socket.Stats().payload_copy_bytes;
   const uint64_t bytes = copied - copied_;
   copied_ = copied;
-  return side_.host->Copy(bytes, kUncached,
-                          MissingInCaches(side_.host->parameters(), memory_.size(), 1));
+  return side_.host->Copy(
+      bytes, esdp::testbed::kUncached,
+      esdp::testbed::MissingInCaches(side_.host->parameters(), memory_.size(), 1));
 }
 
 Program AsynchronousCaller::Run() {
@@ -112,9 +113,10 @@ Program AsynchronousCaller::Run() {
       co_await thread_.Compute(kLookMicroseconds);
       idle += kLookMicroseconds;
     } else {
-      co_await thread_.Compute(side_.host->parameters().kernel_system_call_us);
+      // What came between the last look and the request for an interrupt would wake nobody.
       side_.host->Arm();
-      co_await thread_.Block();
+      co_await thread_.Compute(side_.host->parameters().kernel_system_call_us);
+      if (!side_.host->TakeMoreToPoll()) co_await thread_.Block();
       idle = 0;
     }
   }

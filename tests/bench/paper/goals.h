@@ -17,9 +17,23 @@ struct Goal {
   bool reached = false;
 };
 
+// The CPU of one socket with n operations beside that of n sockets that block: 1 is as much.
+struct Share {
+  size_t operations = 0;
+  uint64_t bytes = 0;
+  double sockets_percent = 0;
+  double polling = 0;
+  double sleeping = 0;
+  // No program that waits can do with less: what the protocol takes, and to be woken once for all
+  // that are outstanding.
+  double least = 0;
+};
+
 // A line of a table in Markdown.
 std::string ToRow(const Goal& goal);
+std::string ToRow(const Share& share);
 
+std::vector<Share> CompareCpu(Results& results);
 std::vector<Goal> JudgeGoals(Results& results);
 
 }  // namespace esdp::paper

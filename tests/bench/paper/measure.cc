@@ -19,6 +19,7 @@ constexpr double kLeastBytes = 20e6;
 constexpr Duration kLeastTime = std::chrono::milliseconds(2);
 constexpr double kMessages = 6;
 constexpr double kLearning = 256;  // messages
+constexpr double kLooking = 64;
 
 double RateOf(const testbed::Parameters& parameters) {
   return std::min(parameters.device_bus_mb_s, parameters.link_bandwidth_mb_s);
@@ -41,10 +42,10 @@ struct Window {
   Duration measured;
 };
 
-uint64_t BytesReceived(const Pair::Side& side) {
+uint64_t BytesReceived(Pair& pair) {
   uint64_t bytes = 0;
-  for (const Socket& socket : side.sockets) {
-    const SocketStats stats = socket.Stats();
+  for (size_t i = 0; i < pair.connections(); ++i) {
+    const SocketStats stats = pair.server(i).socket.Stats();
     bytes += stats.bytes_received_copied + stats.bytes_received_zero_copy;
   }
   return bytes;
@@ -53,12 +54,14 @@ uint64_t BytesReceived(const Pair::Side& side) {
 Point RunWindow(Pair& pair, const Window& window) {
   pair.RunUntil(pair.Now() + window.warm);
   const Duration busy = pair.Busy();
-  const uint64_t bytes = BytesReceived(pair.server());
+  const Duration charged = pair.Charged();
+  const uint64_t bytes = BytesReceived(pair);
   pair.RunUntil(pair.Now() + window.measured);
   const auto nanoseconds = static_cast<double>(window.measured.count());
   return {
-      .mb_s = static_cast<double>(BytesReceived(pair.server()) - bytes) * 1000 / nanoseconds,
+      .mb_s = static_cast<double>(BytesReceived(pair) - bytes) * 1000 / nanoseconds,
       .cpu_percent = 100 * static_cast<double>((pair.Busy() - busy).count()) / nanoseconds,
+      .work_percent = 100 * static_cast<double>((pair.Charged() - charged).count()) / nanoseconds,
   };
 }
 
@@ -70,9 +73,9 @@ Point MeasureBandwidth(const testbed::Parameters& parameters, Mode mode, size_t 
   Pair pair(parameters, Stack::kKernel, ReadsOnly(), SocketOptionsOf(parameters, mode),
             connections);
   for (size_t i = 0; i < connections; ++i) {
-    callers.push_back(std::make_unique<Caller>(pair.client(), i, mode, bytes, connections));
+    callers.push_back(std::make_unique<Caller>(pair.client(i), mode, bytes, connections));
     callers.back()->SendForever();
-    callers.push_back(std::make_unique<Caller>(pair.server(), i, mode, bytes, connections));
+    callers.push_back(std::make_unique<Caller>(pair.server(i), mode, bytes, connections));
     callers.back()->ReceiveForever();
   }
   return RunWindow(
@@ -84,8 +87,8 @@ Point MeasureLatency(const testbed::Parameters& parameters, Mode mode, uint64_t 
   std::optional<Caller> asks;
   std::optional<Caller> answers;
   Pair pair(parameters, Stack::kKernel, ReadsOnly(), SocketOptionsOf(parameters, mode), 1);
-  asks.emplace(pair.client(), 0, mode, bytes, 1);
-  answers.emplace(pair.server(), 0, mode, bytes, 1);
+  asks.emplace(pair.client(), mode, bytes, 1);
+  answers.emplace(pair.server(), mode, bytes, 1);
   answers->AnswerForever();
   asks->AskForever();
   const Duration warm = Least(parameters) / 3 + TimeOf(parameters, 2, bytes, 4);
@@ -117,10 +120,12 @@ Point MeasureAsynchronous(const testbed::Parameters& parameters, Means means, co
       TimeOf(parameters, 1, bytes, means == Means::kAdaptive ? kLearning : 2 * outstanding);
   pair.RunUntil(pair.Now() + warm);
   sender->Begin();
+  // Now and then it looks at the other way, for long enough to see that these looks cost little.
+  const double messages = means == Means::kAdaptive ? kLooking : kMessages;
   Point point = RunWindow(
       pair,
       {.warm = Duration(0),
-       .measured = Least(parameters) + TimeOf(parameters, habit.outstanding, bytes, kMessages)});
+       .measured = Least(parameters) + TimeOf(parameters, habit.outstanding, bytes, messages)});
   point.latency_us = sender->MicrosecondsEach();
   return point;
 }

@@ -16,6 +16,8 @@ struct Point {
   double mb_s = 0;
   double cpu_percent = 0;
   double latency_us = 0;  // one way
+  // Of cpu_percent, what the protocol takes: neither polling in vain nor being woken.
+  double work_percent = 0;
 };
 
 // `connections` sockets in the kernel with a thread for each that blocks: iperf.

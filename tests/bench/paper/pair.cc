@@ -1,12 +1,12 @@
 #include "tests/bench/paper/pair.h"
 
 #include <array>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
-#include "impl/fabric/sim/sim_fabric.h"
-#include "tests/sim/station.h"
+#include "impl/assembly/simulated_host.h"
 
 namespace esdp::paper {
 namespace {
@@ -15,14 +15,6 @@ namespace testbed = fabric::sim::testbed;
 
 constexpr uint32_t kQueueDepth = 4096;
 constexpr size_t kEventsAtOnce = 32;
-
-fabric::Limits LimitsOf(const testbed::Parameters& parameters) {
-  fabric::Limits limits = fabric::sim::DefaultSimLimits();
-  limits.initiator_speaks_first = false;  // InfiniBand
-  limits.reads_in_flight_max = static_cast<uint32_t>(parameters.device_reads_in_flight);
-  limits.windows = limits.remote_invalidate = false;  // the region's own key is shown
-  return limits;
-}
 
 }  // namespace
 
@@ -52,28 +44,40 @@ Thread& Pair::Side::AddThread() { return *threads.emplace_back(std::make_unique<
 Pair::Pair(const testbed::Parameters& parameters, Stack stack, const ContextOptions& context,
            const SocketOptions& socket, size_t connections)
     : world_(Require(fabric::sim::MakeWorld(
-          {.transit_min = Duration(0), .transit_max = Duration(0), .history_kept = 0}))) {
+          {.transit_min = {}, .transit_max = {}, .history_kept = 0, .history_of_bytes = false}))) {
   Require(testbed::Check(parameters));
-  for (Side& side : sides_) Open(side, parameters, context);
-  Connect(socket, connections);
-  for (Side& side : sides_) {
-    side.host->StartCounting();
-    if (stack == Stack::kKernel) side.host->ServeInKernel([&side] { side.HandOut(); });
+  for (size_t host = 0; host < std::size(sides_); ++host) {
+    hardware_[host] = std::make_shared<testbed::Hardware>(world_, parameters);
+    for (size_t i = 0; i < connections; ++i) {
+      Open(sides_[host].emplace_back(), hardware_[host], context);
+    }
+  }
+  for (size_t i = 0; i < connections; ++i) Connect(client(i), server(i), socket);
+  for (std::deque<Side>& sides : sides_) {
+    for (Side& side : sides) {
+      side.host->StartCounting();
+      if (stack == Stack::kKernel) side.host->ServeInKernel([&side] { side.HandOut(); });
+    }
   }
 }
 
 // Time goes on while connections end: nobody is to call them then.
 Pair::~Pair() {
-  for (Side& side : sides_) {
-    for (const auto& thread : side.threads) thread->Stop();
-    side.host->StopCounting();
+  for (std::deque<Side>& sides : sides_) {
+    for (Side& side : sides) {
+      for (const auto& thread : side.threads) thread->Stop();
+      side.host->StopCounting();
+    }
   }
-  for (Side& side : sides_) side.sockets.clear();
+  for (std::deque<Side>& sides : sides_) {
+    for (Side& side : sides) side.socket = Socket();
+  }
 }
 
-void Pair::Open(Side& side, const testbed::Parameters& parameters, const ContextOptions& options) {
-  side.host = std::make_shared<testbed::Host>(world_, parameters);
-  side.context = Require(simulation::OpenContext(world_, LimitsOf(parameters), options, side.host));
+void Pair::Open(Side& side, const std::shared_ptr<testbed::Hardware>& hardware,
+                const ContextOptions& options) {
+  side.host = std::make_shared<testbed::Host>(hardware);
+  side.context = Require(assembly::OpenOnHost(side.host, options));
   side.queue = Require(side.context.CreateQueue({.depth = kQueueDepth}));
 }
 
@@ -83,31 +87,33 @@ void Pair::Await(const std::function<bool()>& done) {
   }
 }
 
-void Pair::Connect(const SocketOptions& options, size_t connections) {
+void Pair::Connect(Side& client, Side& server, const SocketOptions& options) {
   Socket listener =
-      Require(server().context.CreateSocket(Family::kIpv4, SocketType::kStream, options));
+      Require(server.context.CreateSocket(Family::kIpv4, SocketType::kStream, options));
   Require(listener.Bind(Address::Any(Family::kIpv4, 0)));
-  Require(listener.Listen(static_cast<int>(connections)));
-  for (size_t i = 0; i < connections; ++i) {
-    Require(listener.Accept(1, {.queue = server().queue}).status());
-    Socket socket =
-        Require(client().context.CreateSocket(Family::kIpv4, SocketType::kStream, options));
-    Require(socket.Connect(listener.local(), {.queue = client().queue}).status());
-    client().sockets.push_back(std::move(socket));
-    Await([this] {
-      return client().queue.Stats().waiting > 0 && server().queue.Stats().waiting > 0;
-    });
-    Event event;
-    Require(server().queue.TryDequeue(absl::MakeSpan(&event, 1)).status());
-    Require(event.status());
-    server().sockets.push_back(Require(server().context.TakeAccepted(event.accepted)));
-    Require(client().queue.TryDequeue(absl::MakeSpan(&event, 1)).status());
-    Require(event.status());
-  }
+  Require(listener.Listen(1));
+  Require(listener.Accept(1, {.queue = server.queue}).status());
+  client.socket = Require(client.context.CreateSocket(Family::kIpv4, SocketType::kStream, options));
+  Require(client.socket.Connect(listener.local(), {.queue = client.queue}).status());
+  Await([&] { return client.queue.Stats().waiting > 0 && server.queue.Stats().waiting > 0; });
+  Event event;
+  Require(server.queue.TryDequeue(absl::MakeSpan(&event, 1)).status());
+  Require(event.status());
+  server.socket = Require(server.context.TakeAccepted(event.accepted));
+  Require(client.queue.TryDequeue(absl::MakeSpan(&event, 1)).status());
+  Require(event.status());
 }
 
 Duration Pair::Busy() {
-  return (client().host->machine().Busy() + server().host->machine().Busy()) / 2;
+  return (hardware_[0]->machine().Busy() + hardware_[1]->machine().Busy()) / 2;
+}
+
+Duration Pair::Charged() {
+  Duration charged{};
+  for (const std::deque<Side>& sides : sides_) {
+    for (const Side& side : sides) charged += side.host->charged_ever();
+  }
+  return charged / 2;
 }
 
 void Pair::RunUntil(Time time) {

@@ -2,6 +2,7 @@
 #define ESDP_TESTS_BENCH_PAPER_PAIR_H_
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -9,9 +10,12 @@
 #include "esdp/context.h"
 #include "impl/fabric/sim/testbed/host.h"
 #include "impl/fabric/sim/world.h"
-#include "tests/bench/paper/thread.h"
+#include "tools/testbed/thread.h"
 
 namespace esdp::paper {
+
+using esdp::testbed::Program;
+using esdp::testbed::Thread;
 
 // Where the protocol lives.
 enum class Stack : uint8_t {
@@ -19,8 +23,8 @@ enum class Stack : uint8_t {
   kProcess,  // of the application, for its own thread
 };
 
-// Two hosts of a test-bed, a Context on each and connections between them: the library itself on a
-// simulated fabric, and what it takes counted.
+// Two hosts of a test-bed and connections between them, each with completion queues, and so with
+// Contexts, of its own: the library itself on a simulated fabric, and what it takes counted.
 //
 //   Owns:     the world and all that is in it.
 //   Threads:  one.
@@ -29,13 +33,14 @@ enum class Stack : uint8_t {
 //   Errors:   what should not happen throws std::runtime_error.
 class Pair {
  public:
+  // One end of a connection.
   struct Side {
     std::shared_ptr<fabric::sim::testbed::Host> host;
     // In this order: threads outlive what may still wake them.
     std::vector<std::unique_ptr<Thread>> threads;
     Context context;
     EventQueue queue;
-    std::vector<Socket> sockets;
+    Socket socket;
 
     // Takes the events that are there to the threads that they are for: the cookie says which.
     void HandOut();
@@ -47,21 +52,26 @@ class Pair {
 
   ~Pair();
 
-  Side& client() { return sides_[0]; }
-  Side& server() { return sides_[1]; }
+  Side& client(size_t connection = 0) { return sides_[0].at(connection); }
+  Side& server(size_t connection = 0) { return sides_[1].at(connection); }
+  size_t connections() const { return sides_[0].size(); }
   Time Now() const { return world_->Now(); }
   // Both hosts' processors, the average of the two.
   Duration Busy();
+  // What the protocol has taken of them.
+  Duration Charged();
   void RunUntil(Time time);
 
  private:
-  void Open(Side& side, const fabric::sim::testbed::Parameters& parameters,
+  void Open(Side& side, const std::shared_ptr<fabric::sim::testbed::Hardware>& hardware,
             const ContextOptions& options);
-  void Connect(const SocketOptions& options, size_t connections);
+  void Connect(Side& client, Side& server, const SocketOptions& options);
   void Await(const std::function<bool()>& done);
 
   std::shared_ptr<fabric::sim::World> world_;
-  Side sides_[2];
+  // Of each host, which outlives its ends of connections: what it still has to do may run then.
+  std::shared_ptr<fabric::sim::testbed::Hardware> hardware_[2];
+  std::deque<Side> sides_[2];
 };
 
 // Of a Status or StatusOr that has to be OK.

@@ -2,7 +2,7 @@
 //
 //   paper TESTBED.txtpb                    prints what esdp would give there
 //   paper TESTBED.txtpb FOLDER             writes figures.tsv there
-//   paper TESTBED.txtpb FOLDER judge       and statements.md, goals.md
+//   paper TESTBED.txtpb FOLDER judge       and statements.md, goals.md, cpu.md
 //   paper TESTBED.txtpb FOLDER sensitivity writes sensitivity.md, which takes some minutes
 
 #include <cstdio>
@@ -12,11 +12,11 @@
 
 #include "tests/bench/paper/goals.h"
 #include "tests/bench/paper/pair.h"
-#include "tests/bench/paper/read_parameters.h"
 #include "tests/bench/paper/results.h"
 #include "tests/bench/paper/sensitivity.h"
 #include "tests/bench/paper/statements.h"
 #include "tests/bench/paper/text.h"
+#include "tools/testbed/parameters.h"
 
 namespace esdp::paper {
 namespace {
@@ -91,6 +91,13 @@ void WriteGoals(Results& results, const std::string& path) {
   for (const Goal& one : JudgeGoals(results)) out << ToRow(one) << "\n";
 }
 
+void WriteCpu(Results& results, const std::string& path) {
+  std::ofstream out(path);
+  out << "| operations | bytes | CPU of so many sockets | polling | sleeping at once | least |\n"
+         "|---|---|---|---|---|---|\n";
+  for (const Share& one : CompareCpu(results)) out << ToRow(one) << "\n";
+}
+
 void WriteSensitivity(const fabric::sim::testbed::Parameters& parameters, const std::string& path) {
   std::ofstream out(path);
   out << "| number | as | statements that then fail |\n|---|---|---|\n";
@@ -129,7 +136,7 @@ void PrintOverview(Results& results) {
 }
 
 int Run(const std::string& testbed, const std::string& folder, const std::string& also) {
-  const auto parameters = Require(ReadParameters(testbed));
+  const auto parameters = Require(esdp::testbed::ReadParameters(testbed));
   if (folder.empty()) {
     Results results(parameters);
     PrintOverview(results);
@@ -144,6 +151,7 @@ int Run(const std::string& testbed, const std::string& folder, const std::string
   if (also != "judge") return 0;
   WriteStatements(results, folder + "/statements.md");
   WriteGoals(results, folder + "/goals.md");
+  WriteCpu(results, folder + "/cpu.md");
   return 0;
 }
 

@@ -8,9 +8,9 @@
 
 #include "tests/bench/paper/goals.h"
 #include "tests/bench/paper/pair.h"
-#include "tests/bench/paper/read_parameters.h"
 #include "tests/bench/paper/results.h"
 #include "tests/bench/paper/statements.h"
+#include "tools/testbed/parameters.h"
 
 namespace esdp::paper {
 namespace {
@@ -19,12 +19,12 @@ using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAreArray;
 
 // What the model does not do as the paper says; docs/paper.md says why.
-const std::vector<std::string> kMisses = {"cpu_bcopy_1", "cpu_bcopy_2"};
+const std::vector<std::string> kMisses = {"cpu_bcopy_2"};
 
-const std::vector<std::string> kGoalsMissed = {"es_cpu", "adaptive"};
+const std::vector<std::string> kGoalsMissed = {"es_cpu", "es_cpu_1m"};
 
 fabric::sim::testbed::Parameters Testbed() {
-  return Require(ReadParameters("tools/testbed/infinihost_2005.txtpb"));
+  return Require(esdp::testbed::ReadParameters("tools/testbed/infinihost_2005.txtpb"));
 }
 
 // One measurement for all tests: they are the same each time.
@@ -44,6 +44,7 @@ TEST(PaperTest, TheDocumentSaysWhatIsMeasured) {
   const std::string document = Document();
   for (const Statement& one : Judge(Measured())) EXPECT_THAT(document, HasSubstr(ToRow(one)));
   for (const Goal& one : JudgeGoals(Measured())) EXPECT_THAT(document, HasSubstr(ToRow(one)));
+  for (const Share& one : CompareCpu(Measured())) EXPECT_THAT(document, HasSubstr(ToRow(one)));
 }
 
 TEST(PaperTest, EveryStatementButTheKnownMissesIsReproduced) {
@@ -60,6 +61,16 @@ TEST(PaperTest, EveryGoalBeyondThePaperButTheKnownMissesIsReached) {
     if (!one.reached) missed.push_back(one.id);
   }
   EXPECT_THAT(missed, UnorderedElementsAreArray(kGoalsMissed));
+}
+
+// Why es_cpu is missed: where a program can be woken for a few operations alone, that takes too long.
+TEST(PaperTest, OneSocketCannotTakeSoLittleOfTheProcessorWhereFewOperationsShareAWake) {
+  for (const Share& one : CompareCpu(Measured())) {
+    EXPECT_GE(one.polling, one.least) << ToRow(one);
+    if (one.operations == 2) {
+      EXPECT_GT(one.least, 0.4) << ToRow(one);
+    }
+  }
 }
 
 TEST(PaperTest, CrossoversOfOneTwoFourAndEightConnections) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tests/bench/paper/caches.h"
+#include "tools/testbed/caches.h"
 
 namespace esdp::paper {
 namespace {
@@ -27,14 +27,13 @@ SocketOptions SocketOptionsOf(const testbed::Parameters& parameters, Mode mode) 
   return options;
 }
 
-Caller::Caller(Pair::Side& side, size_t index, Mode mode, uint64_t bytes, size_t sharers)
+Caller::Caller(Pair::Side& side, Mode mode, uint64_t bytes, size_t sharers)
     : side_(side),
-      index_(index),
       cookie_(side.threads.size()),
       thread_(side.AddThread()),
       mode_(mode),
       buffer_bytes_(static_cast<uint64_t>(side.host->parameters().kernel_buffer_kib * 1024)),
-      missing_(MissingInCaches(side.host->parameters(), bytes, sharers)),
+      missing_(esdp::testbed::MissingInCaches(side.host->parameters(), bytes, sharers)),
       memory_(bytes) {
   if (mode == Mode::kZeroCopy) return;
   slots_free_ = static_cast<uint64_t>(parameters().kernel_buffers);
@@ -70,6 +69,32 @@ Program Caller::PingPong(bool asks) {
   }
 }
 
+Program Caller::Enter() {
+  co_await thread_.Compute(parameters().kernel_system_call_us);
+  side_.host->Lock();
+}
+
+Program Caller::Leave() {
+  if (side_.host->TakeLeft()) {
+    do {
+      co_await thread_.Run(
+          [this] {
+            side_.host->Poll();
+            side_.HandOut();
+          },
+          1);
+    } while (side_.host->TakeMoreToPoll());
+    side_.host->OnPolledAll();
+  }
+  side_.host->Unlock();
+}
+
+Program Caller::Wait() {
+  co_await Leave();
+  if (thread_.events.empty()) co_await thread_.Block();
+  side_.host->Lock();
+}
+
 // --- buffered ------------------------------------------------------------------------------------
 
 Caller::Part Caller::NextPart(uint64_t done) const {
@@ -77,7 +102,7 @@ Caller::Part Caller::NextPart(uint64_t done) const {
 }
 
 testbed::Work Caller::CopyIn(const Part& part) const {
-  testbed::Work work = side_.host->Copy(part.bytes, missing_, kUncached);
+  testbed::Work work = side_.host->Copy(part.bytes, missing_, esdp::testbed::kUncached);
   work.nanoseconds += parameters().kernel_fill_us * 1000;
   return work;
 }
@@ -85,7 +110,7 @@ testbed::Work Caller::CopyIn(const Part& part) const {
 testbed::Work Caller::CopyOut(uint64_t bytes) const {
   const uint64_t each = std::min<uint64_t>(memory_.size(), buffer_bytes_);
   const auto buffers = static_cast<double>((bytes + each - 1) / each);
-  testbed::Work work = side_.host->Copy(bytes, kUncached, missing_);
+  testbed::Work work = side_.host->Copy(bytes, esdp::testbed::kUncached, missing_);
   work.nanoseconds += parameters().kernel_empty_us * 1000 * buffers;
   return work;
 }
@@ -106,23 +131,25 @@ void Caller::PostReceive() {
 }
 
 Program Caller::SendBuffered() {
-  co_await thread_.Compute(parameters().kernel_system_call_us);
+  co_await Enter();
   for (uint64_t done = 0; done < memory_.size();) {
-    for (FreeSlots(); slots_free_ == 0; FreeSlots()) co_await thread_.Block();
+    for (FreeSlots(); slots_free_ == 0; FreeSlots()) co_await Wait();
     const Part part = NextPart(done);
     co_await thread_.Spend(CopyIn(part));
     co_await thread_.Run([this, part] { PostPart(part); });
     done += part.bytes;
   }
+  co_await Leave();
 }
 
 Program Caller::ReceiveBuffered() {
-  co_await thread_.Compute(parameters().kernel_system_call_us);
+  co_await Enter();
   co_await thread_.Run([this] { PostReceive(); });
-  for (FreeSlots(); thread_.events.empty(); FreeSlots()) co_await thread_.Block();
+  for (FreeSlots(); thread_.events.empty(); FreeSlots()) co_await Wait();
   const uint64_t bytes = thread_.events.front().bytes;
   thread_.events.pop_front();
   co_await thread_.Spend(CopyOut(bytes));
+  co_await Leave();
   got_ += bytes;
 }
 
@@ -150,29 +177,31 @@ void Caller::Unpin(std::vector<Region>& regions) {
 }
 
 Program Caller::SendZeroCopy() {
-  co_await thread_.Compute(parameters().kernel_system_call_us);
+  co_await Enter();
   std::vector<Region> regions;
   co_await thread_.Run([this, &regions] {
     regions = Pin();
     Require(socket().SendV(SlicesOf(regions), SendFlags::kNone, Args()).status());
   });
-  while (thread_.events.empty()) co_await thread_.Block();
+  while (thread_.events.empty()) co_await Wait();
   thread_.events.pop_front();
   co_await thread_.Run([&regions] { Unpin(regions); });
+  co_await Leave();
 }
 
 Program Caller::ReceiveZeroCopy() {
-  co_await thread_.Compute(parameters().kernel_system_call_us);
+  co_await Enter();
   std::vector<Region> regions;
   co_await thread_.Run([this, &regions] {
     regions = Pin();
     Require(socket().RecvV(SlicesOf(regions), kWhole, Args()).status());
     side_.HandOut();
   });
-  while (thread_.events.empty()) co_await thread_.Block();
+  while (thread_.events.empty()) co_await Wait();
   const uint64_t bytes = thread_.events.front().bytes;
   thread_.events.pop_front();
   co_await thread_.Run([&regions] { Unpin(regions); });
+  co_await Leave();
   got_ += bytes;
 }
 

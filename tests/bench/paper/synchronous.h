@@ -19,9 +19,10 @@ SocketOptions SocketOptionsOf(const fabric::sim::testbed::Parameters& parameters
 // A thread that calls the blocking send() or recv() of a socket in the kernel again and again, with
 // one buffer of `bytes`, as iperf does.
 //
-// Buffered: send() copies into private buffers, and waits where none is free; recv() returns what
-// is there, copied out of them. Zero-copy: each call pins and maps its buffer, waits until the peer
-// has read it or it has been read into, and unmaps and unpins it.
+// A call has the lock of its socket but while it waits. Buffered: send() copies into private buffers,
+// and waits where none is free; recv() returns what is there, copied out of them. Zero-copy: each call
+// pins and maps its buffer, waits until the peer has read it or it has been read into, and unmaps and
+// unpins it.
 //
 //   Owns:     the memory.
 //   Threads:  one.
@@ -30,8 +31,8 @@ SocketOptions SocketOptionsOf(const fabric::sim::testbed::Parameters& parameters
 //   Errors:   throws.
 class Caller {
  public:
-  // Of the socket at `index`. `sharers` of its kind share the caches of the host.
-  Caller(Pair::Side& side, size_t index, Mode mode, uint64_t bytes, size_t sharers);
+  // `sharers` of its kind share the caches of the host.
+  Caller(Pair::Side& side, Mode mode, uint64_t bytes, size_t sharers);
 
   void SendForever() {
     thread_.Start(
@@ -60,9 +61,15 @@ class Caller {
   Program ReceiveBuffered();
   Program SendZeroCopy();
   Program ReceiveZeroCopy();
+  // The system call, and the lock of the socket.
+  Program Enter();
+  // What has come while it was locked is polled here.
+  Program Leave();
+  // Until something has come. What interrupts then is the tasklet's.
+  Program Wait();
 
   const fabric::sim::testbed::Parameters& parameters() const { return side_.host->parameters(); }
-  Socket& socket() { return side_.sockets[index_]; }
+  Socket& socket() { return side_.socket; }
   OpArgs Args() { return {.queue = side_.queue, .cookie = cookie_}; }
   // Those of the private buffers that the peer has by now.
   void FreeSlots();
@@ -78,7 +85,6 @@ class Caller {
   fabric::sim::testbed::Work CopyOut(uint64_t bytes) const;
 
   Pair::Side& side_;
-  const size_t index_;
   const uint64_t cookie_;
   Thread& thread_;
   const Mode mode_;

@@ -57,6 +57,15 @@ def test_zeros_become_holes_where_asked_for(pair, target):
     assert os.fstat(target.fileno()).st_blocks * 512 < 4 * SLOT
 
 
+def test_what_the_page_cache_is_to_forget_is_read_by_threads(pair, source, target, content):
+    pair.right.recv_file((target, 0, len(content)), pair.queue, "recv", sync="end", drop_behind=True)
+    pair.left.send_file([(source, 0, len(content))], pair.queue, "send", drop_behind=True)
+    assert {event.cookie: event.check().bytes for event in pair.wait(2)} == dict.fromkeys(("recv", "send"), len(content))
+    assert os.pread(target.fileno(), 2 * len(content), 0) == content
+    stats = pair.context.stats()
+    assert (stats.file_bytes_cached, stats.file_bytes_read) == (0, len(content))
+
+
 def test_a_file_that_ends_early_stops_with_the_exact_count(pair, source, content):
     pair.left.send_file([(source, 0, len(content) + 1)], pair.queue, "send", on_short="stop")
     received = bytearray(len(content))
@@ -113,12 +122,17 @@ def test_what_is_no_part_of_a_file_is_refused_by_name(pair, parts, error, text):
 
 
 def test_words_and_memory_that_are_wrong_are_refused(pair, source, target, tmp_path):
-    with pytest.raises(ValueError, match="strategy is 'mapped'; there are: 'pipelined', 'plain', 'direct'"):
-        pair.left.send_file([(source, 0, 1)], pair.queue, strategy="mapped")
+    with pytest.raises(ValueError, match="strategy is 'bent'; there are: 'pipelined', 'plain', 'direct', 'mapped', 'spliced'"):
+        pair.left.send_file([(source, 0, 1)], pair.queue, strategy="bent")
+    for strategy in ("mapped", "spliced"):
+        with pytest.raises(esdp.UnsupportedError, match="no fabric has regions"):
+            pair.left.send_file([(source, 0, 1)], pair.queue, strategy=strategy)
     with pytest.raises(TypeError, match="registered memory"):
         pair.left.send_file([(source, 0, 1)], pair.queue, header=[b"copied"])
     with pytest.raises(ValueError, match="sync is 'some'; there are: 'none', 'end', 'every'"):
         pair.right.recv_file((target, 0, 1), pair.queue, sync="some")
+    with pytest.raises(esdp.InvalidArgumentError, match="drop_behind"):
+        pair.right.recv_file((target, 0, 1), pair.queue, drop_behind=True)
     with pytest.raises(ValueError, match="on_short is 'go on'"):
         pair.right.recv_file((target, 0, 1), pair.queue, on_short="go on")
     with open(tmp_path / "target", "ab") as appends:
@@ -157,22 +171,46 @@ async def test_a_file_that_ends_early_raises_with_its_event(context, left, right
         assert await receiving == 5
 
 
-@on_a_pair
-async def test_what_a_cancelled_receive_took_comes_first_into_the_file(context, left, right):
-    task = asyncio.ensure_future(receive_and_say(right, bytearray(10), []))
+async def cancel_a_receive_that_took(data, context, left, right):
+    task = asyncio.ensure_future(receive_and_say(right, bytearray(len(data) + 2), []))
     await asyncio.sleep(0)
-    sending = left.send(b"01234567")
+    sending = left.send(data)
     await over(context)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     await sending
+
+
+@on_a_pair
+async def test_what_a_cancelled_receive_took_comes_first_into_the_file(context, left, right):
+    await cancel_a_receive_that_took(b"01234567", context, left, right)
     with open(os.memfd_create("target"), "w+b", buffering=0) as target:
         assert await right.recv_file((target, 0, 5), sync="end") == 5
         last = right.recv_file((target, 5, 10))
         await left.sendall(b"89abcde")
         assert await last == 10
         assert os.pread(target.fileno(), 20, 0) == b"0123456789abcde"
+
+
+@on_a_pair
+async def test_what_is_refused_is_refused_also_where_all_bytes_are_those_of_a_cancelled_receive(context, left, right):
+    await cancel_a_receive_that_took(b"01234567", context, left, right)
+    with open(os.memfd_create("target"), "w+b", buffering=0) as target, open("/dev/null", "wb", buffering=0) as device:
+        for text, part, options in [
+            ("drop_behind", (target, 0, 4), {"drop_behind": True}),
+            ("sync_every", (target, 0, 4), {"sync": "every", "sync_every": 0}),
+            ("length", (target, 0, 0), {}),
+            ("regular", (device, 0, 4), {}),
+        ]:
+            with pytest.raises(esdp.InvalidArgumentError, match=text):
+                await right.recv_file(part, **options)
+        with pytest.raises(ValueError, match="sync is 'some'; there are: 'none', 'end', 'every'"):
+            await right.recv_file((target, 0, 4), sync="some")
+        assert os.pread(target.fileno(), 1, 0) == b""
+        # Nothing was lost of what had come.
+        assert await right.recv_file((target, 0, 8), sync="end", drop_behind=True) == 8
+        assert os.pread(target.fileno(), 10, 0) == b"01234567"
 
 
 @on_a_pair

@@ -806,7 +806,8 @@ def test_large_sends_go_zero_copy_and_stay_registered_for_nobody():
         assert len(server.recv(4_000_000, socket.MSG_WAITALL)) == 4_000_000
         thread.join()
         stats = client.stream.stats()
-        assert stats.socket.bytes_sent_zero_copy > 3_000_000 and stats.registered_now == 0
+        # A reader that comes late has the beginning copied.
+        assert stats.socket.bytes_sent_zero_copy > 1_000_000 and stats.registered_now == 0
 
 
 def test_a_child_of_fork_has_a_context_of_its_own():

@@ -170,6 +170,24 @@ asyncio.run(main())
     assert "never retrieved" not in output and "Traceback" not in output, output
 
 
+def test_a_loop_that_ends_before_a_transport_hears_of_an_error_complains_of_nothing():
+    code, output = run_python("""
+import asyncio, esdp.streams
+loop = asyncio.new_event_loop()
+async def main():
+    server = await esdp.streams.start_server(lambda *_: None, "127.0.0.1:0", fabric="qpip")
+    return server, await esdp.streams.open_connection(server.address, fabric="qpip")
+server, (reader, writer) = loop.run_until_complete(main())
+transport = writer.transport
+writer.write(bytes(100_000))
+for operation in transport._receiving, transport._sending:
+    operation.set_exception(OSError("at the last moment"))
+loop.close()
+""")
+    assert code == 0, output
+    assert "never retrieved" not in output, output
+
+
 def test_a_connection_that_ends_leaves_no_task_to_a_loop_that_does_not_wait_for_it():
     async def main():
         async with esdp.aio.Context(fabric="qpip") as context:

@@ -22,6 +22,7 @@ import importlib.metadata
 import os
 import sys
 import esdp
+import esdp.files
 
 assert esdp.__version__ == importlib.metadata.version("esdp") == sys.argv[1], esdp.__version__
 assert "site-packages" in esdp.__file__, esdp.__file__

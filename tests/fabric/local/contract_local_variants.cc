@@ -1,5 +1,6 @@
 // local under the contract suite: both fabrics in one process, by addresses of both families; where
-// they read each other's memory, and where all goes through what they share.
+// they read each other's memory, where it lies in files that are passed, and where all goes through
+// what they share.
 
 #include "impl/fabric/local/local_fabric.h"
 #include "tests/fabric/contract_harness.h"
@@ -24,7 +25,10 @@ ContractVariant Variant(const std::string& name, Family family, bool reads_peers
 }  // namespace
 
 std::vector<ContractVariant> ContractVariants() {
+  ContractVariant in_files = Variant("Ipv4InFiles", Family::kIpv4, true);
+  in_files.in_files = true;
   return {
+      in_files,
       Variant("Ipv4", Family::kIpv4, true),
       Variant("Ipv6", Family::kIpv6, true),
       Variant("Ipv4Strangers", Family::kIpv4, false),

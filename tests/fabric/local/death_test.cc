@@ -3,154 +3,28 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
-#include <cstring>
-#include <functional>
+#include <array>
+#include <cerrno>
+#include <memory>
 
 #include "impl/base/random.h"
 #include "tests/fabric/local/raw_end.h"
+#include "tests/fabric/local/survivor.h"
 
 namespace esdp::fabric::local {
 namespace {
 
-constexpr size_t kMessage = 600;
-
-pid_t InChild(const std::function<int()>& work) {
-  const pid_t child = fork();
-  if (child == 0) _exit(work());
-  return child;
-}
-
-int ExitOf(pid_t child) {
-  int status = -1;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-void WaitFor(Fabric& fabric) {
-  pollfd descriptor{fabric.fd(), POLLIN, 0};
-  poll(&descriptor, 1, 10);
-}
-
-std::byte ByteAt(uint64_t message, size_t offset) {
-  return static_cast<std::byte>(((message << 10) + offset) * 0x9e3779b97f4a7c15ull >> 56);
-}
-
-// Connects, and sends messages and writes without end until it is killed.
-int SendWithoutEnd(const Address& to) {
-  std::unique_ptr<Fabric> fabric = *MakeLocalFabric();
-  std::vector<std::byte> memory(64 * kMessage);
-  const RegionId region = *fabric->Register(memory.data(), memory.size(), {});
-  const QueuePairId queue_pair = *fabric->CreateQueuePair({});
-  (void)fabric->Connect(queue_pair, Address{}, to, {}, kTimeInfinite);
-  bool ready = false;
-  uint64_t number = 0;
-  size_t free = 64;
-  while (true) {
-    RendezvousEvent event;
-    while (fabric->PollRendezvous(event)) {
-      if (event.type == RendezvousType::kDisconnected) return 1;
-      ready = ready || event.type == RendezvousType::kEstablished;
-    }
-    for (; ready && free != 0; --free, ++number) {
-      std::byte* const at = memory.data() + number % 64 * kMessage;
-      const size_t bytes = number % 3 == 0 ? 16 : kMessage;
-      for (size_t i = 0; i < bytes; ++i) at[i] = ByteAt(number, i);
-      const ScatterEntry entry{region, at, static_cast<uint32_t>(bytes)};
-      SendWork work{.entries = &entry, .entry_count = 1, .remote = {}};
-      if (!fabric->PostSend(queue_pair, {&work, 1}).ok()) return 2;
-    }
-    std::array<Completion, 16> completions;
-    const size_t done = fabric->Poll(absl::MakeSpan(completions));
-    free += done;
-    if (done == 0) WaitFor(*fabric);
-  }
-}
-
-class DeathTest : public ::testing::Test {
- protected:
-  DeathTest() : fabric_(*MakeLocalFabric()), memory_(kReceives * kMessage) {
-    listener_ = *fabric_->Listen(Loopback(), 8);
-    address_ = *fabric_->ListenerAddress(listener_);
-    region_ = *fabric_->Register(memory_.data(), memory_.size(), {.local_write = true});
-  }
-
-  bool Receive(uint64_t id) {
-    const ScatterEntry entry{region_, memory_.data() + id % kReceives * kMessage, kMessage};
-    const ReceiveWork receive{id, &entry, 1};
-    return fabric_->PostReceive(queue_pair_, {&receive, 1}).ok();
-  }
-
-  // Takes one event; false when there was none.
-  bool TakeEvent() {
-    RendezvousEvent event;
-    if (!fabric_->PollRendezvous(event)) return false;
-    if (event.type == RendezvousType::kConnectRequest) {
-      queue_pair_ = *fabric_->CreateQueuePair({.send_work = 8, .receive_work = kReceives});
-      for (uint64_t id = 0; id < kReceives; ++id) EXPECT_TRUE(Receive(id));
-      EXPECT_TRUE(fabric_->Accept(event.request, queue_pair_, {}).ok());
-    }
-    if (event.type == RendezvousType::kDisconnected) cause_ = event.cause;
-    return true;
-  }
-
-  // What has come, message by message, whole and in order.
-  void Take() {
-    std::array<Completion, 16> completions;
-    const size_t count = fabric_->Poll(absl::MakeSpan(completions));
-    for (size_t i = 0; i < count; ++i) {
-      ++completed_;
-      if (completions[i].status != WorkStatus::kSuccess) continue;
-      ASSERT_EQ(completions[i].work_id, received_);
-      ASSERT_EQ(completions[i].byte_length, received_ % 3 == 0 ? 16 : kMessage);
-      const std::byte* const at = memory_.data() + received_ % kReceives * kMessage;
-      for (size_t b = 0; b < completions[i].byte_length; ++b) {
-        ASSERT_EQ(at[b], ByteAt(received_, b)) << "message " << received_;
-      }
-      if (Receive(received_ + kReceives)) ++posted_;
-      ++received_;
-    }
-    while (TakeEvent()) {
-    }
-    if (count == 0) WaitFor(*fabric_);
-  }
-
-  static constexpr uint32_t kReceives = 16;
-
-  std::unique_ptr<Fabric> fabric_;
-  std::vector<std::byte> memory_;
-  ListenerId listener_ = ListenerId::kNone;
-  Address address_;
-  RegionId region_ = RegionId::kNone;
-  QueuePairId queue_pair_ = QueuePairId::kNone;
-  Cause cause_ = Cause::kNone;
-  uint64_t received_ = 0;
-  uint64_t completed_ = 0;
-  uint64_t posted_ = kReceives;
-};
-
 TEST_F(DeathTest, WhatAKilledPeerHasSentIsWholeAndInOrder) {
   Random random(3);
   for (int life = 0; life < 30; ++life) {
-    cause_ = Cause::kNone;
-    received_ = completed_ = 0;
-    posted_ = kReceives;
-    const pid_t peer = InChild([this] { return SendWithoutEnd(address_); });
+    BeginLife();
+    const pid_t peer = InChild([this] { return SendMessages(address_, kWithoutEnd); });
     const uint64_t enough = random.Between(0, 300);
     while (received_ < enough) ASSERT_NO_FATAL_FAILURE(Take());
-    kill(peer, SIGKILL);
-    ExitOf(peer);
-    while (cause_ == Cause::kNone && queue_pair_ != QueuePairId::kNone) {
-      ASSERT_NO_FATAL_FAILURE(Take());
-    }
-    if (queue_pair_ == QueuePairId::kNone) continue;  // it came to nothing
-    EXPECT_EQ(cause_, Cause::kPeerReset) << ToString(cause_);
-    EXPECT_EQ(completed_, posted_) << "every receive has completed";
-    EXPECT_TRUE(fabric_->DestroyQueuePair(queue_pair_).ok());
-    queue_pair_ = QueuePairId::kNone;
+    ASSERT_NO_FATAL_FAILURE(EndLife(peer));
+    EXPECT_TRUE(cause_ == Cause::kNone || cause_ == Cause::kPeerReset) << ToString(cause_);
   }
 }
 
@@ -246,6 +120,27 @@ TEST_F(DeathTest, WithoutDescriptorsNothingIsLost) {
   EXPECT_TRUE(fabric_->Connect(queue_pair, Address{}, victim.address(), {}, kTimeInfinite).ok());
   for (int i = 0; i < 40 && victim.requests() < 2; ++i) victim.Poll();
   EXPECT_EQ(victim.requests(), 2u);
+}
+
+TEST_F(DeathTest, WithoutDescriptorsAFileIsRegisteredAsOtherMemory) {
+  const WritableMemory memory = *MakeWritableMemory(8192, 0);
+  const auto with = fabric_->RegisterShared({memory.file.number(), 0}, memory.mapping.base(), 8192,
+                                            {});  // a sanitizer looks at types by descriptors, once
+  ASSERT_TRUE(with.ok()) << with.status();
+  EXPECT_TRUE(fabric_->Deregister(*with).ok());
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 3;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto region =
+      fabric_->RegisterShared({memory.file.number(), 0}, memory.mapping.base(), 8192, {});
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_TRUE(region.ok()) << region.status();
+  EXPECT_TRUE(fabric_->Deregister(*region).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      fabric_->RegisterShared({memory.file.number(), 4096}, memory.mapping.base(), 8192, {})
+          .status()));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Peers that write into their blocks what they like. Nothing comes of it but the end of their own
 // connection: no byte changes that they were not shown, nothing crashes and nothing waits.
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "impl/base/random.h"
+#include "impl/fabric/local/socket_message.h"
 #include "tests/fabric/local/raw_end.h"
 
 namespace esdp::fabric::local {
@@ -33,7 +35,7 @@ class HostileTest : public ::testing::Test {
   void PutSlot(RawEnd& end, uint64_t number) {
     Slot& slot = end.block().slots[number % kSlots];
     const bool honest = random_.Between(0, 3) != 0;
-    const uint64_t kind = honest ? random_.Between(1, 5) : random_.Between(0, 255);
+    const uint64_t kind = honest ? random_.Between(1, 6) : random_.Between(0, 255);
     const uint64_t flags = honest ? random_.Between(0, 1) : random_.Between(0, 255);
     const uint64_t bytes = honest ? random_.Between(0, kInlineMax) : random_.Next() & 0xffff;
     const uint32_t length =
@@ -117,7 +119,7 @@ TEST_F(HostileTest, WordsThatContradictThemselvesKeepNobodyAwake) {
 TEST_F(HostileTest, APeerThatWakesWithoutEndHoldsUpNoPoll) {
   RawEnd end = victim_.Meet();
   for (int i = 0; i < 200; ++i) {
-    while (send(end.socket.number(), "word", 4, MSG_DONTWAIT) == 4) {
+    while (send(end.socket.number(), "w", 1, MSG_DONTWAIT) == 1) {
     }
     victim_.Poll();
   }
@@ -134,6 +136,113 @@ TEST_F(HostileTest, AMessageThatIsNeverFinishedWaits) {
   end.socket = {};
   for (int i = 0; i < 20; ++i) victim_.Poll();
   EXPECT_TRUE(victim_.ended());
+}
+
+// This peer may not be read: what it says of its memory is not even looked for.
+TEST_F(HostileTest, AWriteOfBytesThatLieNowhereEndsTheConnection) {
+  const std::vector<std::vector<uint64_t>> sources = {
+      {}, {0, 0x1000, 100}, {7, 0, 100}, {0, 0, 50, 0, 0, 51}, {0, 0, ~uint64_t{0}}, {1, 2}};
+  for (const std::vector<uint64_t>& words : sources) {
+    RawEnd end = victim_.Meet();
+    Slot& slot = end.block().slots[0];
+    for (size_t i = 0; i < words.size(); ++i) slot.words[kPayloadWord + i] = words[i];
+    slot.words[1] = 100 | uint64_t{victim_.shown().key} << 32;
+    slot.words[2] = victim_.shown().address;
+    slot.words[0] = 1 | uint64_t{6} << 32 | uint64_t{8 * words.size()} << 48;
+    for (int i = 0; i < 40 && !victim_.ended(); ++i) victim_.Poll();
+    EXPECT_TRUE(victim_.ended()) << words.size();
+  }
+  EXPECT_TRUE(victim_.NothingElseHasChanged());
+}
+
+// --- files that are passed ---
+
+class HostileFileTest : public HostileTest {
+ protected:
+  struct Message {
+    uint64_t kind = 1;
+    uint64_t number = 1;
+    uint64_t length = kBytes;
+  };
+  static constexpr uint64_t kBytes = 8192;
+
+  static bool Send(const RawEnd& end, const Message& message, const Descriptor* file,
+                   size_t bytes = sizeof(Message)) {
+    return SendMessage(end.socket.number(), std::as_bytes(std::span(&message, 1)).first(bytes),
+                       file);
+  }
+  bool Ends() {
+    for (int i = 0; i < 40 && !victim_.ended(); ++i) victim_.Poll();
+    return victim_.ended();
+  }
+  bool EndsBy(const Message& message, const Descriptor* file, size_t bytes = sizeof(Message)) {
+    const RawEnd end = victim_.Meet();
+    EXPECT_TRUE(Send(end, message, file, bytes));
+    return Ends();
+  }
+
+  const WritableMemory sealed_ = *MakeWritableMemory(kBytes, 0);
+};
+
+TEST_F(HostileFileTest, WhatIsNoSealedMemoryOfThatLengthEndsTheConnection) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  const Descriptor pipe(ends[0]);
+  const Descriptor other(ends[1]);
+  const Descriptor unsealed(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(ftruncate(unsealed.number(), kBytes), 0);
+  const Descriptor shrinks(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(ftruncate(shrinks.number(), kBytes), 0);
+  ASSERT_EQ(fcntl(shrinks.number(), F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SEAL), 0);
+  const Descriptor folder(open("/proc", O_RDONLY | O_CLOEXEC));
+  const size_t before = OpenDescriptors();
+  for (const Descriptor* file : {&pipe, &unsealed, &shrinks, &folder}) {
+    EXPECT_TRUE(EndsBy({}, file));
+  }
+  for (const uint64_t length : {uint64_t{0}, kBytes - 1, kBytes + 1, 2 * kBytes, ~uint64_t{0}}) {
+    EXPECT_TRUE(EndsBy({.length = length}, &sealed_.file)) << length;
+  }
+  EXPECT_LE(OpenDescriptors(), before + 4) << "those of the last connection";
+  EXPECT_TRUE(victim_.NothingElseHasChanged());
+}
+
+TEST_F(HostileFileTest, AMessageThatCannotBeEndsTheConnection) {
+  EXPECT_TRUE(EndsBy({}, nullptr)) << "no file";
+  EXPECT_TRUE(EndsBy({.number = 0}, &sealed_.file));
+  EXPECT_TRUE(EndsBy({.kind = 3}, &sealed_.file));
+  EXPECT_TRUE(EndsBy({.kind = 2}, nullptr)) << "taken back, and never passed";
+  EXPECT_TRUE(EndsBy({.kind = 2}, &sealed_.file));
+  EXPECT_TRUE(EndsBy({}, &sealed_.file, 1)) << "a file with what only wakes";
+  EXPECT_TRUE(EndsBy({}, nullptr, 7));
+  const RawEnd end = victim_.Meet();
+  EXPECT_TRUE(Send(end, {}, &sealed_.file));
+  EXPECT_TRUE(Send(end, {}, &sealed_.file)) << "the same number";
+  EXPECT_TRUE(Ends());
+}
+
+TEST_F(HostileFileTest, AFloodOfFilesEndsTheConnectionAndLeavesNoDescriptor) {
+  const size_t before = OpenDescriptors();
+  {
+    const RawEnd end = victim_.Meet();
+    for (uint64_t number = 1; number <= 2 * PeerRegions::kRegionsMax && !victim_.ended();) {
+      if (Send(end, {.number = number}, &sealed_.file)) {
+        ++number;
+      } else {
+        victim_.Poll();
+      }
+    }
+    EXPECT_TRUE(Ends());
+  }
+  EXPECT_LE(OpenDescriptors(), before + 1);
+}
+
+// Nothing of it is there before somebody reads it.
+TEST_F(HostileFileTest, AFileBeyondTheBudgetIsNotMappedAndHarmsNobody) {
+  const auto vast = MakeWritableMemory(PeerRegions::kBytesMax + 4096, 0);
+  ASSERT_TRUE(vast.ok()) << vast.status();
+  const RawEnd end = victim_.Meet();
+  ASSERT_TRUE(Send(end, {.length = PeerRegions::kBytesMax + 4096}, &vast->file));
+  EXPECT_FALSE(Ends());
 }
 
 // --- before there is a connection -----------------------------------------------------------------

@@ -144,7 +144,7 @@ TEST_F(SlotsTest, ASlotThatNamesBytesOutsideOfItIsBroken) {
   };
   const std::vector<Wrong> wrong = {
       {0, 0, 0, 0},
-      {6, 0, 0, 0},
+      {7, 0, 0, 0},
       {255, 0, 0, 0},
       {1, 0, kInlineMax + 1, 0},
       {1, 0, 0xffff, 0},

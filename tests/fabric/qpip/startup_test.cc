@@ -312,6 +312,19 @@ TEST_F(StartupTest, ACrowdOfSilentPeersDoesNotKeepOthersOut) {
   EXPECT_TRUE(crowd.front()->ReceiveEnd()) << "the oldest made room";
 }
 
+TEST_F(StartupTest, TheQueuePairsOfAFabricLookForSilentPeersAtTheSameTimes) {
+  constexpr Duration kStep = std::chrono::seconds(1);  // half of the time
+  Open({.keep_alive_idle = 2 * kStep, .clock = &clock_});
+  Establish();
+  const std::unique_ptr<RawPeer> first = std::move(peer_);
+  clock_.Pass(kStep / 10);
+  Establish();
+  const Time look = fabric_->NextDeadline();
+  clock_.Pass(look - clock_.Now());
+  Pump();
+  EXPECT_EQ(fabric_->NextDeadline() - look, kStep) << "both have looked";
+}
+
 TEST_F(StartupTest, ServesIpv6) {
   Address any = Host(Family::kIpv6);
   listener_ = *fabric_->Listen(any, 4);

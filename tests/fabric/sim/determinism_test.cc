@@ -20,6 +20,7 @@ struct Settings {
   uint64_t seed = 1;
   bool initiator_speaks_first = true;
   std::byte fill{0x5a};
+  bool history_of_bytes = true;
 };
 
 // Two fabrics, some connections, a random script of sends, writes and reads drawn from the world's
@@ -28,7 +29,7 @@ class Conversation {
  public:
   explicit Conversation(const Settings& settings)
       : script_(settings.seed * 1000 + 17),
-        world_(*MakeWorld({.seed = settings.seed})),
+        world_(*MakeWorld({.seed = settings.seed, .history_of_bytes = settings.history_of_bytes})),
         source_(kLengthMax, settings.fill),
         target_(kLengthMax) {
     Limits limits = DefaultSimLimits();
@@ -145,6 +146,23 @@ TEST(DeterminismTest, AnotherSeedAnotherFamilyOrAnotherByteIsAnotherHistory) {
   EXPECT_NE(base.digest(), family.digest());
   EXPECT_NE(base.digest(), bytes.digest());
   EXPECT_EQ(base.arrivals(), bytes.arrivals());
+}
+
+TEST(DeterminismTest, AHistoryOfNoBytesTellsAllElseApart) {
+  Conversation base({.history_of_bytes = false});
+  base.Run();
+  Conversation bytes({.fill = std::byte{0x5b}, .history_of_bytes = false});
+  bytes.Run();
+  Conversation seed({.seed = 2, .history_of_bytes = false});
+  seed.Run();
+  Conversation with_bytes({});
+  with_bytes.Run();
+
+  EXPECT_EQ(base.digest(), bytes.digest());
+  EXPECT_NE(base.digest(), seed.digest());
+  EXPECT_NE(base.digest(), with_bytes.digest());
+  EXPECT_EQ(base.steps(), with_bytes.steps());
+  EXPECT_EQ(base.arrivals(), with_bytes.arrivals());
 }
 
 TEST(DeterminismTest, TheOrderAcrossQueuePairsVariesWithTheSeed) {

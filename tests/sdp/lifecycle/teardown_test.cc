@@ -124,6 +124,28 @@ TEST_F(TeardownTest, WhatThePeerSentBeforeItsEndStaysReadable) {
   EXPECT_TRUE(solo_.Result(end)->end_of_stream);
 }
 
+// R13.2.6: its process has ended, say, before we have read.
+TEST_F(TeardownTest, WhatThePeerSentBeforeItsEndStaysReadableAlsoWhereItWaitsForNoEndOfOurs) {
+  for (const bool clean : {true, false}) {
+    Solo solo(SmallConfig(true));
+    solo.Establish();
+    solo.Arrive(wire::Data{}, 10);
+    solo.Arrive(wire::DisConn{});
+    const OperationId send = solo.Send(5000);
+    solo.Step(ConnectionLost{.clean = clean});
+    EXPECT_EQ(solo.Result(send)->outcome, Outcome::kPeerReset);
+    EXPECT_EQ(solo.Last<ReportClosed>().size(), 0u);
+
+    const OperationId receive = solo.Receive(100);
+
+    EXPECT_EQ(solo.Result(receive)->bytes, 10u);
+    ASSERT_EQ(solo.Last<ReportClosed>().size(), 1u);
+    EXPECT_EQ(solo.Last<ReportClosed>()[0].cause, Outcome::kPeerReset);
+    const OperationId end = solo.Receive(100);
+    EXPECT_TRUE(solo.Result(end)->end_of_stream);
+  }
+}
+
 TEST_F(TeardownTest, AGracefulCloseEndsReceivesAndThenItselfLast) {
   const OperationId receive = solo_.Receive(10);
   solo_.Step(AskClose{kClose, false});

@@ -51,7 +51,7 @@ TEST_F(WriteThresholdTest, WhatARegistrationTakesMayMakeItNotWorthIt) {
 
 TEST_F(WriteThresholdTest, OfCopiedWritesOneIn16IsMeasured) {
   Write(100 * kKiB, {.copy = 100, .registration = 100, .read = 1}, 16 * 6);
-  EXPECT_EQ(zero_copies_, 3);
+  EXPECT_EQ(zero_copies_, 2) << "looks at the other way, until its cost is known";
   EXPECT_EQ(measured_, 6 + zero_copies_);
 }
 

@@ -47,7 +47,7 @@ class EsdpDiagTest(ProgramTest):
 
     def test_it_tells_fabrics_limits_and_what_auto_chooses(self):
         output = self.look("--brief")
-        for words in (r"^  qpip +available: ", r"^  verbs +", r"^  locked memory +\S+", r"^  chosen +qpip$", r"^  why +\S+"):
+        for words in (r"^  qpip +available: ", r"^  verbs +", r"^  locked memory +\S+", r"^  chosen +local$", r"^  why +\S+"):
             self.assertRegex(output, "(?m)" + words)
 
     def test_it_tells_by_which_interface_an_address_is_reached(self):

@@ -47,6 +47,8 @@ TEST(NamesTest, PartsGoByNameTagAndSizeAndFitAFolder) {
   for (const std::string& name : names) {
     EXPECT_TRUE(IsPartName(name)) << name;
     EXPECT_LE(name.size(), 255u);
+    EXPECT_TRUE(IsPartName(SumsName(name))) << name;
+    EXPECT_NE(SumsName(name), name);
   }
   EXPECT_EQ(PartName("a", 1, 2), PartName("a", 1, 2));
   for (const std::string name : {"", "a", ".esdp-.part", ".esdp-0123456789abcdef.part2"}) {

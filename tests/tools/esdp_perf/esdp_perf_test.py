@@ -57,6 +57,13 @@ class EsdpPerfTest(ProgramTest):
         above = self.moved(1 << 20, "--bytes", "1M", "--size", "32K", "--threshold", "32K")
         self.assertEqual(1 << 20, above["zero_copy_bytes"])
 
+    def test_sends_of_a_batch_are_all_there_and_in_order(self):
+        # Not a multiple of the batch, nor of the size.
+        for path in ("copy", "zcopy"):
+            with self.subTest(path):
+                self.moved(1_000_001, "--bytes", "1000001", "--size", "600", "--depth", "64", "--batch", "32",
+                           "--path", path)
+
     # --- directions, connections, sizes -----------------------------------------------------------------------------
 
     def test_receives_as_well_as_it_sends(self):

@@ -74,14 +74,46 @@ TEST(OptionsTest, AComplaintNamesTheOption) {
   EXPECT_NE(Complaint({"--connect", "127.0.0.1"}).find("--port"), std::string::npos);
 }
 
+TEST(OptionsTest, ASimulatedRunHasNoPeerAndLastsShortly) {
+  const auto options =
+      Parse({"--fabric", "sim", "--testbed", "mine.txtpb", "--path", "copy,zcopy"});
+  ASSERT_TRUE(options.ok()) << options.status().ToString();
+  EXPECT_EQ(options->testbed, "mine.txtpb");
+  ASSERT_EQ(options->tasks.size(), 2u);
+  EXPECT_LT(options->tasks[0].seconds, 1);
+}
+
+TEST(OptionsTest, WhatIsNotSimulatedIsRefusedWithWhatToDo) {
+  const auto complaint = [](std::vector<const char*> more) {
+    more.insert(more.begin(), {"--fabric", "sim", "--testbed", "mine.txtpb"});
+    return Complaint(std::move(more));
+  };
+  EXPECT_NE(complaint({"--server"}).find("leave --server"), std::string::npos);
+  EXPECT_NE(complaint({"--connect", "127.0.0.1"}).find("--connect"), std::string::npos);
+  EXPECT_NE(complaint({"--port", "1"}).find("--port"), std::string::npos);
+  EXPECT_NE(complaint({"--file", "data"}).find("another fabric"), std::string::npos);
+  EXPECT_NE(complaint({"--folder", "."}).find("another fabric"), std::string::npos);
+  EXPECT_NE(complaint({"--congestion", "cubic"}).find("--congestion"), std::string::npos);
+  EXPECT_NE(complaint({"--checksum"}).find("--checksum"), std::string::npos);
+  EXPECT_NE(complaint({"--lend-pages"}).find("--lend-pages"), std::string::npos);
+  EXPECT_NE(Complaint({"--fabric", "sim", "--port", "1"}).find("--testbed"), std::string::npos);
+  EXPECT_NE(Complaint({"--fabric", "sim:7", "--server"}).find("--testbed"), std::string::npos);
+  EXPECT_NE(Complaint({"--testbed", "mine.txtpb", "--port", "1"}).find("--fabric sim"),
+            std::string::npos);
+  EXPECT_NE(Complaint({"--testbed", "mine.txtpb", "--fabric", "sim:7"}).find("seed"),
+            std::string::npos);
+}
+
 TEST(TaskTest, ReachesTheServerAsItWas) {
-  Task task =
-      Parse({"--port", "1", "--mode", "rate", "--seed", "9", "--buffers", "64", "--sources", "3",
-             "--buffer-bytes", "68K", "--region-key", "--receives", "12", "--warm-up", "0.5"})
-          ->tasks[0];
+  Task task = Parse({"--port",       "1",         "--mode",     "rate", "--seed",         "9",
+                     "--buffers",    "64",        "--sources",  "3",    "--buffer-bytes", "68K",
+                     "--region-key", "--foreign", "--receives", "12",   "--warm-up",      "0.5",
+                     "--batch",      "32"})
+                  ->tasks[0];
   EXPECT_EQ(task.buffer_bytes, 68u << 10);
   EXPECT_EQ(task.sources, 3U);
   EXPECT_EQ(task.receives, 12U);
+  EXPECT_EQ(task.batch, 32U);
   EXPECT_EQ(task.warm_up, 0.5);
   task.seconds = 0.1;
   task.congestion = "cubic";
@@ -107,6 +139,9 @@ TEST(TaskTest, ValuesThatNoRunCanHaveAreRefused) {
   EXPECT_TRUE(refused("buffer_bytes", "1048577"));
   EXPECT_FALSE(refused("sources", "8"));
   EXPECT_TRUE(refused("sources", "9"));
+  EXPECT_TRUE(refused("batch", "0"));
+  EXPECT_FALSE(refused("batch", "8"));
+  EXPECT_TRUE(refused("batch", "9"));
   EXPECT_TRUE(refused("seconds", "nan"));
   EXPECT_TRUE(refused("seconds", "inf"));
   EXPECT_FALSE(refused("warm_up", "3"));

@@ -5,6 +5,7 @@ import filecmp
 import os
 import re
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -52,7 +53,7 @@ class EsdpServeTest(ProgramTest):
         names = ("empty", "small", "a/large")
         for name, length in zip(names, (0, 5000, 7 * CHUNK + 11)):
             os.utime(self.make(name, length), ns=(0, 1_700_000_000_123_456_789))
-        for options in ((), ("--crc",), ("--sync", "--resume")):
+        for options in ((), ("--crc",), ("--sync", "--resume"), ("--sha256", "--crc", "--resume")):
             self.get(address, *names, *options)
             self.assertEqual(["empty", "large", "small"], sorted(os.listdir(self.near)))
             for name in names:
@@ -129,9 +130,10 @@ class EsdpServeTest(ProgramTest):
         self.run_program(GET, "stat", address, "nothing", code=3)
         self.assertIn("nothing: no such file", self.complaints)
 
-    def interrupted(self, address, name):
+    def interrupted(self, address, name, *options):
         """A fetch that has got some of the file, and is killed then."""
-        client, _ = self.start("sh", "-c", 'exec "$0" "$@" 2>&1', GET, "get", address, name, "--to", self.near, "--progress", until=name)
+        words = ("get", address, name, "--to", self.near, "--progress", *options)
+        client, _ = self.start("sh", "-c", 'exec "$0" "$@" 2>&1', GET, *words, until=name)
         limit = time.monotonic() + LIMIT
         while not any(os.path.getsize(os.path.join(self.near, part)) > 3 * CHUNK for part in os.listdir(self.near)):
             self.assertLess(time.monotonic(), limit)
@@ -146,6 +148,33 @@ class EsdpServeTest(ProgramTest):
         self.assertEqual(1, len(os.listdir(self.near)))
         self.assertNotEqual(["long"], os.listdir(self.near))
         self.get(address, "long", "--resume")
+        self.same("long")
+        self.assertEqual(["long"], os.listdir(self.near))
+
+    def test_a_chunk_that_was_not_written_before_the_end_is_fetched_again(self):
+        # Several are on their way to the medium at once, and a kill or a full disk may leave a later one there alone.
+        self.make("long", 300 * CHUNK)
+        _, address = self.serve()
+        client = self.interrupted(address, "long")
+        client.kill()
+        client.wait()
+        (part,) = (os.path.join(self.near, name) for name in os.listdir(self.near))
+        subprocess.run(["fallocate", "--punch-hole", "--offset", str(CHUNK), "--length", str(CHUNK), part], check=True)
+        self.get(address, "long", "--resume")
+        self.same("long")
+
+    def test_a_client_that_sums_and_was_killed_brings_nothing_that_is_not_as_it_was_summed(self):
+        self.make("long", 300 * CHUNK)
+        _, address = self.serve()
+        client = self.interrupted(address, "long", "--crc")
+        client.kill()
+        client.wait()
+        (part,) = (os.path.join(self.near, name) for name in os.listdir(self.near) if name.endswith(".part"))
+        with open(part, "r+b") as file:
+            byte = file.read(1)[0]
+            file.seek(0)
+            file.write(bytes([byte ^ 1]))
+        self.get(address, "long", "--resume", "--crc", "--sha256")
         self.same("long")
         self.assertEqual(["long"], os.listdir(self.near))
 
@@ -204,6 +233,47 @@ class EsdpServeTest(ProgramTest):
             self.same("folder/" + name)
         self.assertEqual(["empty", "folder", "many", "one"], sorted(os.listdir(self.far)))
 
+    def test_a_tree_is_brought_whole(self):
+        for folder in range(10):
+            os.makedirs(os.path.join(self.near, "tree/%d/deeper" % folder))
+            for file in range(10):
+                with open(os.path.join(self.near, "tree/%d/deeper/%d" % (folder, file)), "w") as one:
+                    one.write("%d of %d\n" % (file, folder) * (file % 7))
+        os.symlink("deeper/1", os.path.join(self.near, "tree/1/link"))
+        os.symlink("..", os.path.join(self.near, "tree/1/up"))
+        os.mkfifo(os.path.join(self.near, "tree/pipe"))
+        _, address = self.serve()
+        tree = os.path.join(self.near, "tree")
+        self.put(address, tree, "--recursive", "--quiet")
+        self.assertRegex(self.complaints, "(?s)tree/1/up: passed over.*tree/pipe: passed over")
+        os.remove(os.path.join(tree, "pipe"))
+        os.remove(os.path.join(tree, "1/up"))
+        self.assertEqual(101, self.compare(filecmp.dircmp(tree, os.path.join(self.far, "tree"))))
+        self.put(address, tree, "--recursive", "--replace", "--quiet", "--to", "tree/1")
+        self.assertEqual(101, self.compare(filecmp.dircmp(tree, os.path.join(self.far, "tree/1/tree"))))
+        with open(os.path.join(self.far, "file"), "w") as file:
+            file.write("no folder")
+        os.rename(tree, os.path.join(self.near, "file"))
+        self.put(address, os.path.join(self.near, "file"), "--recursive", code=3)
+        self.assertIn("is there", self.complaints)
+        self.put(address, os.path.join(self.near, "file"), "--recursive", "--to", "../near", code=3)
+        self.assertIn("goes up", self.complaints)
+
+    def test_a_sparse_file_of_20_gib_is_brought_sparse(self):
+        path = os.path.join(self.near, "sparse")
+        with open(path, "wb") as file:
+            file.truncate(20 << 30)
+            file.seek(15 << 30)
+            file.write(b"in the middle")
+        _, address = self.serve()
+        self.put(address, path, "--crc")
+        about = os.stat(os.path.join(self.far, "sparse"))
+        self.assertEqual(20 << 30, about.st_size)
+        self.assertLess(about.st_blocks * 512, 8 * CHUNK)
+        with open(os.path.join(self.far, "sparse"), "rb") as file:
+            file.seek(15 << 30)
+            self.assertEqual(b"in the middle\0", file.read(14))
+
     def test_a_client_that_was_killed_brings_the_rest(self):
         path = self.mine("long", 300 * CHUNK)
         _, address = self.serve()
@@ -218,6 +288,28 @@ class EsdpServeTest(ProgramTest):
             self.assertLess(time.monotonic(), limit)
         self.same("long")
         self.assertEqual(["long"], os.listdir(self.far))
+
+    def test_a_server_that_was_killed_goes_on_with_what_it_has_got(self):
+        path = self.mine("long", 300 * CHUNK)
+        for options in ((), ("--crc",)):
+            server, address = self.serve()
+            client, _ = self.start(
+                "sh", "-c", 'exec "$0" "$@" 2>&1', GET, "put", address, path, "--progress", *options, until="long"
+            )
+            limit = time.monotonic() + LIMIT
+            while not any(name.endswith(".sums") and os.path.getsize(os.path.join(self.far, name)) >= 8 * 24 for name in os.listdir(self.far)):
+                self.assertLess(time.monotonic(), limit)
+            server.kill()
+            output, _ = client.communicate(timeout=LIMIT)
+            self.assertEqual(1, client.returncode, output)
+            self.assertIn("run again", output)
+            self.assertEqual(2, len(os.listdir(self.far)))
+            _, address = self.serve()
+            self.assertEqual("", self.run_program(GET, "ls", address))
+            self.put(address, path, "--resume", *options)
+            self.same("long")
+            self.assertEqual(["long"], os.listdir(self.far))
+            os.remove(os.path.join(self.far, "long"))
 
     def test_a_disk_that_gets_full_there_is_told_and_the_server_goes_on(self):
         path = self.mine("file", 20 * CHUNK)
@@ -286,6 +378,7 @@ class EsdpServeTest(ProgramTest):
             (SERVE, ("a", "--listen", "nowhere"), "nowhere"),
             (SERVE, ("a", "--clients", "0"), "--clients"),
             (SERVE, ("a", "--slots"), "--slots"),
+            (SERVE, ("a", "--weight", "10.0.0.0/8=0"), "--weight"),
             (GET, (), "what to do"),
             (GET, ("fetch", "x"), "fetch"),
             (GET, ("get",), "ADDRESS:PORT"),

@@ -1,11 +1,14 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <array>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "tests/tools/esdp_serve/served.h"
+#include "tools/esdp_files/big_endian.h"
 #include "tools/esdp_files/chunks.h"
 #include "tools/esdp_files/frame.h"
 #include "tools/esdp_files/names.h"
@@ -50,6 +53,16 @@ class PutTest : public ServedTest {
     EXPECT_TRUE(answer.ok()) << answer.status();
     return answer.value_or(wire::Answer());
   }
+  // Of the sums beside a part.
+  static std::string Entry(uint64_t state, uint32_t crc, uint64_t offset) {
+    std::array<std::byte, 24> entry{};
+    const std::span all(entry);
+    esdp_files::StoreBigEndian(state, all.first<4>());
+    esdp_files::StoreBigEndian(crc, all.subspan<4, 4>());
+    esdp_files::StoreBigEndian(offset, all.subspan<8, 8>());
+    esdp_files::StoreBigEndian(kChunkBytes, all.subspan<16, 8>());
+    return {reinterpret_cast<const char*>(entry.data()), entry.size()};
+  }
   static std::string Chunk(const std::string& content, const esdp_files::Tail& tail) {
     std::string bytes = content + std::string(kTailBytes, '\0');
     const auto all = std::as_writable_bytes(std::span(bytes));
@@ -84,6 +97,17 @@ TEST_F(PutTest, AFileThatIsThereGivesWayOnlyWhereThatIsAskedFor) {
   EXPECT_EQ(folder_.Read("root/file"), "old");
   EXPECT_TRUE(Bring(*connection, "file", {.replace = true}).ok());
   EXPECT_EQ(folder_.Read("root/file"), folder_.Read("mine"));
+}
+
+TEST_F(PutTest, WhatWasBroughtIsWhatComesFromThenOn) {
+  Serve();
+  const auto connection = Connect();
+  for (const size_t length : {size_t{10}, size_t{20}, size_t{20}}) {
+    MakeMine(length);
+    ASSERT_TRUE(Bring(*connection, "file", {.replace = true}).ok());
+    ExpectFetched(*connection, "file");
+    EXPECT_EQ(folder_.Read("fetched"), folder_.Read("mine"));
+  }
 }
 
 TEST_F(PutTest, NothingIsWrittenOutsideWhateverTheName) {
@@ -135,17 +159,127 @@ TEST_F(PutTest, ItGoesOnBehindWhatAnEarlierOneHasLeft) {
   struct stat about {};
   ASSERT_EQ(stat(folder_.Path("mine").c_str(), &about), 0);
   const std::string part =
-      "root/" + esdp_files::PartName("file", esdp_files::EtagOf(about), 9 * kChunkBytes + 5);
+      esdp_files::PartName("file", esdp_files::EtagOf(about), 9 * kChunkBytes + 5);
+  const std::string mine = folder_.Read("mine");
   const auto connection = Connect();
-  for (const size_t left : {size_t{5}, 3 * kChunkBytes, 3 * kChunkBytes + 7}) {
-    folder_.Write(part, folder_.Read("mine").substr(0, left));
+  // Neither what is longer than the sums tell, nor what is shorter, is taken for more than it is.
+  struct Left {
+    size_t bytes;
+    size_t sums;
+    size_t chunks;
+  };
+  std::vector<Left> all_left = {{5, 0, 0},
+                                {3 * kChunkBytes + 7, 4, 3},
+                                {5 * kChunkBytes, 2, 2},
+                                {9 * kChunkBytes + 5, 10, 9}};
+  for (size_t chunk = 0; chunk <= 9; ++chunk) {
+    all_left.push_back({chunk * kChunkBytes, chunk, chunk});
+  }
+  for (const Left& left : all_left) {
+    folder_.Write("root/" + part, mine.substr(0, left.bytes));
+    std::string sums;
+    for (size_t i = 0; i < left.sums; ++i) sums += Entry(1, 0, i * kChunkBytes);
+    folder_.Write("root/" + esdp_files::SumsName(part), sums + "\1");
     const uint64_t before = metrics_.received_bytes;
     const absl::Status status = Bring(*connection, "file", {.resume = true, .replace = true});
     EXPECT_TRUE(status.ok()) << status;
-    EXPECT_TRUE(folder_.Read("mine") == folder_.Read("root/file")) << left;
-    EXPECT_EQ(metrics_.received_bytes - before,
-              9 * kChunkBytes + 5 - left / kChunkBytes * kChunkBytes);
+    EXPECT_TRUE(mine == folder_.Read("root/file")) << left.bytes;
+    EXPECT_EQ(metrics_.received_bytes - before, mine.size() - left.chunks * kChunkBytes);
+    EXPECT_EQ(Names(), std::vector<std::string>{"file"});
   }
+}
+
+TEST_F(PutTest, WhatIsNotAsItWasSummedIsBroughtAgain) {
+  Serve();
+  MakeMine(9 * kChunkBytes);
+  struct stat about {};
+  ASSERT_EQ(stat(folder_.Path("mine").c_str(), &about), 0);
+  const std::string part = esdp_files::PartName("file", esdp_files::EtagOf(about), 9 * kChunkBytes);
+  std::string left = folder_.Read("mine").substr(0, 6 * kChunkBytes);
+  std::string sums;
+  for (size_t i = 0; i < 6; ++i) {
+    const auto chunk = std::as_bytes(std::span(left)).subspan(i * kChunkBytes, kChunkBytes);
+    sums += Entry(2, esdp_files::Crc32c(chunk), i * kChunkBytes);
+  }
+  left[4 * kChunkBytes + 17] ^= 1;  // as a machine that went down may leave it
+  folder_.Write("root/" + part, left);
+  folder_.Write("root/" + esdp_files::SumsName(part), sums);
+  const auto connection = Connect();
+  const absl::Status status = Bring(*connection, "file", {.resume = true, .crc = true});
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(folder_.Read("mine") == folder_.Read("root/file"));
+  EXPECT_EQ(metrics_.received_bytes, 5 * kChunkBytes);
+}
+
+TEST_F(PutTest, PartsThatAreNotInOrderAreRefused) {
+  Serve();
+  const auto connection = Connect();
+  using Parts = std::vector<esdp_files::FileExtent>;
+  for (const Parts& parts : {Parts{{5, 6}}, Parts{{0, 0}}, Parts{{5, 1}, {4, 1}},
+                             Parts{{0, 2}, {1, 1}}, Parts{{~uint64_t{0}, 2}}}) {
+    wire::Request request;
+    wire::Put& put = *request.mutable_put();
+    put.set_name("file");
+    put.set_size(10);
+    put.set_sparse(true);
+    for (const esdp_files::FileExtent& part : parts) {
+      auto* const told = put.add_extents();
+      told->set_offset(part.offset);
+      told->set_length(part.length);
+    }
+    const auto answer = connection->Get(std::move(request));
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_EQ(answer->status(), wire::INVALID);
+  }
+  EXPECT_TRUE(Names().empty());
+}
+
+TEST_F(PutTest, HolesAloneMakeAFile) {
+  Serve();
+  folder_.Write("mine", "");
+  std::filesystem::resize_file(folder_.Path("mine"), 5 * kChunkBytes);
+  const auto connection = Connect();
+  for (const bool resume : {false, true}) {
+    const absl::Status status = Bring(*connection, "file", {.resume = resume, .replace = true});
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_EQ(std::filesystem::file_size(folder_.Path("root/file")), 5 * kChunkBytes);
+  }
+  EXPECT_EQ(metrics_.received_bytes, 0u);
+}
+
+TEST_F(PutTest, FoldersAreMadeBelowTheRootAlone) {
+  Serve();
+  folder_.Write("root/file", "old");
+  const auto connection = Connect();
+  const auto make = [&](const std::string& name) {
+    wire::Request request;
+    request.mutable_make_folder()->set_name(name);
+    const auto answer = connection->Get(std::move(request));
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    return answer.ok() ? answer->status() : wire::FAILED;
+  };
+  EXPECT_EQ(make("a"), wire::OK);
+  EXPECT_EQ(make("a"), wire::OK);
+  EXPECT_EQ(make("a/b"), wire::OK);
+  EXPECT_TRUE(std::filesystem::is_directory(folder_.Path("root/a/b")));
+  EXPECT_EQ(make("file"), wire::EXISTS);
+  EXPECT_EQ(make("nothing/b"), wire::NOT_FOUND);
+  EXPECT_EQ(make("../b"), wire::PERMISSION_DENIED);
+  EXPECT_EQ(make(""), wire::INVALID);
+  EXPECT_EQ(make(".esdp-0123456789abcdef.sums"), wire::INVALID);
+}
+
+TEST_F(PutTest, ALinkInPlaceOfTheSumsIsNotFollowed) {
+  Serve();
+  MakeMine(2 * kChunkBytes);
+  struct stat about {};
+  ASSERT_EQ(stat(folder_.Path("mine").c_str(), &about), 0);
+  const std::string part = esdp_files::PartName("file", esdp_files::EtagOf(about), 2 * kChunkBytes);
+  folder_.Write("outside", "old");
+  std::filesystem::create_symlink("../outside", folder_.Path("root/" + esdp_files::SumsName(part)));
+  const auto connection = Connect();
+  EXPECT_FALSE(Bring(*connection, "file").ok());
+  EXPECT_EQ(folder_.Read("outside"), "old");
 }
 
 TEST_F(PutTest, AClientThatGoesAwayLeavesWhatHasComeForTheNext) {
@@ -161,8 +295,9 @@ TEST_F(PutTest, AClientThatGoesAwayLeavesWhatHasComeForTheNext) {
     AwaitCount(metrics_.clients, 2);
   }
   AwaitCount(metrics_.clients, 0);
-  EXPECT_EQ(Names().size(), 1u);
-  EXPECT_TRUE(esdp_files::IsPartName(Names().front()));
+  // What has come, and what is known of it.
+  EXPECT_EQ(Names().size(), 2u);
+  for (const std::string& name : Names()) EXPECT_TRUE(esdp_files::IsPartName(name)) << name;
 }
 
 TEST_F(PutTest, AChunkWhoseSumDoesNotFitLeavesNothing) {

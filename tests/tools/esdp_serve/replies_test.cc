@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -130,6 +131,28 @@ TEST_F(RepliesTest, AFileThatIsAnotherOneByNowIsNotSent) {
   request.mutable_get()->set_if_match(answer_.etag());
   Ask(request);
   EXPECT_EQ(answer_.status(), wire::OK);
+}
+
+TEST_F(RepliesTest, AFileThatIsOpenIsAnsweredForAtOnceWhileItIsTheSame) {
+  folder_.Write("file", "content");
+  const Reply first = Get("file");
+  const std::vector<std::byte> sent = block_;
+  wire::Request request;
+  request.set_id(5);
+  request.mutable_get()->set_name("file");
+  request.mutable_get()->set_chunk_crc(true);
+  const auto at_once = [&] {
+    return ReplyAtOnce(request, first.small.get(), first.small_about, block_);
+  };
+  std::ranges::fill(std::span(block_).first(first.bytes), std::byte{0});
+  const auto same = at_once();
+  if (!same) GTEST_SKIP() << "nothing is read here without waiting";
+  EXPECT_EQ(same->bytes, first.bytes);
+  EXPECT_EQ(block_, sent);
+  folder_.Write("file", "CONTENT");
+  EXPECT_FALSE(at_once());
+  std::filesystem::resize_file(folder_.Path("file"), 3);
+  EXPECT_FALSE(at_once());
 }
 
 TEST_F(RepliesTest, AChunkOfAFileThatHasBecomeShorterEndsInZerosAndSaysSo) {

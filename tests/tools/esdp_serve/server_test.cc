@@ -1,13 +1,20 @@
 #include "tools/esdp_serve/server.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/uio.h>
 
+#include <array>
+#include <cerrno>
+#include <cstddef>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/tools/esdp_serve/served.h"
 #include "tools/esdp_files/chunks.h"
+#include "tools/esdp_files/descriptor.h"
 #include "tools/esdp_files/frame.h"
 #include "tools/esdp_get/file_receiver.h"
 #include "tools/esdp_get/tree.h"
@@ -31,6 +38,49 @@ TEST_F(ServerTest, FilesOfEverySizeArriveWholeWithAndWithoutSums) {
     ExpectFetched(*connection, "file");
     ExpectFetched(*connection, "file", {.crc = true});
   }
+}
+
+// Whether the file system tells what is in memory.
+bool IsReadWithoutWaiting(const std::string& path) {
+  const esdp_files::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::byte first{};
+  iovec place{&first, 1};
+  return preadv2(file.get(), &place, 1, 0, RWF_NOWAIT) >= 0 || errno != EOPNOTSUPP;
+}
+
+TEST_F(ServerTest, SmallFilesAreKeptOpenForAMomentAndAreNeverOldOnes) {
+  Serve();
+  const auto connection = Connect();
+  Make("file", 4096);
+  if (!IsReadWithoutWaiting(folder_.Path("root/file"))) {
+    GTEST_SKIP() << "nothing is read here without waiting";
+  }
+  ExpectFetched(*connection, "file");
+  // A moment may pass between two of them; the test's own time ends it where none is ever kept.
+  while (metrics_.cached_files == 0) ExpectFetched(*connection, "file", {.crc = true});
+  Make("other", 5000);
+  std::filesystem::rename(folder_.Path("root/other"), folder_.Path("root/file"));
+  ExpectFetched(*connection, "file");
+  EXPECT_EQ(metrics_.cached_files, 1u);
+  Make("file", 4096);
+  ExpectFetched(*connection, "file");
+  while (metrics_.cached_files == 1) ExpectFetched(*connection, "file");
+  std::filesystem::remove(folder_.Path("root/file"));
+  EXPECT_EQ(Fetch(*connection, "file").code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(ServerTest, ALinkThatLeadsElsewhereIsFollowedAnewAfterAMoment) {
+  Serve();
+  const auto connection = Connect();
+  Make("one", 100);
+  const std::string other = Make("other", 200);
+  std::filesystem::create_symlink("one", folder_.Path("root/link"));
+  ExpectFetched(*connection, "link");
+  std::filesystem::remove(folder_.Path("root/link"));
+  std::filesystem::create_symlink("other", folder_.Path("root/link"));
+  do {  // the test's own time ends it otherwise
+    EXPECT_TRUE(Fetch(*connection, "link").ok());
+  } while (folder_.Read("fetched") != other);
 }
 
 TEST_F(ServerTest, WhatIsAskedAheadComesInItsOrder) {
@@ -187,6 +237,32 @@ TEST_F(ServerTest, AClientThatGoesAwayInTheMiddleTakesNothingWithIt) {
   AwaitCount(metrics_.slots_in_use, 0);
 }
 
+TEST_F(ServerTest, SixtyFourClientsAtOnceShareSixtyFourSlotsAndEachGetsItsFile) {
+  Serve({.slots = 64});
+  constexpr size_t kClients = 64;
+  for (size_t i = 0; i < kClients; ++i) Make(std::to_string(i), kChunkBytes + 1000 * i);
+  std::vector<std::thread> clients;
+  std::array<absl::Status, kClients> statuses;
+  for (size_t i = 0; i < kClients; ++i) {
+    clients.emplace_back([&, i] {
+      const std::string name = std::to_string(i);
+      const auto connection = Connect();
+      if (connection == nullptr) return;
+      esdp_get::Downloader downloader(*connection, {.crc = i % 2 == 0},
+                                      [](const auto&, uint64_t, uint64_t) {});
+      for (int times = 0; times < 3 && statuses[i].ok(); ++times) {
+        statuses[i] = downloader.Fetch(name, folder_.Path(name));
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  for (size_t i = 0; i < kClients; ++i) {
+    const std::string name = std::to_string(i);
+    EXPECT_TRUE(statuses[i].ok()) << statuses[i];
+    EXPECT_TRUE(folder_.Read(name) == folder_.Read("root/" + name)) << name;
+  }
+}
+
 TEST_F(ServerTest, OneClientThatTakesNothingHoldsUpNoneOfSixtyFour) {
   Serve({.slots = 16});
   Make("file", 4 * kChunkBytes + 5);
@@ -269,7 +345,9 @@ TEST_F(ServerTest, AGetGoesOnWhereAnEarlierOneEndedAsLongAsItIsTheSameFile) {
   stat.mutable_stat()->set_name("file");
   const auto about = connection->Get(std::move(stat));
   ASSERT_TRUE(about.ok());
-  for (const size_t left : {size_t{0}, size_t{5}, 3 * kChunkBytes, 3 * kChunkBytes + 7}) {
+  std::vector<size_t> all_left = {5, 3 * kChunkBytes + 7};
+  for (size_t chunk = 0; chunk <= 9; ++chunk) all_left.push_back(chunk * kChunkBytes);
+  for (const size_t left : all_left) {
     auto part = esdp_get::PartFile::Create(folder_.Path("fetched"), about->etag(), about->size());
     const std::string first = folder_.Read("root/file").substr(0, left);
     ASSERT_EQ(pwrite(part->fd(), first.data(), left, 0), static_cast<ssize_t>(left));

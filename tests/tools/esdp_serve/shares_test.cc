@@ -56,16 +56,17 @@ TEST_F(SharesTest, NoMoreSlotsAreGivenThanThereAre) {
 }
 
 // Bytes that each of them got of `slots` turns, where everybody always wants `bytes`.
-std::map<uint32_t, uint64_t> Serve(const std::map<uint32_t, uint64_t>& wants, int turns) {
+std::map<uint32_t, uint64_t> Serve(const std::map<uint32_t, uint64_t>& wants, int turns,
+                                   std::map<uint32_t, uint32_t> weights = {}) {
   Shares shares({.slots = 4, .slots_per_client = 4});
   std::map<uint32_t, uint64_t> got;
   std::deque<uint32_t> held;
-  for (const auto& [client, bytes] : wants) shares.Want(client, bytes);
+  for (const auto& [client, bytes] : wants) shares.Want(client, bytes, weights[client]);
   for (int i = 0; i < turns; ++i) {
     while (const auto client = shares.Next(absl::UnixEpoch())) {
       got[*client] += wants.at(*client);
       held.push_back(*client);
-      shares.Want(*client, wants.at(*client));
+      shares.Want(*client, wants.at(*client), weights[*client]);
     }
     shares.Return(held.front(), absl::UnixEpoch());
     held.pop_front();
@@ -78,6 +79,16 @@ TEST_F(SharesTest, ThoseWhoWantTheSameGetTheSame) {
   for (uint32_t client = 1; client <= 8; ++client) wants[client] = kChunk;
   for (const auto& [client, bytes] : Serve(wants, 800)) {
     EXPECT_NEAR(static_cast<double>(bytes), 100.0 * kChunk, 2.0 * kChunk) << client;
+  }
+}
+
+TEST_F(SharesTest, WhoHasMoreSharesGetsSoManyTimesAsMuch) {
+  for (const uint64_t bytes : {kChunk, kChunk / 16}) {
+    const auto got = Serve({{1, bytes}, {2, bytes}, {3, kChunk}}, 8000, {{1, 1}, {2, 3}, {3, 4}});
+    for (const auto& [client, shares] : std::map<uint32_t, double>{{2, 3}, {3, 4}}) {
+      const double ratio = static_cast<double>(got.at(client)) / static_cast<double>(got.at(1));
+      EXPECT_NEAR(ratio, shares, 0.1 * shares) << client;
+    }
   }
 }
 

@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(Files, TextTest,
                                            "tools/testbed/connectx_2025.txtpb"));
 
 TEST(TextErrorsTest, NameTheLineThatDoesNotParse) {
-  EXPECT_THAT(Complaint("name: \"x\"\nmachine { fans { value: 3 } }\n"), HasSubstr("line 2"));
+  EXPECT_THAT(Complaint("name: \"x\"\nmachine { fans { value: 3 } }\n"), HasSubstr("2:16: "));
 }
 
 TEST(TextErrorsTest, NameWhatIsMissing) {

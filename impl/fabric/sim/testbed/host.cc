@@ -1,5 +1,6 @@
 #include "impl/fabric/sim/testbed/host.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace esdp::fabric::sim::testbed {
@@ -14,12 +15,6 @@ double Pages(uint64_t bytes) {
 
 }  // namespace
 
-Host::Host(std::shared_ptr<World> world, const Parameters& parameters)
-    : world_(std::move(world)),
-      parameters_(parameters),
-      machine_(*world_, parameters),
-      wire_(*world_, parameters) {}
-
 // --- the processor -------------------------------------------------------------------------------
 
 Work Host::Charge(const std::function<void()>& protocol, size_t polls) {
@@ -27,37 +22,45 @@ Work Host::Charge(const std::function<void()>& protocol, size_t polls) {
   polls_ = polls;
   protocol();
   polls_ = 0;
+  charged_ever_ += charged_;
   return {.nanoseconds = static_cast<double>(std::exchange(charged_, Duration{}).count())};
 }
 
 Work Host::Copy(uint64_t bytes, double read_missing, double write_missing) const {
   const auto count = static_cast<double>(bytes);
-  const double each = 1000 / parameters_.machine_copy_mb_s +
-                      read_missing * parameters_.machine_read_miss_ns_byte +
-                      write_missing * parameters_.machine_write_miss_ns_byte;
+  const double each = 1000 / parameters().machine_copy_mb_s +
+                      read_missing * parameters().machine_read_miss_ns_byte +
+                      write_missing * parameters().machine_write_miss_ns_byte;
   return {.nanoseconds = count * each, .traffic = count * (read_missing + 2 * write_missing)};
 }
 
 void Host::OnRegister(uint64_t bytes) {
   if (!counts_) return;
-  const double page = parameters_.kernel_pin_us_page + parameters_.kernel_translate_us_page;
-  charged_ += Microseconds(parameters_.kernel_map_us + Pages(bytes) * page);
+  const double page = parameters().kernel_pin_us_page + parameters().kernel_translate_us_page;
+  charged_ += Microseconds(parameters().kernel_map_us + Pages(bytes) * page);
 }
 
 void Host::OnDeregister(uint64_t bytes) {
   if (!counts_) return;
   charged_ +=
-      Microseconds(parameters_.kernel_unmap_us + Pages(bytes) * parameters_.kernel_unpin_us_page);
+      Microseconds(parameters().kernel_unmap_us + Pages(bytes) * parameters().kernel_unpin_us_page);
 }
 
 void Host::OnPost(Opcode) {
-  if (counts_) charged_ += Microseconds(parameters_.device_post_us);
+  if (counts_) charged_ += Microseconds(parameters().device_post_us);
 }
 
-void Host::OnPolled(Opcode) {
-  if (!counts_) return;
+// An end of a Send that asked for no completion is polled, for the fabric has one, and takes nothing.
+bool Host::IsSilent(Opcode opcode) {
+  if (!behind_poll_ || opcode != Opcode::kSend) return false;
+  const auto told = static_cast<uint64_t>(parameters().device_sends_a_interrupt);
+  return ++sends_polled_ % std::max<uint64_t>(told, 1) != 0;
+}
+
+void Host::OnPolled(Opcode opcode) {
+  if (!counts_ || IsSilent(opcode)) return;
   if (polls_ > 0) --polls_;
-  charged_ += Microseconds(parameters_.device_completion_us);
+  charged_ += Microseconds(parameters().device_completion_us);
 }
 
 void Host::StopCounting() {
@@ -76,14 +79,15 @@ void Host::Carry(const Cargo& cargo, HostModel* peer, std::function<void()> arri
     if (const auto host = to.lock()) host->OnDma(bytes);
   };
   if (!cargo.answers) {
-    wire_.Send(cargo.flow, cargo.bytes, std::move(moved), std::move(arrive));
+    hardware_->wire().Send(2 * cargo.flow, cargo.bytes, std::move(moved), std::move(arrive));
     return;
   }
-  world_->Schedule(world_->Now() + Microseconds(parameters_.device_read_latency_us),
+  world().Schedule(world().Now() + Microseconds(parameters().device_read_latency_us),
                    [weak = weak_from_this(), this, cargo, moved = std::move(moved),
                     arrive = std::move(arrive)]() mutable {
                      if (weak.expired()) return;
-                     wire_.Send(cargo.flow, cargo.bytes, std::move(moved), std::move(arrive));
+                     hardware_->wire().Send(2 * cargo.flow + 1, cargo.bytes, std::move(moved),
+                                            std::move(arrive));
                    });
 }
 
@@ -97,39 +101,52 @@ void Host::OnSomethingToPoll(size_t sends, bool more) {
   more_to_poll_ = true;
   if (interrupted_) return;
   if (behind_poll_) {
-    const bool many = static_cast<double>(sends) >= parameters_.device_sends_a_interrupt;
-    if (more || many) Interrupt([this] { RunTasklet(); });
-    return;
+    const bool many = static_cast<double>(sends) >= parameters().device_sends_a_interrupt;
+    if (more || many) Interrupt(&Host::ServeKernel);
+  } else if (std::exchange(armed_, false)) {
+    Interrupt(&Host::ServeProcess);
   }
-  if (!std::exchange(armed_, false)) return;
-  Interrupt([this] {
-    machine_.Release(tasklet_);
-    interrupted_ = false;
-    wake_process_();
+}
+
+// Other queues of the host may be served when this one is no more.
+void Host::Interrupt(void (Host::*serve)()) {
+  interrupted_ = true;
+  hardware_->Interrupt([weak = weak_from_this(), this, serve, hardware = hardware_.get()] {
+    if (weak.expired()) return hardware->Served();
+    (this->*serve)();
   });
 }
 
-void Host::Interrupt(std::function<void()> then) {
-  interrupted_ = true;
-  machine_.Acquire(tasklet_, [this, then = std::move(then)]() mutable {
-    machine_.Spend(tasklet_, {.nanoseconds = parameters_.device_interrupt_us * 1000},
-                   std::move(then));
-  });
+void Host::ServeProcess() {
+  hardware_->Served();
+  interrupted_ = false;
+  wake_process_();
+}
+
+void Host::ServeKernel() {
+  if (!locked_) return RunTasklet();
+  left_ = true;
+  hardware_->Served();
+}
+
+void Host::Poll() {
+  more_to_poll_ = false;
+  if (poll_) poll_();
 }
 
 void Host::RunTasklet() {
-  more_to_poll_ = false;
-  const Work work = Charge(
-      [this] {
-        if (poll_) poll_();
-      },
-      1);
-  machine_.Spend(tasklet_, work, [this] {
-    behind_poll_();
-    if (more_to_poll_) return RunTasklet();
-    machine_.Release(tasklet_);
-    interrupted_ = false;
+  const Work work = Charge([this] { Poll(); }, 1);
+  hardware_->SpendInInterrupt(work, [weak = weak_from_this(), this, hardware = hardware_.get()] {
+    if (weak.expired()) return hardware->Served();
+    OnTaskletPolled();
   });
+}
+
+void Host::OnTaskletPolled() {
+  behind_poll_();
+  if (more_to_poll_) return RunTasklet();
+  interrupted_ = false;
+  hardware_->Served();
 }
 
 }  // namespace esdp::fabric::sim::testbed

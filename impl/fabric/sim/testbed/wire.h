@@ -13,7 +13,7 @@
 namespace esdp::fabric::sim::testbed {
 
 // One direction of a device and its link: flows take turns, a quantum each, at the rate of the
-// slower of the bus and the link.
+// slower of the bus and the link. A quantum is many packets: what is one packet goes between them.
 //
 //   Owns:     what waits for its turn.
 //   Threads:  the world's lock.
@@ -39,6 +39,7 @@ class Wire {
     std::function<void()> arrive;
   };
 
+  Duration TimeOf(uint64_t bytes) const;
   void ServeNext();
   void OnServed(uint64_t flow, uint64_t bytes);
 
@@ -49,6 +50,10 @@ class Wire {
   std::map<uint64_t, std::deque<Parcel>> flows_;  // those that have something
   uint64_t last_served_ = 0;
   bool busy_ = false;
+  // Packets that went between those of the turn that runs: how much later that ends, and when they
+  // are out.
+  Duration delayed_{};
+  Time between_until_{};
 };
 
 }  // namespace esdp::fabric::sim::testbed

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <memory>
+#include <vector>
 
 #include "tests/fabric/sim/testbed/numbers.h"
 
@@ -12,6 +13,7 @@ namespace esdp::fabric::sim::testbed {
 namespace {
 
 using std::chrono::microseconds;
+using ::testing::ElementsAre;
 
 class HostTest : public ::testing::Test {
  protected:
@@ -83,6 +85,68 @@ TEST_F(HostTest, EndsOfSendsAloneInterruptWhenThereAreMany) {
   host_->OnSomethingToPoll(4, false);
   world_->RunUntilIdle();
   EXPECT_EQ(polls, 1);
+}
+
+TEST_F(HostTest, OfTheSendsInTheKernelOneInSoManyTakesTime) {
+  const auto sends = [this] {
+    for (int i = 0; i < 8; ++i) host_->OnPolled(Opcode::kSend);
+  };
+  host_->StartCounting();
+  EXPECT_EQ(host_->Charge(sends, 8).nanoseconds, 8000);  // in a process
+  host_->ServeInKernel([] {});
+  EXPECT_EQ(host_->Charge(sends, 8).nanoseconds, 2000);
+}
+
+TEST_F(HostTest, WhatComesWhileACallHasTheLockIsLeftToItAndInterruptsOnce) {
+  int polls = 0;
+  host_->SetPoll([&] { ++polls; });
+  host_->ServeInKernel([] {});
+  host_->StartCounting();
+  host_->Lock();
+  host_->OnSomethingToPoll(0, true);
+  world_->RunUntilIdle();
+  host_->OnSomethingToPoll(0, true);
+  world_->RunUntilIdle();
+  EXPECT_EQ(polls, 0);
+  EXPECT_EQ(host_->machine().Busy(), microseconds(1));  // the interrupt alone
+  ASSERT_TRUE(host_->TakeLeft());
+  EXPECT_FALSE(host_->TakeLeft());
+  host_->Poll();
+  EXPECT_EQ(polls, 1);
+  EXPECT_FALSE(host_->TakeMoreToPoll());
+  host_->OnPolledAll();
+  host_->Unlock();
+  host_->OnSomethingToPoll(0, true);
+  world_->RunUntilIdle();
+  EXPECT_EQ(polls, 2);
+}
+
+TEST_F(HostTest, QueuesOfAHostAreServedByOneInterruptOneAfterTheOther) {
+  const auto other = std::make_shared<Host>(host_->hardware());
+  std::vector<Duration> served;
+  for (const auto& queue : {host_, other}) {
+    queue->SetPoll([queue = queue.get()] { queue->OnPolled(Opcode::kReceive); });
+    queue->ServeInKernel([&] { served.push_back(SinceBegin()); });
+    queue->StartCounting();
+    queue->OnSomethingToPoll(0, true);
+  }
+  world_->RunUntilIdle();
+  EXPECT_THAT(served, ElementsAre(microseconds(1 + 1), microseconds(1 + 1 + 1)));
+  EXPECT_EQ(host_->machine().Busy(), microseconds(3));
+  for (const auto& queue : {host_, other}) queue->StopCounting();
+}
+
+TEST_F(HostTest, AQueueThatIsNoMoreWhenItsTurnComesIsPassedOver) {
+  auto gone = std::make_shared<Host>(host_->hardware());
+  int served = 0;
+  for (const auto& queue : {gone, host_}) {
+    queue->ServeInKernel([&] { ++served; });
+    queue->StartCounting();
+    queue->OnSomethingToPoll(0, true);
+  }
+  gone.reset();
+  world_->RunUntilIdle();
+  EXPECT_EQ(served, 1);
 }
 
 TEST_F(HostTest, AProcessIsWokenOnceForEachTimeThatItAsks) {

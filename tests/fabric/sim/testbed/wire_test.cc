@@ -51,11 +51,27 @@ TEST_F(WireTest, FlowsTakeTurnsSoThatAShortOneNeedNotWaitForALongOne) {
   EXPECT_THAT(arrived_, ElementsAre("short", "long"));
 }
 
+// The turn ends as much later as the packet takes.
+TEST_F(WireTest, WhatIsOnePacketGoesBetweenThoseOfATurn) {
+  Send(1, kQuantum - kHeaders, "turn");
+  Send(2, 1000 - kHeaders, "packet");
+  Send(3, 2000 - kHeaders, "another");
+  Send(4, 3000 - kHeaders, "two packets");
+  const auto both = [this] { return arrived_.size() == 2; };
+  EXPECT_TRUE(world_->RunUntil(both, begin_ + std::chrono::nanoseconds(5000 + 1000 + 2000)));
+  world_->RunUntilIdle();
+  EXPECT_THAT(arrived_, ElementsAre("packet", "another", "turn", "two packets"));
+  EXPECT_EQ(last_, std::chrono::nanoseconds(5000 + 1000 + 2000 + kQuantum + 3000));
+  EXPECT_EQ(moved_, 1000u + 2000 + kQuantum + 3000);
+}
+
 TEST_F(WireTest, NothingOvertakesWithinAFlow) {
   Send(1, 10 * kQuantum, "long");
   Send(1, 16, "short");
+  Send(2, 1900, "longer");
+  Send(2, 16, "shorter");
   world_->RunUntilIdle();
-  EXPECT_THAT(arrived_, ElementsAre("long", "short"));
+  EXPECT_THAT(arrived_, ElementsAre("longer", "shorter", "long", "short"));
 }
 
 }  // namespace

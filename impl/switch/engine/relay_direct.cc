@@ -1,0 +1,127 @@
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "impl/switch/engine/relay.h"
+
+// Connections that go directly, and those that do no longer.
+
+namespace esdp::switching {
+namespace {
+
+StreamOptions StreamOptionsOf(const RuleOptions& options) {
+  StreamOptions made;
+  if (options.zcopy_bytes != 0) made.zcopy_min = options.zcopy_bytes;
+  return made;
+}
+
+}  // namespace
+
+void Relay::BeginDirect(Socket connected) {
+  Engine::Domain& domain = **engine_.DomainOf(Mode::kDirect);
+  absl::StatusOr<Stream> stream =
+      Stream::Of(domain.context, std::move(connected), StreamOptionsOf(request_.options));
+  if (!stream.ok()) return Fail(Reason::kFabric);
+  engine_.Unwatch(end_.get());
+  direct_ = std::make_shared<DirectStream>(
+      domain.context, *std::move(stream), std::move(end_), place_,
+      OpArgs{.queue = domain.queue, .cookie = CookieOf(id_, Posted::kShutdown)});
+  phase_ = Phase::kDirect;
+  Directs().Add(id_, direct_);
+  int shown = -1;
+  const bool goes = host.go_direct(
+      id_, [](void* self) { return static_cast<Relay*>(self)->DrainIntoStream(); }, this, shown);
+  if (!goes) {
+    (void)Directs().Take(id_);
+    return BeginStream(direct_->StopShowing().hidden);
+  }
+  Show(Shown::kSdp, Reason::kNone);
+  Tell(4, "number %d goes directly", request_.number);
+  if (shown >= 0) direct_->Show(Descriptor(shown));
+}
+
+// What the program has written while the connection was set up. A pair holds less than a Stream.
+bool Relay::DrainIntoStream() {
+  std::vector<std::byte> bytes(request_.options.buffer_bytes);
+  StreamEnd stream(direct_);
+  for (;;) {
+    size_t got = 0, begin = 0;
+    const ProgramEnd::Result result = program_.Read(bytes.data(), bytes.size(), got);
+    while (begin < got) {
+      size_t done = 0;
+      if (stream.Write(bytes.data() + begin, got - begin, done) != FarEnd::Result::kMoved) break;
+      begin += done;
+    }
+    if (begin < got) direct_->Abort();
+    if (result != ProgramEnd::Result::kMoved) return result == ProgramEnd::Result::kAgain;
+  }
+}
+
+void Relay::BeginStream(Descriptor end) {
+  if (phase_ != Phase::kDirect) return;
+  phase_ = Phase::kStream;
+  end_ = std::move(end);
+  program_ = ProgramEnd(end_.get());
+  Show(Shown::kSdp, Reason::kRelayed);
+  Tell(4, "number %d is relayed from here on", request_.number);
+  far_pump_ = std::make_unique<FarPump>(std::make_unique<StreamEnd>(direct_), program_,
+                                        request_.options.buffer_bytes);
+  const int ready = direct_->ReadinessDescriptor();
+  if (!engine_.Watch(end_.get(), kOwnEvents, Engine::Source::kProgram, id_) ||
+      !engine_.Watch(ready, kOwnEvents, Engine::Source::kTcp, id_)) {
+    return Fail(Reason::kNoDescriptors);
+  }
+  MoveFar();
+}
+
+// What the peer sends from now on nobody reads: as with TCP that resets the connection.
+void Relay::CloseDirect(bool reset) {
+  if (phase_ == Phase::kGone || std::exchange(closing_, true)) return;
+  if (reset) return Abort();
+  EndOutput();
+  if (phase_ == Phase::kStream) return CloseInOrder();
+  (void)direct_->StopShowing();
+  if (!engine_.Watch(direct_->ReadinessDescriptor(), kOwnEvents, Engine::Source::kTcp, id_)) {
+    return Abort();
+  }
+  WatchOrphan();
+  OnOrphan();
+}
+
+void Relay::OnOrphan() {
+  if (direct_->Unread().bytes > 0) return Abort();
+  if (direct_->peer_ended()) CloseInOrder();
+}
+
+void Relay::CloseInOrder() {
+  if (std::exchange(close_posted_, true)) return;
+  Engine::Domain& domain = **engine_.DomainOf(Mode::kDirect);
+  const auto posted = direct_->socket().Close(
+      CloseMode::kGraceful, {.queue = domain.queue,
+                             .cookie = CookieOf(id_, Posted::kClose),
+                             .deadline = domain.context.After(absl::Milliseconds(kOrphanFor))});
+  if (!posted.ok()) End(Reason::kNone);
+}
+
+// The event tells when all has left, whoever has ended it.
+void Relay::EndOutput() {
+  if (direct_->Shutdown(SHUT_WR) != 0) shutdown_done_ = true;
+}
+
+bool Relay::FlushDirect() {
+  if (phase_ == Phase::kStream) {
+    MoveFar();
+    if (phase_ == Phase::kGone) return true;
+    if (!far_pump_->output_empty()) return false;
+  }
+  EndOutput();
+  return shutdown_done_;
+}
+
+void Relay::OnDirectEvent(const Event& event) {
+  if (PostedOf(event) == Posted::kShutdown) shutdown_done_ = true;
+  if (PostedOf(event) == Posted::kClose) End(Reason::kNone);
+}
+
+}  // namespace esdp::switching

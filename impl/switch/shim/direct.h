@@ -1,0 +1,22 @@
+#ifndef ESDP_IMPL_SWITCH_SHIM_DIRECT_H_
+#define ESDP_IMPL_SWITCH_SHIM_DIRECT_H_
+
+#include "impl/switch/shim/table.h"
+#include "impl/switch/taker.h"
+
+// Calls on a connection that goes directly, or will once it is set up. Nothing: it is relayed, and the
+// call is the kernel's.
+
+namespace esdp::switching {
+
+libc::Taker::Count ReceiveDirect(int fd, msghdr& message, int flags);
+libc::Taker::Count SendDirect(int fd, const msghdr& message, int flags);
+libc::Taker::Answer ShutDirect(int fd, int how);
+// The system is about to be asked when the number is ready.
+void ShowReadinessOf(int fd);
+// How long its calls wait, as the pair has been told.
+void TellTimes(const Connection& connection);
+
+}  // namespace esdp::switching
+
+#endif  // ESDP_IMPL_SWITCH_SHIM_DIRECT_H_
