@@ -222,7 +222,8 @@ void Halves::AskWhatIsOwed(Owed& owed) const {
   owed.Set(Duty::kSourceCancel, outbound_.cancels_source_adverts());
   owed.Set(Duty::kSinkAnswers, outbound_.writes() || inbound_.owes_sink_cancel());
   owed.Set(Duty::kModeChange, !modes_.Rests(0));
-  owed.Set(Duty::kSinkAdvert, modes_.receive() == Mode::kPipelined || !inbound_.sink_idle());
+  owed.Set(Duty::kSinkAdvert, modes_.receive() == Mode::kPipelined || !inbound_.sink_idle() ||
+                                  outgoing_.owes_answer_to_write());
   owed.Set(Duty::kUrgentNotice, outbound_.has_urgent());
   owed.Set(Duty::kCredits, outgoing_.acknowledgement_due());
   owed.Set(Duty::kWindow, inbound_.buffers().window().due());
@@ -272,6 +273,7 @@ bool Halves::SendDuty(Duty duty, bool may_advertise, const Terms& terms, Actions
         const size_t share = std::max<size_t>(1, peer_adverts_max_ / 2);
         inbound_.OfferSink(AdvertRoom(), share, outgoing_, actions);
       }
+      if (inbound_.hides_receives()) outgoing_.AnswerWriteAtOnce();
       return !inbound_.offering();  // its advert has the next MSeq
     case Duty::kUrgentNotice:
       // [R10.8] Payload before the urgent byte waits for credits, slots or an advert.

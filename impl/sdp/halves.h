@@ -125,7 +125,7 @@ class Halves {
   bool CopySmall(Actions& actions);
   // All that is for the streams. False: nothing else may leave now.
   bool SendDue(bool steady, bool may_advertise, const Terms& terms, Owed& owed, Actions& actions);
-  void SendCredits(bool steady, const Owed& owed, Actions& actions);
+  void SendCredits(bool steady, Actions& actions);
   // Instead of SendDue: what is in process ends, and nothing is begun. True: it has, and a message
   // may leave.
   bool ComeToRest(bool may_advertise, Actions& actions);

@@ -134,8 +134,8 @@ inline bool Halves::CopySmall(Actions& actions) {
   return send_rare(Duty::kUrgentNotice, Duty::kUrgentNotice);
 }
 
-inline void Halves::SendCredits(bool steady, const Owed& owed, Actions& actions) {
-  if (outgoing_.OwesCredits() || (!steady && owed.Has(Duty::kCredits))) {
+inline void Halves::SendCredits(bool steady, Actions& actions) {
+  if (outgoing_.OwesCredits() || (!steady && outgoing_.acknowledgement_due())) {
     outgoing_.SendCredits(actions, counters_);
   }
 }

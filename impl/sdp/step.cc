@@ -126,7 +126,7 @@ inline bool Connection::Take(const Input& input, Actions& actions) {
                            : halves_.SendDue(false, may_advertise, TermsNow(), owed_, actions);
   if (!more) return;
   if (!steady && owed_.Has(Duty::kDisConn) && !SendDisConn(actions)) return;
-  halves_.SendCredits(steady, owed_, actions);
+  halves_.SendCredits(steady, actions);
 }
 
 // --- the whole ---

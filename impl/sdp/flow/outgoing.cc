@@ -17,7 +17,7 @@ void Outgoing::OnQueuePairLeft() {
   posted_.clear();
   rdma_posted_ = 0;
   credits_ = Credits{};
-  stalled_ = acknowledgement_due_ = false;
+  stalled_ = acknowledgement_due_ = owes_answer_to_write_ = false;
   speaks_first_ = waits_for_first_ = false;
   acknowledge_at_.reset();
 }
@@ -79,7 +79,7 @@ void Outgoing::AddTo(Digest& digest) const {
   digest.Add(posted_.size()).Add(rdma_posted_);
   for (const Kind kind : posted_) digest.Add(static_cast<uint8_t>(kind));
   digest.Add(speaks_first_).Add(waits_for_first_).Add(stalled_).Add(connecting_);
-  digest.Add(acknowledgement_due_).Add(acknowledge_armed_);
+  digest.Add(owes_answer_to_write_).Add(acknowledgement_due_).Add(acknowledge_armed_);
   const Time acknowledge_at = acknowledge_at_.value_or(kTimeInfinite);
   digest.Add(static_cast<uint64_t>(acknowledge_at.time_since_epoch().count()));
   urgent_.AddTo(digest);

@@ -96,6 +96,14 @@ class Outgoing {
   void OweAcknowledgement() {
     if (!acknowledge_at_) acknowledge_at_ = AddSaturating(now_, acknowledge_delay_);
   }
+  // The peer has written, and advertises nothing until it hears that we know.
+  void OweAnswerToWrite() {
+    OweAcknowledgement();
+    owes_answer_to_write_ = true;
+  }
+  bool owes_answer_to_write() const { return owes_answer_to_write_; }
+  // No SinkAvail brings the answer soon: it leaves with this step.
+  void AnswerWriteAtOnce() { acknowledgement_due_ |= owes_answer_to_write_; }
   bool acknowledgement_due() const { return acknowledgement_due_; }
   void SetStalled(bool stalled, Counters& counters) {  // payload waits for credits
     if (stalled && !stalled_) ++counters.credit_stalls;
@@ -128,7 +136,7 @@ class Outgoing {
     ++counters.messages_sent;
     if (header.acknowledged == credits_.last_received()) {
       acknowledge_at_.reset();
-      acknowledgement_due_ = false;
+      acknowledgement_due_ = owes_answer_to_write_ = false;
     }
   }
   [[gnu::noinline]] void RideUrgentNotice(wire::BaseHeader& header);
@@ -143,6 +151,7 @@ class Outgoing {
   bool waits_for_first_ = false;  // nothing may leave before a message has arrived
   bool stalled_ = false;
   bool connecting_ = false;
+  bool owes_answer_to_write_ = false;
   bool acknowledgement_due_ = false;
   bool acknowledge_armed_ = false;
   Duration acknowledge_delay_{};

@@ -121,7 +121,7 @@ InboundHalf::Written InboundHalf::OnRdmaWrCompl(const MessageArrived& arrived, O
   if (taken.violation != nullptr || !taken.is_taken) return {taken.violation, false};
   receive_.OnWritten(taken.bytes, counters);
   sink_adverts_enabled_ = true;
-  outgoing.OweAcknowledgement();
+  outgoing.OweAnswerToWrite();
   return {nullptr, true};
 }
 

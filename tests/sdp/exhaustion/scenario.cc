@@ -184,7 +184,7 @@ void AddModes(std::vector<Scenario>& all) {
                          {{{Want(ModeWish::kPipelined), DirectSend(0, 44), DirectSend(1, 10)},
                            {Cancel(1), Want(ModeWish::kCombined)}}},
                          {{{DirectReceive(4, 44), DirectReceive(5, 44)}, {Cancel(5)}}});
-  Expect(it, 79000, 474,
+  Expect(it, 79000, 473,
          MarksOf(Mark::kLeftPipelined, Mark::kLeftPipelinedShown, Mark::kLeftPipelinedInCancel,
                  Mark::kLeftPipelinedInSinkCancel, Mark::kSinkCancelAnswered));
   all.push_back(it);

@@ -52,6 +52,12 @@ class SimulatedTest(ProgramTest):
         self.assertEqual(64000, small["bytes"])
         self.assertGreater(small["messages_per_second"], 0)
 
+    def test_no_number_of_sends_outstanding_waits_for_a_timer(self):
+        for depth in range(1, 13):
+            with self.subTest(depth=depth):
+                options = ("--size", "64K", "--depth", str(depth), "--path", "zcopy", "--seconds", "0.05")
+                self.assertGreater(self.measure(OF_2025, *options)["bytes_per_second"], 1e9)
+
     def test_a_thread_that_never_sleeps_takes_its_processor_whole(self):
         result = self.measure(OF_2005, "--size", "1M", "--path", "zcopy", "--progress", "manual")
         cpu = result["cpu_seconds_per_gb"]["client"] * result["bytes_per_second"] / 1e9
