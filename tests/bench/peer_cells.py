@@ -6,7 +6,7 @@ import peer_programs
 from cells import Bench
 from peer_programs import Missing
 
-TARGETS = ["//tools/esdp_perf", "//tests/bench:raw_limits", "//tests/bench:tcp_places"]
+TARGETS = ["//tools/esdp_perf", "//tests/bench:raw_limits", "//tests/bench:registration", "//tests/bench:tcp_places"]
 
 # `key`: of what both sides give, what is compared. A bar that is None is not set.
 Cell = collections.namedtuple("Cell", "name what ours peer key relation floor goal moonshot")
@@ -16,10 +16,6 @@ UCX_RATE = {("shm", "64K"): 120e3, ("shm", "1M"): 8e3, ("shm", "4K"): 1.4e6, ("s
 UCX_RATE |= {("tcp", "64K"): 50e3, ("tcp", "1M"): 2e3, ("tcp", 64): 250e3}
 SHM, TCP = "posix,cma", "tcp"
 BYTES = {"4K": 4096, "64K": 65536, "1M": 1 << 20, 64: 64}
-
-UNMEASURED = (
-    ("A21", "registration of 1 MiB / pinning it", "no program here times registration"),
-)
 
 
 class PeerBench(Bench):
@@ -76,6 +72,8 @@ class PeerBench(Bench):
             crosses(registered, "32K", 1, None, None),
             crosses(registered, "16K", None, 1, None),
             crosses(registered, "8K", None, None, 1),
+            at_most("A21", "local, registering 1 MiB of Allocate / pinning it", self._registered("allocated"), self._pinned, "latency", 0.37, 0.07, 0.02),
+            at_most("A21", "local, registering 1 MiB of other memory / pinning it", self._registered("foreign"), self._pinned, "latency", 1.5, 1.1, 1),
             at_least("A22", "local 64 KiB: 8 connections / 1", self._many("64K", "zcopy", 8, 8), self._many("64K", "zcopy", 1, 8), "value", 0.8, 0.95, 1),
         ]
 
@@ -120,6 +118,16 @@ class PeerBench(Bench):
 
     def _raw(self, what, size):
         return lambda: peer_programs.raw(self.folder / "tests/bench/raw_limits", self.options.seconds, what, BYTES[size], self.cpus)
+
+    def _pinned(self):
+        try:
+            return self._raw("pin", "1M")()
+        except RuntimeError as error:
+            raise Missing("io_uring may not pin here: %s" % error) from error
+
+    def _registered(self, kind):
+        binary = self.folder / "tests/bench/registration"
+        return lambda: {"latency": peer_programs.registration(binary, self.options.seconds, "local", kind, 1 << 20, self.cpus)}
 
     def _ucx(self, transports, test, size):
         expected = UCX_RATE["tcp" if transports == TCP else "shm", size]

@@ -138,6 +138,12 @@ def iperf_figures(output, streams):
     return {"value": sum(float(line[8]) for line in of_streams) / 8}
 
 
+def registration(binary, seconds, fabric, kind, size, cpus):
+    """Microseconds of one."""
+    output, _ = programs.Program([binary, fabric, kind, size, seconds], cpus[0]).finish(seconds)
+    return json.loads(output)["microseconds"]
+
+
 def raw(binary, seconds, what, size, cpus, *more):
     places = [cpu if cpu is not None else at for at, cpu in enumerate(cpus)]
     output, cpu = programs.Program([binary, what, size, seconds, *places, *more]).finish(seconds)

@@ -5,11 +5,13 @@
 //   raw_limits ring     BYTES SECONDS CPU CPU    messages through shared memory, copied in and out
 //   raw_limits spin     BYTES SECONDS CPU CPU    a ping-pong on shared memory that spins
 //   raw_limits futex    BYTES SECONDS CPU CPU    a ping-pong that sleeps; BYTES is not used
+//   raw_limits pin      BYTES SECONDS CPU CPU    pages pinned by the kernel, and let go
 //
 // Prints one JSON object: bytes and operations a second; a ping-pong's operation is one way, and its
 // microseconds are the median.
 
 #include <linux/futex.h>
+#include <linux/io_uring.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -223,12 +225,29 @@ void Sleep(const Run& run, Shared& shared) {
   });
 }
 
+// The one call by which any program may have the kernel pin its pages, as a device's driver does.
+void PinPages(const Run& run) {
+  Pin(run.cpus[0]);
+  io_uring_params parameters{};
+  const long ring = syscall(SYS_io_uring_setup, 1, &parameters);
+  if (ring < 0) Fail("io_uring_setup");
+  std::vector<char> memory(run.bytes, 1);
+  const iovec range{memory.data(), memory.size()};
+  Measure(run, [&] {
+    if (syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, &range, 1) != 0 ||
+        syscall(SYS_io_uring_register, ring, IORING_UNREGISTER_BUFFERS, nullptr, 0) != 0) {
+      Fail("io_uring_register");
+    }
+  });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 6) {
     std::fprintf(stderr,
-                 "raw_limits memcpy|readv|ring|spin|futex BYTES SECONDS CPU CPU [hot|produced]\n");
+                 "raw_limits memcpy|readv|ring|spin|futex|pin BYTES SECONDS CPU CPU "
+                 "[hot|produced]\n");
     return 2;
   }
   const std::string_view what = argv[1];
@@ -250,6 +269,8 @@ int main(int argc, char** argv) {
     Spin(run, shared);
   } else if (what == "futex") {
     Sleep(run, shared);
+  } else if (what == "pin") {
+    PinPages(run);
   } else {
     std::fprintf(stderr, "raw_limits: there is no '%s'\n", argv[1]);
     return 2;
