@@ -119,9 +119,7 @@ class InboundHalf {
   // --- our SinkAvails ---
   bool offering() const { return sink_.offering(); }  // its advert has the next MSeq
   // A receive waits, and the peer does not know of any.
-  bool hides_receives() const {
-    return receive_.has_room() && sink_.outstanding() == 0 && !sink_.offering();
-  }
+  bool hides_receives() const { return receive_.has_room() && sink_.idle(); }
   bool sink_idle() const { return sink_.idle(); }
   size_t sink_adverts() const { return sink_.outstanding(); }
   bool owes_sink_cancel() const { return sink_.cancel_owed(); }
