@@ -20,6 +20,7 @@
 #include "esdp/context.h"
 #include "esdp/file.h"
 #include "gtest/gtest.h"
+#include "tests/base/descriptor_passing.h"
 #include "tests/sockets/harness.h"
 #include "tests/sockets/scripted_files.h"
 
@@ -213,35 +214,15 @@ int FileOnTmpfs(const std::string& bytes) {
     if (mount("none", "/proc", "tmpfs", 0, size.c_str()) != 0) _exit(errno);
     const int fd = open("/proc/file", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) _exit(errno);
-    std::byte byte{};
-    iovec data{&byte, 1};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof fd)> control{};
-    msghdr message{};
-    message.msg_iov = &data;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    cmsghdr* const rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof fd);
-    std::memcpy(CMSG_DATA(rights), &fd, sizeof fd);
-    _exit(sendmsg(ends[1], &message, 0) == 1 ? 0 : errno);
+    const std::byte byte{};
+    _exit(PassDescriptors(ends[1], {&byte, 1}, {&fd, 1}) ? 0 : errno);
   }
   int state = 0;
   EXPECT_EQ(child, waitpid(child, &state, 0));
   int fd = -(WIFEXITED(state) ? WEXITSTATUS(state) : EINTR);
   if (fd == 0) {
     std::byte byte{};
-    iovec data{&byte, 1};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof fd)> control{};
-    msghdr message{};
-    message.msg_iov = &data;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    EXPECT_EQ(1, recvmsg(ends[0], &message, MSG_CMSG_CLOEXEC));
-    std::memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof fd);
+    fd = TakeDescriptor(ends[0], {&byte, 1});
   }
   for (const int end : ends) close(end);
   return fd;

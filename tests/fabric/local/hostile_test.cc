@@ -5,18 +5,19 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "impl/base/random.h"
 #include "impl/fabric/local/socket_message.h"
+#include "tests/base/descriptor_passing.h"
 #include "tests/fabric/local/raw_end.h"
 
 namespace esdp::fabric::local {
@@ -314,20 +315,7 @@ TEST_F(HostileRequestTest, AFloodOfDescriptorsIsClosed) {
     const Descriptor socket = ConnectTo(victim_.address()).socket;
     Hello hello = Victim::Request(victim_.address());
     std::vector<int> numbers(static_cast<size_t>(count), memory.file.number());
-    iovec bytes{&hello, sizeof(hello)};
-    std::vector<char> control(CMSG_SPACE(numbers.size() * sizeof(int)));
-    msghdr message{};
-    message.msg_iov = &bytes;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(numbers.size() * sizeof(int));
-    std::copy_n(reinterpret_cast<const unsigned char*>(numbers.data()),
-                numbers.size() * sizeof(int), CMSG_DATA(header));
-    ASSERT_GT(sendmsg(socket.number(), &message, MSG_NOSIGNAL), 0);
+    ASSERT_TRUE(PassDescriptors(socket.number(), std::as_bytes(std::span(&hello, 1)), numbers));
     Settle();
     EXPECT_EQ(victim_.requests(), 0u) << count;
   }

@@ -9,11 +9,13 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "impl/base/clock.h"
+#include "tests/base/descriptor_passing.h"
 #include "tests/fabric/local/remote_message.h"
 
 namespace esdp::fabric {
@@ -135,44 +137,13 @@ class Servant {
   int socket_;
 };
 
-bool SendDescriptor(int socket, int descriptor, const Limits& limits) {
-  iovec bytes{const_cast<Limits*>(&limits), sizeof(limits)};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &bytes;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(header), &descriptor, sizeof(descriptor));
-  return sendmsg(socket, &message, MSG_NOSIGNAL) > 0;
-}
-
-int ReceiveDescriptor(int socket, Limits& limits) {
-  iovec bytes{&limits, sizeof(limits)};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &bytes;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  if (recvmsg(socket, &message, MSG_WAITALL | MSG_CMSG_CLOEXEC) <= 0) return -1;
-  int descriptor = -1;
-  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  if (header != nullptr) std::memcpy(&descriptor, CMSG_DATA(header), sizeof(descriptor));
-  return descriptor;
-}
-
 // --- here ----------------------------------------------------------------------------------------
 
 class RemoteFabric final : public Fabric {
  public:
   RemoteFabric(int socket, pid_t process, Farewell farewell)
       : socket_(socket), process_(process), farewell_(farewell) {
-    fd_ = ReceiveDescriptor(socket_, limits_);
+    fd_ = TakeDescriptor(socket_, std::as_writable_bytes(std::span(&limits_, 1)));
   }
   ~RemoteFabric() override {
     if (farewell_ == Farewell::kKilled) {
@@ -334,7 +305,9 @@ std::unique_ptr<Fabric> MakeRemoteFabric(const std::function<std::unique_ptr<Fab
     close(sockets[0]);
     {
       std::unique_ptr<Fabric> fabric = make();
-      if (!SendDescriptor(sockets[1], fabric->fd(), fabric->limits())) _exit(1);
+      const int fd = fabric->fd();
+      const auto limits = std::as_bytes(std::span(&fabric->limits(), 1));
+      if (!PassDescriptors(sockets[1], limits, {&fd, 1})) _exit(1);
       Servant(std::move(fabric), sockets[1]).Run();
     }
     _exit(0);
