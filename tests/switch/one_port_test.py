@@ -203,7 +203,13 @@ class OnePortTest(SwitchTest):
         self.addCleanup(listener.close)
         port = str(listener.getsockname()[1])
         rules = "use try client * *:*"
-        client = self.start_python(CLIENT, port, "await", "read", "word", "read", rules=rules, stdin=subprocess.PIPE)
+        # A connect that does not wait is decided at the first call behind it, when the word is there.
+        late = CLIENT.replace(
+            's = socket.create_connection(("127.0.0.1", int(sys.argv[1])))',
+            's = socket.socket(); s.setblocking(False); s.connect_ex(("127.0.0.1", int(sys.argv[1])))\n'
+            "sys.stdin.readline(); s.setblocking(True)",
+        )
+        client = self.start_python(late, port, "read", "word", "read", rules=rules, stdin=subprocess.PIPE)
         server, _ = listener.accept()
         self.addCleanup(server.close)
         server.sendall(b"220 hello")
