@@ -42,6 +42,8 @@ std::map<std::string, std::string> NotOn(const std::string& device, bool qpip_ca
     not_here["DisconnectNeedsAConnection"] = deaf;
     not_here["DestroyGivesUpAConnect"] = deaf;
     not_here["NothingHappensUnderAnotherCaller"] = deaf;
+    not_here["AnAbruptEndWaitsForNobody"] =
+        "siw by itself ends a stream whose messages no receive takes, between two posts or later";
     not_here["AnUnansweredConnectTimesOut"] =
         "iw_cm stops the kernel when a connection is accepted that has ended on siw";
   }
