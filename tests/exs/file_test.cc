@@ -1,11 +1,11 @@
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <iterator>
 #include <string>
 
 #include "absl/time/clock.h"
@@ -166,9 +166,16 @@ TEST_F(FileTest, ACancelStopsItBetweenPiecesAndWhatFollowsGoesOn) {
   close(fd);
 }
 
-long OpenDescriptors() {
-  const std::filesystem::directory_iterator begin("/proc/self/fd");
-  return std::distance(begin, std::filesystem::directory_iterator());
+// Of a file by its own name, whatever else the process opens meanwhile.
+long DescriptorsOf(int file) {
+  struct stat sought {};
+  EXPECT_EQ(0, fstat(file, &sought));
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return std::count_if(begin(all), end(all), [&](const std::filesystem::directory_entry& entry) {
+    struct stat found {};
+    return stat(entry.path().c_str(), &found) == 0 && found.st_dev == sought.st_dev &&
+           found.st_ino == sought.st_ino;
+  });
 }
 
 TEST_F(FileTest, OneThatIsCancelledBeforeItBeginsHoldsNoDescriptor) {
@@ -176,13 +183,13 @@ TEST_F(FileTest, OneThatIsCancelledBeforeItBeginsHoldsNoDescriptor) {
   std::vector<exsx_xferpart_t> parts = {Range(fd, 0, 8 * 1000 * 1000)};
   exs_xferfile_t file;
   ASSERT_EQ(0, Post(parts, &file, 1));
-  const long before = OpenDescriptors();
+  const long before = DescriptorsOf(fd);
   exs_xferfile_t behind;
   ASSERT_EQ(0, Post(parts, &behind, 2));
-  EXPECT_EQ(before + 1, OpenDescriptors());
+  EXPECT_EQ(before + 1, DescriptorsOf(fd));
   EXPECT_EQ(1, exs_cancel(client_, Handle(2), EXS_CAF_AHANDLE));
   EXPECT_EQ(ECANCELED, Next().exs_evt_errno);
-  EXPECT_EQ(before, OpenDescriptors());
+  EXPECT_EQ(before, DescriptorsOf(fd));
   close(fd);
 }
 

@@ -102,15 +102,18 @@ TEST_P(FileSyncTest, WhatAFullMediumHasTakenIsSynced) {
       return offset >= 2 * kSlot ? -full : 0;
     };
     const OpId op = TakeAll(OnShortFile::kStop, SyncPolicy::kEnd);
-    EndWell(client_, PostAll(OnShortFile::kAbort), content_.size());
+    const OpId sent = PostAll(OnShortFile::kAbort);
     const Event event = End(server_, op);
     EXPECT_EQ(event.kind, ErrorKind::kNoSpace);
     EXPECT_EQ(event.sys_errno, full);
     EXPECT_EQ(event.file_offset, 2 * kSlot);
     EXPECT_EQ(syncs_, 1);
-    if (event.bytes == content_.size()) continue;
-    Memory& rest = Make(server_, content_.size() - event.bytes);
-    EndWell(server_, server_.Recv(rest.All(), RecvFlags::kWaitAll), rest.size());
+    // What is behind it may not leave the sender before somebody receives it.
+    if (event.bytes < content_.size()) {
+      Memory& rest = Make(server_, content_.size() - event.bytes);
+      EndWell(server_, server_.Recv(rest.All(), RecvFlags::kWaitAll), rest.size());
+    }
+    EndWell(client_, sent, content_.size());
   }
 }
 
