@@ -73,6 +73,50 @@ class ReportTest(unittest.TestCase):
         events = [self.built("//t:a", False), self.result("//t:b", "PASSED", PASSING)]
         self.assertEqual(self.last_line(events, 0), ("2 passed, 0 failed", 0))
 
+    def alone(self, *results):
+        """Writes what ran again, each under a name of its own, since the runs of a test have each their own record."""
+        self.write("unit.alone.events.json", "\n".join(json.dumps(event) for event in results))
+
+    def test_what_fails_beside_others_and_passes_each_time_alone_is_unstable(self):
+        failed = self.result("//t:a", "FAILED", PASSING + FAILING)
+        self.result("//t:b", "PASSED", PASSING * 2)
+        self.alone(*[{**self.result("//t:b", "PASSED", PASSING * 2), "id": {"testResult": {"label": "//t:a"}}}] * 3)
+        self.assertEqual(self.last_line([failed], 3), ("2 passed, 0 failed", 0))
+
+    def test_what_fails_alone_once_of_three_times_has_failed(self):
+        failed = self.result("//t:a", "FAILED", PASSING + FAILING)
+        passed = self.result("//t:b", "PASSED", PASSING * 2)
+        passed["id"] = failed["id"]
+        self.alone(passed, failed, passed)
+        self.assertEqual(self.last_line([failed], 3), ("1 passed, 1 failed", 1))
+
+    def test_what_did_not_run_alone_has_failed(self):
+        self.alone()
+        self.assertEqual(self.last_line([self.result("//t:a", "FAILED", FAILING)], 3), ("0 passed, 1 failed", 1))
+
+    def test_a_phase_of_lines_that_fails_again_has_failed(self):
+        self.write("guest.log", "PASS a\nFAIL b\n")
+        self.write("guest.code", "1")
+        self.write("guest.alone.log", "PASS a\nFAIL c\n")
+        done = subprocess.run([sys.executable, REPORT, self.folder], capture_output=True, text=True, check=False)
+        self.assertEqual(done.stdout.splitlines()[-1], "1 passed, 1 failed")
+        self.write("guest.alone.log", "PASS a\nPASS b\n")
+        done = subprocess.run([sys.executable, REPORT, self.folder], capture_output=True, text=True, check=False)
+        self.assertEqual(done.stdout.splitlines()[-1], "2 passed, 0 failed")
+        self.assertIn("unstable guest: b", done.stdout)
+
+    def to_run_alone(self, count):
+        events = [self.result(f"//t:{index}", "FAILED", FAILING) for index in range(count)]
+        self.write("unit.events.json", "\n".join(json.dumps(event) for event in events))
+        self.write("unit.code", "3")
+        done = subprocess.run(
+            [sys.executable, REPORT, "--failed", self.folder], capture_output=True, text=True, check=False)
+        return done.stdout.split("\n")[:-1]
+
+    def test_few_failures_run_again_alone_and_many_do_not(self):
+        self.assertEqual(self.to_run_alone(4), [f"unit //t:{index}" for index in range(4)])
+        self.assertEqual(self.to_run_alone(5), [""])
+
     def test_a_second_attempt_hides_neither_failed_tests_nor_what_still_does_not_build(self):
         again = [self.built("//t:a", False), self.built("//t:c", True), self.result("//t:c", "FAILED", FAILING)]
         self.write("unit.again.events.json", "\n".join(json.dumps(event) for event in again))
