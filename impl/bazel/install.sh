@@ -31,6 +31,7 @@ esdp_python_packages=(
 
 # What the tests need beside that.
 esdp_test_packages=(
+  apache2-bin
   clang-14
   clang-format-14
   clang-tidy-14
@@ -40,8 +41,11 @@ esdp_test_packages=(
   haproxy
   iperf3
   iproute2
+  lftp
   libclang-rt-14-dev
   libmemcached-tools
+  libpython3.11-testsuite
+  lighttpd
   lld-14
   man-db
   memcached
@@ -64,9 +68,12 @@ esdp_test_packages=(
   redis-tools
   rsync
   socat
+  squid
   strace
+  stunnel4
   universal-ctags
   valgrind
+  vsftpd
   wrk
 )
 

@@ -57,6 +57,24 @@ for word in sys.argv[2:]:
     elif word == "await": sys.stdin.readline()
     else: s.sendall(word.encode())
 """
+# Closes what it takes, without a look.
+CLOSER = """
+import socket, sys
+l = socket.create_server(("127.0.0.1", 0)); print(l.getsockname()[1])
+while True: l.accept()[0].close(); print("one")
+"""
+SDP = "use sdp server * *:*;use sdp client * *:*"
+BOTH_PATIENT = "use both server * *:* wait=2000;use both client * *:*"
+# Both ends of a connection in one thread, of which the server's speaks first.
+BOTH_ENDS = """
+import select, socket, sys
+l = socket.create_server(("127.0.0.1", 0))
+c = socket.socket(); c.setblocking(False); c.connect_ex(l.getsockname())
+s, _ = l.accept()
+s.sendall(b"220 hello")
+c.setblocking(True); print(c.recv(100).decode())
+c.sendall(b"bye"); print(s.recv(100).decode())
+"""
 REQUEST = b"MPA ID Req Frame\x10\x02\x00\x60" + bytes(96)
 
 
@@ -171,6 +189,38 @@ class OnePortTest(SwitchTest):
             )
             self.assertEqual(output, "220 hello\n[thanks]\n")
         self.stop_all()
+
+    def test_a_server_that_closes_what_it_has_not_looked_at_ends_the_connection(self):
+        for rules, clients in ((BOTH_PATIENT, (True, False)), (SDP, (True,))):
+            server, port = self.start_python(CLOSER, listens=True, rules=rules)
+            for switched in clients:
+                started = [self.start_python(CLIENT, port, "read", rules=rules, switched=switched) for _ in range(8)]
+                for client in started:
+                    self.assertEqual(self.finish(client), ("\n", ""))
+            server.kill()
+            accepted = server.communicate()[0].count("one")
+            self.assertEqual(accepted, 8 * len(clients), "nobody has connected once more")
+
+    def test_a_server_of_sdp_alone_says_nothing_before_it_is_asked(self):
+        _, port = self.start_python(SPEAKS_FIRST, listens=True, rules="use sdp server * *:* wait=0")
+        client = self.connect(port)
+        client.settimeout(0.5)
+        with self.assertRaises(TimeoutError):
+            client.recv(1)
+        client.settimeout(20)
+        client.sendall(REQUEST)
+        self.assertTrue(client.recv(100).startswith(b"MPA ID Rep"))
+        silent = self.connect(port)
+        self.assertEqual(self.reply(silent), b"")
+
+    def test_one_thread_may_be_both_ends_of_which_the_servers_speaks_first(self):
+        for rules in (SDP, BOTH_PATIENT):
+            self.log.unlink(missing_ok=True)
+            begin = time.monotonic()
+            output, _ = self.finish(self.start_python(BOTH_ENDS, rules=rules))
+            self.assertEqual(output, "220 hello\nbye\n")
+            self.assertLess(time.monotonic() - begin, 1.5)
+            self.assertEqual([each.sdp for each in self.moved()], [12, 12], self.log_text())
 
     # Nothing waits, so the request is late: it is taken out of the input, and the client goes by TCP.
     def test_a_late_request_costs_a_connect_and_no_byte(self):

@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cinttypes>
@@ -17,8 +18,12 @@ namespace esdp::switching {
 namespace {
 
 constexpr absl::Duration kAcceptWithin = absl::Seconds(10);
-// A client that takes nothing but SDP has nowhere else to go.
+// Of a rule that takes nothing but SDP: a client has nowhere else to go, and a server nobody else
+// to speak to.
 constexpr int kPatientAnswers = 10;
+constexpr unsigned kRequestWithin = 3000;  // milliseconds
+// A client whose connection the program has closed already is to find its end by SDP: nobody else waits.
+constexpr unsigned kAskedOfClosedWithin = 100;  // milliseconds
 
 SocketOptions OptionsOf(const RuleOptions& options) {
   SocketOptions made;
@@ -203,7 +208,10 @@ void Relay::OnProgram() {
     MoveFar();
   } else if (phase_ == Phase::kUnknown && !std::exchange(orphan_, true)) {
     // It speaks first, or has closed.
-    engine_.RelayLater(id_, request_.options.wait_ms, [](Relay& self) {
+    unsigned within = request_.options.wait_ms;
+    if (program_.IsClosed()) within = std::max(within, kAskedOfClosedWithin);
+    if (request_.verdict == Verdict::kSdp) within = kRequestWithin;
+    engine_.RelayLater(id_, within, [](Relay& self) {
       if (self.phase_ == Phase::kUnknown) self.BeginTcp(Reason::kWaitRanOut);
     });
   }

@@ -168,6 +168,10 @@ void RelayAllInstead() {
   table.ForEach([](Connection& each) { (void)RelayInstead(each); });
 }
 
+void NoteShared() {
+  table.ForEach([](Connection& each) { each.shared = true; });
+}
+
 void MakePlain(Connection& connection, Reason reason) {
   PlainNote note = {
       .number = connection.number,

@@ -17,6 +17,8 @@ int Relay(Connection& connection, Begin begin);
 int RelayInstead(Connection& connection);
 // All of them, before a fork: a child has the number, and not our memory.
 void RelayAllInstead();
+// Another process is about to have what there is, by a fork or a program that it executes.
+void NoteShared();
 
 // The number is the kernel's from now on.
 void MakePlain(Connection& connection, Reason reason);

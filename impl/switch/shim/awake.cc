@@ -85,6 +85,7 @@ void BeforeFork() {
   TableLock::Hold();
   const KeptErrno kept;
   RelayAllInstead();
+  NoteShared();
   HoldDescriptors();  // last: to relay makes some
 }
 

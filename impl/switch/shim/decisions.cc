@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <span>
 
 #include "impl/switch/libc_calls.h"
 #include "impl/switch/low_mark.h"
@@ -24,7 +25,8 @@ namespace {
 using libc::real;
 using Bytes = std::array<unsigned char, libc::kMpaRequestMax>;
 
-constexpr int64_t kPartWithin = 1000;  // milliseconds
+constexpr int64_t kPartWithin = 1000;     // milliseconds
+constexpr int64_t kRequestWithin = 3000;  // where nothing but SDP is taken
 
 Connection* FindUndecided(int number) {
   Connection* const connection = table.Find(number);
@@ -89,6 +91,12 @@ int PartLeft(int number) {
 
 bool IsNonBlocking(int number) { return (made.fcntl.get()(number, F_GETFL) & O_NONBLOCK) != 0; }
 
+// False: it cannot wait. A program that locks itself up may have no descriptor left, by its limit.
+bool Wait(int number, int64_t milliseconds) {
+  pollfd one = {.fd = number, .events = POLLIN | POLLRDHUP, .revents = 0};
+  return real.poll.get()(&one, 1, static_cast<int>(milliseconds)) >= 0 || errno == EINTR;
+}
+
 bool HasEnded(int number) {
   pollfd one = {.fd = number, .events = POLLRDHUP, .revents = 0};
   return real.poll.get()(&one, 1, 0) == 1;
@@ -99,14 +107,12 @@ constexpr int kGoOn = -1;
 int WaitForRest(int number, size_t need, bool dont_wait) {
   libc::SetLowMark(number, need);
   const int left = PartLeft(number);
-  if (left == 0 || HasEnded(number)) {
+  const bool waits = !dont_wait && !IsNonBlocking(number);
+  if (left == 0 || HasEnded(number) || (waits && !Wait(number, left))) {
     FoundPlain(number, Reason::kAnsweredPlain);
     return kGoOn;
   }
-  if (dont_wait || IsNonBlocking(number)) return EAGAIN;
-  pollfd one = {.fd = number, .events = POLLIN | POLLRDHUP, .revents = 0};
-  (void)real.poll.get()(&one, 1, left);
-  return 0;
+  return waits ? 0 : EAGAIN;
 }
 
 }  // namespace
@@ -136,6 +142,41 @@ int DecideBeforeRead(int number, bool dont_wait) {
   }
 }
 
+namespace {
+
+// A program may be both ends in one thread, which would wait for a request that it has yet to send.
+void AskWhereConnected() {
+  std::array<int, 16> numbers{};
+  size_t count = 0;
+  {
+    const TableLock lock;
+    table.ForEach([&](const Connection& each) {
+      if (each.state == State::kConnecting && count < numbers.size()) {
+        numbers[count++] = each.number;
+      }
+    });
+  }
+  for (const int number : std::span(numbers).first(count)) (void)DecideConnected(number);
+}
+
+// Nobody has asked for SDP within the time that the rule gives.
+int SpeakFirst(int number) {
+  libc::SetLowMark(number, 1);
+  {
+    const TableLock lock;
+    Connection* const connection = FindUndecided(number);
+    if (connection == nullptr) return 0;
+    if (connection->rule->verdict != Verdict::kSdp) {
+      connection->state = State::kSpoke;
+      return 0;
+    }
+  }
+  FoundPlain(number, Reason::kAnsweredPlain);
+  return ECONNRESET;
+}
+
+}  // namespace
+
 int DecideBeforeWrite(int number) {
   const KeptErrno kept;
   int64_t until = 0;
@@ -143,8 +184,11 @@ int DecideBeforeWrite(int number) {
     const TableLock lock;
     const Connection* const connection = FindUndecided(number);
     if (connection == nullptr || connection->state == State::kSpoke) return 0;
-    until = libc::MonotonicMilliseconds() + connection->rule->options.wait_ms;
+    const bool takes_plain = connection->rule->verdict != Verdict::kSdp;
+    until = libc::MonotonicMilliseconds() +
+            (takes_plain ? connection->rule->options.wait_ms : kRequestWithin);
   }
+  AskWhereConnected();
   for (;;) {
     Bytes bytes;
     const ssize_t got =
@@ -159,15 +203,24 @@ int DecideBeforeWrite(int number) {
     const int64_t left = until - libc::MonotonicMilliseconds();
     if (left <= 0 || HasEnded(number)) break;
     libc::SetLowMark(number, need);
-    pollfd one = {.fd = number, .events = POLLIN | POLLRDHUP, .revents = 0};
-    (void)real.poll.get()(&one, 1, static_cast<int>(left));
+    if (!Wait(number, left)) break;
   }
-  libc::SetLowMark(number, 1);
+  return SpeakFirst(number);
+}
+
+void DecideBeforeClose(int number) {
+  const KeptErrno kept;
   const TableLock lock;
-  if (Connection* const connection = FindUndecided(number); connection != nullptr) {
-    connection->state = State::kSpoke;
-  }
-  return 0;
+  Connection* const connection = FindUndecided(number);
+  if (connection == nullptr || connection->state != State::kAccepted) return;
+  if (connection->shared || connection->numbers > 1 || connection->part_until != 0) return;
+  Bytes bytes;
+  const ssize_t got = real.recv.get()(number, bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
+  if (got == 0 || (got < 0 && errno != EAGAIN)) return;
+  const auto count = static_cast<size_t>(std::max<ssize_t>(got, 0));
+  const size_t need = count == 0 ? 1 : libc::JudgeMpaRequest(bytes.data(), count);
+  if (need == libc::kMpaNone) return;
+  (void)Relay(*connection, need == libc::kMpaWhole ? Begin::kAccepts : Begin::kUnknown);
 }
 
 namespace {

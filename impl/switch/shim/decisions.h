@@ -11,6 +11,10 @@ namespace esdp::switching {
 int DecideBeforeRead(int number, bool dont_wait);
 // It is written to first.
 int DecideBeforeWrite(int number);
+// Its last number is closed before anything was read or written: a peer that speaks SDP is to find
+// the end of a connection, not one that breaks off while it asks. What another process has too is left
+// to that.
+void DecideBeforeClose(int number);
 // A connection by a rule: adopts it once TCP has connected.
 int DecideConnected(int number);
 // Bytes may move that nobody of us sees: what is not decided is relayed until it is.

@@ -47,6 +47,7 @@ void BeforeExec() {
   if (!libc::taken_numbers.any()) return;
   const KeptErrno kept;
   const TableLock lock;
+  NoteShared();
   if (AnyIsDirect()) RelayKept();
 }
 
@@ -56,6 +57,7 @@ void BeforeSpawn(const posix_spawn_file_actions_t* actions) {
   if (!libc::taken_numbers.any()) return;
   const KeptErrno kept;
   const TableLock lock;
+  NoteShared();
   RelayAllInstead();
 }
 

@@ -200,6 +200,7 @@ SwitchTaker::Answer SwitchTaker::Shutdown(int fd, int how) noexcept {
 SwitchTaker::Answer SwitchTaker::Close(int fd) noexcept {
   if (!IsThisProcess()) return std::nullopt;
   if (IsOwn(fd)) return Fail(EBADF);
+  if (StateOf(fd) == State::kAccepted) DecideBeforeClose(fd);
   const KeptErrno kept;
   const TableLock lock;
   (void)FindRelayed(fd);

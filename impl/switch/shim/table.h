@@ -47,6 +47,7 @@ struct Connection {
   std::atomic<bool> polled{false};        // somebody waits, or has waited, for its readiness
   std::atomic<bool> output_shut{false};   // kDirect
   bool foreign = false;                   // a parent relays it
+  bool shared = false;                    // another process may have it too
   bool name_was_held = false;             // of the peer's port, before connect
   bool lost_registration = false;         // there were more than there is room for
   bool reset_at_close = false;            // SO_LINGER with no time
