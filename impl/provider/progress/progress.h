@@ -84,7 +84,7 @@ class ProgressLoop {
   int RunRounds(int most);
   // True: who is to look sleeps, and has to be woken.
   bool PollOrDelegate(bool worked, bool tends);
-  bool LeavesSomething(bool tends);
+  [[gnu::noinline]] bool LeavesSomething(bool tends);
   void MindDeadlines();
   bool Expect(bool waits);
   bool MovesBeforeWait() { return Expect(true) && RunRounds(1) > 0; }

@@ -78,10 +78,9 @@ void StreamPolls::TellChange() {
   TellPolls();
 }
 
-void StreamPolls::OnTransferEnded() {
-  if (const auto listener = Listener()) [[unlikely]] {
-    if (listener->OnTransferEnded()) ShowSoon(*listener);
-  }
+void StreamPolls::TellTransferEnded() {
+  const auto listener = Listener();
+  if (listener != nullptr && listener->OnTransferEnded()) ShowSoon(*listener);
 }
 
 void StreamPolls::ShowChange() {

@@ -43,14 +43,18 @@ class StreamPolls {
   // From the shard, under its lock.
   void OnReadiness(const provider::Readiness& readiness);
   void OnEnd(bool in_order);
-  // A transfer has had its event.
-  void OnTransferEnded();
+  // A transfer has had its event. Asked at each: nobody listens, as a rule.
+  void OnTransferEnded() {
+    if (has_listener_.load(std::memory_order_relaxed)) [[unlikely]]
+      TellTransferEnded();
+  }
   // The listener shows what it has heard of.
   void ShowChange();
 
  private:
   void TellChange();
   void TellPolls();
+  void TellTransferEnded();
   void ShowSoon(ReadinessListener& listener);
 
   StreamState& stream_;
