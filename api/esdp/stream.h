@@ -97,6 +97,9 @@ class Stream {
   // a duplicate. FailedPrecondition (kWrongState) where fd() or ShowIn was called before, and then
   // both stay the caller's.
   absl::Status ShowIn(int shown, int hidden);
+  // Whether what arrives on top of unread bytes is a new edge there, as it is at first: each such
+  // arrival then costs a system call. Only who waits edge-triggered, or by SIGIO, needs it.
+  void SetEdges(bool on);
   // What fd() or ShowIn has begun ends, and either may be called anew. After ShowIn: shown and
   // hidden, which are the caller's again, to move bytes through; nothing, and both are closed, where
   // the end of the peer was shown already, which no pair takes back. After fd(): nothing, and its

@@ -135,6 +135,10 @@ class Fabric {
   // which spares who polls without a rest what it costs to be told. True: it has been silent, so
   // Poll once more before waiting.
   virtual bool ExpectWaits(bool expected);
+  // Whether Poll or PollRendezvous would find something that is here already, of which fd() need not
+  // tell: what our own calls have completed, or what was fetched and not taken. Looks at nothing
+  // outside. Where waits are not expected, or nobody knows, it may be true for nothing.
+  virtual bool HasUnpolled() const { return true; }
   // When Poll must be called again although fd() stays silent (connect deadlines, keep-alive);
   // kTimeInfinite for never.
   virtual Time NextDeadline() const { return kTimeInfinite; }

@@ -41,6 +41,11 @@ class Engine {
   std::vector<int> fds() const;
   // As Fabric::ExpectWaits, of all of them.
   bool ExpectWaits(bool expected);
+  // A Round would find something of which the descriptors need not tell.
+  bool HasUnpolled() const {
+    return std::any_of(fabrics_.begin(), fabrics_.end(),
+                       [](const auto* fabric) { return fabric->HasUnpolled(); });
+  }
 
   // What follows happens now. To be called first by whoever has taken the shard lock.
   void Begin() { driver_.SetNow(fabric().Now()); }

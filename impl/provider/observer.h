@@ -61,6 +61,22 @@ class Observer {
   virtual void OnClosed(ConnectionId connection, const Failure& cause, uint64_t bytes_received) = 0;
   // The time of a kAlarm has come.
   virtual void OnAlarm(uint64_t key) { (void)key; }
+
+  // After one of the calls above that has asked for it, once the shard lock is free again: for what
+  // takes long, or wakes who then calls the shard. By any thread, also by several at once.
+  virtual void OnUnlocked() {}
+  // The shard's, with its lock. No call, since it is asked each time.
+  bool TakeUnlockedWish() {
+    const bool wished = wishes_unlocked_;
+    if (wished) wishes_unlocked_ = false;
+    return wished;
+  }
+
+ protected:
+  void WishUnlocked() { wishes_unlocked_ = true; }
+
+ private:
+  bool wishes_unlocked_ = false;
 };
 
 enum class Progress : uint8_t { kThread, kManual };

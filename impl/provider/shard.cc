@@ -24,7 +24,7 @@ class Shard::Impl {
   Impl(std::vector<std::unique_ptr<fabric::Fabric>> fabrics, Observer& observer,
        const ShardOptions& options)
       : engine(std::move(fabrics), observer, options.log, options.bounds, options.tap),
-        progress(engine, options) {}
+        progress(engine, observer, options) {}
 
   // NOLINTNEXTLINE(bugprone-exception-escape): nobody is left to be told that memory is short.
   ~Impl() {

@@ -84,6 +84,8 @@ struct Transfer {
   bool shown = true;  // receive: the peer may be shown it, to write to
   bool until_advert =
       false;  // receive: it takes what is in messages, and ends where memory is shown
+  // Who submits it has a look at what it completes at once, since nothing is to gather behind it.
+  bool tended = false;
   Path path = Path::kByThreshold;
   CompleteAt complete_at = CompleteAt::kReusable;
   CancelMode at_deadline = CancelMode::kIfNotStarted;
@@ -104,6 +106,7 @@ struct ImmediateSend {
   std::span<const ConstBytes> parts;  // of each its bytes, one at least
   uint64_t length = 0;                // of all
   uint64_t stream_offset = 0;         // of the first: the provider's answer
+  bool tended = false;                // as a transfer
 };
 
 struct TransferResult {

@@ -14,7 +14,7 @@
 
 namespace esdp::switching {
 
-inline constexpr uint32_t kEngineVersion = 3;
+inline constexpr uint32_t kEngineVersion = 4;
 inline constexpr char kEngineEntry[] = "esdp_switch_engine";
 
 // Why a connection goes the way it goes. The numbers never change.
@@ -106,6 +106,8 @@ struct EngineCalls {
   void (*times)(uint64_t id, int64_t receive_ns, int64_t send_ns) = nullptr;
   // Its number is waited for; `shown` is a duplicate of it, the engine's from now on.
   void (*show)(uint64_t id, int shown) = nullptr;
+  // Somebody waits for its readiness by edges from now on.
+  void (*edges)(uint64_t id) = nullptr;
   // It is relayed from now on: what is in the pair is its bytes. `fresh` is the program's end of
   // another pair that is to be under the number, and the caller's to close; -1: it is the same one.
   int (*relay_instead)(uint64_t id, int& fresh) = nullptr;

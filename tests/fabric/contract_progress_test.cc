@@ -182,6 +182,36 @@ TEST_P(ProgressContract, WakeAtRingsTheDoorbellInTime) {
   EXPECT_EQ(rung.size(), 1u);
 }
 
+TEST_P(ProgressContract, WhatIsHereUnpolledIsTold) {
+  const Link link = Connect();
+  Memory source(*one_, 8);
+  Memory target(*two_, 8);
+  for (uint64_t i = 0; i < 3; ++i) ASSERT_POSTED(two_->Receive(link.two, i, {target.All()}));
+  ASSERT_TRUE(ComeToRest());
+  EXPECT_FALSE((*one_)->HasUnpolled());
+  EXPECT_FALSE((*two_)->HasUnpolled());
+
+  for (uint64_t i = 0; i < 3; ++i) ASSERT_POSTED(one_->Send(link.one, i, {source.All()}));
+  LetTimePass();
+  EXPECT_TRUE((*one_)->HasUnpolled() || IsReadable(*one_)) << "what the post has completed";
+  // What is fetched from here on is fetched by hand.
+  size_t found = one_->completions.size();
+  Completion one;
+  for (int i = 0; i < 200 && found < 3; ++i) {
+    const bool told = (*one_)->HasUnpolled() || IsReadable(*one_);
+    const size_t count = (*one_)->Poll(absl::MakeSpan(&one, 1));
+    EXPECT_TRUE(told || count == 0) << "behind " << found;
+    found += count;
+    if (count == 0) LetTimePass();
+  }
+  EXPECT_EQ(found, 3u);
+  one_->completions.clear();
+  for (uint64_t i = 0; i < 3; ++i) ExpectSuccess(*two_, link.two, i);
+  EXPECT_TRUE(ComeToRest());
+  EXPECT_FALSE((*one_)->HasUnpolled());
+  EXPECT_FALSE((*two_)->HasUnpolled());
+}
+
 TEST_P(ProgressContract, NothingHappensUnderAnotherCaller) {
   bool advancing = false;
   int early = 0;

@@ -306,6 +306,11 @@ size_t FakeFabric::Poll(absl::Span<fabric::Completion> completions) {
   return count;
 }
 
+bool FakeFabric::HasUnpolled() const {
+  const Lock lock(mutex_);
+  return !completions_.empty() || !events_.empty();
+}
+
 bool FakeFabric::PollRendezvous(fabric::RendezvousEvent& event) {
   const Lock lock(mutex_);
   if (events_.empty()) return false;

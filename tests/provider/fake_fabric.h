@@ -107,6 +107,7 @@ class FakeFabric final : public fabric::Fabric {
   bool PollRendezvous(fabric::RendezvousEvent& event) override;
   int fd() const override { return event_fd_; }
   bool ExpectWaits(bool expected) override;
+  bool HasUnpolled() const override;
 
  private:
   struct Receive {

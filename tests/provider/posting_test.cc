@@ -8,8 +8,8 @@
 #include "gtest/gtest.h"
 #include "tests/provider/scripted.h"
 
-// Who looks for what comes of a post. It is never the poster: its sends would be over one by one,
-// and none would gather with the next.
+// Who looks for what comes of a post. It is not the poster, unless it tends to it: its sends would
+// be over one by one, and none would gather with the next.
 
 namespace esdp::provider {
 namespace {
@@ -22,8 +22,9 @@ constexpr uint64_t kBytes = 64;
 // What a post completes is over at once, and the fabric's descriptor does not tell.
 class PostingTest : public ScriptedTest {
  protected:
-  explicit PostingTest(Progress progress = Progress::kThread) : ScriptedTest(progress) {
-    fabric_->CompleteAtOnce();
+  explicit PostingTest(Progress progress = Progress::kThread, bool at_once = true)
+      : ScriptedTest(progress) {
+    if (at_once) fabric_->CompleteAtOnce();
   }
   static bool Await(const std::function<bool()>& done) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -70,6 +71,11 @@ class PostingTest : public ScriptedTest {
   Memory* memory_ = nullptr;
 };
 
+class LatePostingTest : public PostingTest {
+ protected:
+  LatePostingTest() : PostingTest(Progress::kThread, /*at_once=*/false) {}
+};
+
 class PostingByHandTest : public PostingTest {
  protected:
   PostingByHandTest() : PostingTest(Progress::kManual) {}
@@ -81,6 +87,36 @@ TEST_F(PostingTest, TheThreadThatSleepsIsWoken) {
     AwaitRest();
     PostAndNotLook(connection);
     AwaitLook();
+  }
+}
+
+// What a device completes later its descriptor tells.
+TEST_F(LatePostingTest, NobodyIsWokenForAPostThatLeavesNothingToBePolled) {
+  const ConnectionId connection = Join();
+  for (int i = 0; i < kPosts; ++i) {
+    AwaitRest();
+    const int before = fabric_->polls();
+    Post(connection);
+    std::this_thread::sleep_for(milliseconds(5));
+    EXPECT_EQ(fabric_->polls(), before);
+    fabric_->CompleteSend();
+    AwaitLook();
+  }
+}
+
+TEST_F(PostingTest, WhoTendsToWhatItPostsLooksItselfAndWakesNobody) {
+  const ConnectionId connection = Join();
+  for (int i = 0; i < kPosts; ++i) {
+    AwaitRest();
+    const int mine = PollsOfMine();
+    const int all = fabric_->polls();
+    Job& job = NewJob(*memory_, true, 0, kBytes);
+    job.transfer.tended = true;
+    Submit(side_, connection, job);
+    EXPECT_GT(PollsOfMine(), mine);
+    EXPECT_EQ(fabric_->completions_waiting(), 0u);
+    std::this_thread::sleep_for(milliseconds(5));
+    EXPECT_EQ(fabric_->polls() - all, PollsOfMine() - mine);
   }
 }
 

@@ -210,6 +210,26 @@ TEST_P(StreamDescriptorTest, EachArrivalIsAnEdge) {
   ExpectEdge(EPOLLIN);
 }
 
+TEST_P(StreamDescriptorTest, WhoAsksForNoEdgesHasThemWhereTheAnswerChangesAlone) {
+  WatchEdges();
+  near_.SetEdges(false);
+  Write(far_, 10);
+  ASSERT_NO_FATAL_FAILURE(ExpectEdge(EPOLLIN));
+  Write(far_, 10);
+  Settle();
+  EXPECT_EQ(Edge(), 0u);
+  ExpectShows(POLLIN | POLLOUT);
+  EXPECT_EQ(Take(near_, 100), 20u);
+  ExpectShows(POLLOUT);
+  (void)Edge();
+  Write(far_, 10);
+  ASSERT_NO_FATAL_FAILURE(ExpectEdge(EPOLLIN));
+
+  near_.SetEdges(true);
+  Write(far_, 10);
+  ExpectEdge(EPOLLIN);
+}
+
 TEST_P(StreamDescriptorTest, RoomAndTheEndAreEdges) {
   Fill(near_);
   ExpectShows(0);

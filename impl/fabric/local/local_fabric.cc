@@ -79,6 +79,7 @@ class LocalFabric final : public Frame {
   size_t Poll(absl::Span<Completion> completions) override;
   bool PollRendezvous(RendezvousEvent& event) override;
   bool ExpectWaits(bool expected) override;
+  bool HasUnpolled() const override { return awake_ || Frame::HasUnpolled(); }
   Time NextDeadline() const override {
     return std::min(shared_.poller.NextDeadline(), rendezvous_.NextDeadline());
   }

@@ -67,6 +67,10 @@ class SimFabric : public Fabric, public Inhabitant {
     return outbox_.TakeEvent(event);
   }
   int fd() const override { return outbox_.fd(); }
+  bool HasUnpolled() const override {
+    const std::lock_guard held(*world_);
+    return HasSomethingToPoll();
+  }
   bool Advance(Time deadline) override { return world_->Step(deadline); }
   void SetDoorbell(std::function<void()> doorbell) override {
     const std::lock_guard held(*world_);

@@ -127,6 +127,9 @@ class FabricFrame : public Fabric, protected QueuePairs<QueuePair> {
   }
 
   int fd() const final { return shared_.poller.descriptor(); }
+  bool HasUnpolled() const override {
+    return shared_.outbox.HasCompletions() || shared_.outbox.HasEvents();
+  }
 
  protected:
   template <typename Options>

@@ -95,6 +95,11 @@ class VerbsFabric final : public Fabric, private QueuePairs {
   bool PollRendezvous(RendezvousEvent& event) override;
   int fd() const override { return arrivals_.fd(); }
   bool ExpectWaits(bool expected) override;
+  // Of a device that is not to tell nobody knows.
+  bool HasUnpolled() const override {
+    return commons_.outbox.HasCompletions() || commons_.outbox.HasEvents() ||
+           !commons_.completion_queues.armed();
+  }
   Time NextDeadline() const override;
 
  private:

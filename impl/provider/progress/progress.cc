@@ -35,8 +35,9 @@ Duration Until(Time at, Time now) {
 
 }  // namespace
 
-ProgressLoop::ProgressLoop(Engine& engine, const ShardOptions& options)
+ProgressLoop::ProgressLoop(Engine& engine, Observer& observer, const ShardOptions& options)
     : engine_(engine),
+      observer_(observer),
       threaded_(options.progress == Progress::kThread),
       virtual_(engine.fabric().limits().virtual_time),
       thread_cpu_(options.thread_cpu),
@@ -73,12 +74,14 @@ void ProgressLoop::Stop() {
 
 void ProgressLoop::Submit(const Request& request) {
   if (lock_.TryTake()) {
+    // The transfer may be gone when it has been carried out.
+    const bool tends = request.kind == Request::Kind::kTransfer && request.transfer->tended;
     // A transfer does not mind the time of the last round: all it may set is a timer that then
     // fires a little early.
     if (request.kind != Request::Kind::kTransfer || !submissions_.empty()) engine_.Begin();
     DrainRequests();
     engine_.ExecuteNow(request);
-    return Unlock(true);
+    return Unlock(true, tends);
   }
   submissions_.Push(request);
   // Whoever held the shard lock may have looked for the last time.
@@ -102,22 +105,24 @@ bool ProgressLoop::TrySendImmediate(ConnectionId connection, ImmediateSend& send
   if (!submissions_.empty()) engine_.Begin();
   const bool drained = DrainRequests();
   const bool sent = engine_.TrySendImmediate(connection, send);
-  Unlock(sent || drained);
+  Unlock(sent || drained, send.tended);
   return sent;
 }
 
 // Releases the shard lock, but not before everything that was left for its holder is done: who has
 // failed to take it relies on that.
-void ProgressLoop::Unlock(bool worked) {
+void ProgressLoop::Unlock(bool worked, bool tends) {
   do {
     if (!submissions_.empty()) {
       engine_.Begin();
       worked |= DrainRequests();
     }
     if (worked) engine_.Finish();
-    const bool wakes = PollOrDelegate(worked);
+    const bool wakes = PollOrDelegate(worked, tends);
     MindDeadlines();
+    const bool tells = observer_.TakeUnlockedWish();
     lock_.Release();
+    if (tells) observer_.OnUnlocked();
     if (wakes) waits_.Wake();  // not before: it would be up only to find the shard lock taken
     worked = false;
   } while ((!submissions_.empty() || poll_wanted_.load()) && lock_.TryTake());
@@ -147,11 +152,22 @@ bool ProgressLoop::Expect(bool waits) {
   return engine_.ExpectWaits(waits);
 }
 
-bool ProgressLoop::PollOrDelegate(bool worked) {
+// While the thread sleeps the descriptors tell it of all that comes, but not of what is here already.
+bool ProgressLoop::LeavesSomething(bool tends) {
+  if (!engine_.HasUnpolled()) return false;
+  if (!tends) return true;
+  (void)RunRounds(1);
+  return engine_.HasUnpolled();
+}
+
+bool ProgressLoop::PollOrDelegate(bool worked, bool tends) {
   if (Clear(poll_wanted_)) return RunRounds(kRoundsOfHolder) == kRoundsOfHolder;
   if (!worked) return false;
   const bool led = leader_.taken();
-  if (threaded_ && !led && thread_awake_) return false;  // it looks again before it sleeps
+  if (threaded_ && !led) {
+    if (thread_awake_) return false;  // it looks again before it sleeps
+    if (!LeavesSomething(tends)) return false;
+  }
   if (!poll_due_.load()) poll_due_.store(true);
   if (threaded_ && !led) return true;
   return waiters_.load() > 0 || (!threaded_ && fd_in_use_.load());

@@ -32,7 +32,7 @@ namespace esdp::provider {
 //   Errors:   Start fails when there are no descriptors or no threads left.
 class ProgressLoop {
  public:
-  ProgressLoop(Engine& engine, const ShardOptions& options);
+  ProgressLoop(Engine& engine, Observer& observer, const ShardOptions& options);
   ~ProgressLoop();
   ProgressLoop(const ProgressLoop&) = delete;
   ProgressLoop& operator=(const ProgressLoop&) = delete;
@@ -70,7 +70,8 @@ class ProgressLoop {
   void Doorbell();
 
  private:
-  void Unlock(bool worked);
+  // `tends`: this thread looks itself for what its work has completed at once.
+  void Unlock(bool worked, bool tends = false);
   struct Leaving {
     ProgressLoop& loop;
     bool worked;
@@ -82,7 +83,8 @@ class ProgressLoop {
   // How many rounds moved something: `most` means that there may be more.
   int RunRounds(int most);
   // True: who is to look sleeps, and has to be woken.
-  bool PollOrDelegate(bool worked);
+  bool PollOrDelegate(bool worked, bool tends);
+  [[gnu::noinline]] bool LeavesSomething(bool tends);
   void MindDeadlines();
   bool Expect(bool waits);
   bool MovesBeforeWait() { return Expect(true) && RunRounds(1) > 0; }
@@ -92,6 +94,7 @@ class ProgressLoop {
   void TakeForThread();
 
   Engine& engine_;
+  Observer& observer_;
   const bool threaded_;
   const bool virtual_;
   const std::optional<int> thread_cpu_;  // who has pinned the thread wants it to do the work

@@ -1,6 +1,5 @@
 #include "impl/provider/progress/socket_pair.h"
 
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,16 +12,11 @@ namespace {
 
 // More are taken out again before one is put in for a new edge.
 constexpr int kBytesMax = 16;
-// With the smallest send buffer that there is, one message of this size makes a queue full.
-constexpr size_t kFillBytes = 256;
-constexpr int kFillsMax = 16;
+// With the smallest send buffer that there is, one message of this size makes a queue full: it is so
+// with more than a quarter of it.
+constexpr size_t kFillBytes = 2048;
 constexpr int kSmallest = 1;  // the system makes the least of it that there is
 constexpr int kNow = MSG_DONTWAIT | MSG_NOSIGNAL;
-
-bool HasRoom(int end) {
-  pollfd room{.fd = end, .events = POLLOUT, .revents = 0};
-  return poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) != 0;
-}
 
 bool PutByte(int end, int flags = 0) {
   const char byte = 0;
@@ -85,8 +79,9 @@ void SocketPair::ShowInput(bool readable, bool urgent, bool arrived) {
   if (peer_ended_ || has_ended() || (!changes && !(readable && arrived))) return;
   if (changes || bytes_ == kBytesMax) {
     char byte = 0;
-    if (std::exchange(urgent_, false)) (void)recv(shown_end_, &byte, 1, MSG_OOB | MSG_DONTWAIT);
-    Drain(shown_end_);
+    const bool was_urgent = std::exchange(urgent_, false);
+    if (was_urgent) (void)recv(shown_end_, &byte, 1, MSG_OOB | MSG_DONTWAIT);
+    if (was_urgent || bytes_ > 0) Drain(shown_end_, was_urgent);
     bytes_ = 0;
   }
   if (readable && PutByte(hidden_end_)) ++bytes_;
@@ -97,10 +92,8 @@ void SocketPair::ShowRoom(bool writable) {
   if (writable != full_ || has_ended()) return;
   full_ = !writable;
   if (writable) return Drain(hidden_end_);
-  const std::array<char, kFillBytes> filling{};
-  for (int i = 0; i < kFillsMax && HasRoom(shown_end_); ++i) {
-    (void)send(shown_end_, filling.data(), filling.size(), kNow);
-  }
+  static constexpr std::array<char, kFillBytes> kFilling{};
+  (void)send(shown_end_, kFilling.data(), kFilling.size(), kNow);
 }
 
 void SocketPair::ShowPeerEnd() {
@@ -115,9 +108,11 @@ void SocketPair::ShowEnd(bool reset) {
   close(std::exchange(hidden_end_, -1));
 }
 
-void SocketPair::Drain(int end) {
-  std::array<char, kFillBytes> taken;
-  while (recv(end, taken.data(), taken.size(), MSG_DONTWAIT) > 0) continue;
+// A read ends at the place of an urgent byte. Otherwise what does not fill it was the last.
+void SocketPair::Drain(int end, bool marked) {
+  std::array<char, 2 * kFillBytes> taken;
+  const ssize_t last = marked ? 1 : ssize_t{taken.size()};
+  while (recv(end, taken.data(), taken.size(), MSG_DONTWAIT) >= last) continue;
 }
 
 }  // namespace esdp::provider

@@ -46,7 +46,7 @@ class SocketPair {
   void ShowEnd(bool reset);
 
  private:
-  static void Drain(int end);
+  static void Drain(int end, bool marked = false);
 
   int shown_end_ = -1;
   bool lent_ = false;

@@ -105,12 +105,19 @@ absl::StatusOr<int> BlockingStream::fd() {
           ReadinessPair::Open(stream_, writer_.events());
       if (!opened.ok()) return opened.status();
       pair_ = *std::move(opened);
+      pair_->SetEdges(edges_);
       shows_.store(true, std::memory_order_release);
     }
     pair = pair_;
   }
   BeginToShow(pair);
   return pair->fd();
+}
+
+void BlockingStream::SetEdges(bool on) {
+  const std::lock_guard lock(mutex_);
+  edges_ = on;
+  if (pair_ != nullptr) pair_->SetEdges(on);
 }
 
 void BlockingStream::BeginToShow(const std::shared_ptr<ReadinessPair>& pair) {
@@ -129,6 +136,7 @@ absl::Status BlockingStream::ShowIn(int shown, int hidden) {
       return MakeError(ErrorKind::kWrongState, "the readiness is shown in a descriptor already");
     }
     pair = pair_ = ReadinessPair::Over(stream_, writer_.events(), {shown, hidden});
+    pair_->SetEdges(edges_);
     shows_.store(true, std::memory_order_release);
   }
   BeginToShow(pair);
@@ -158,7 +166,7 @@ void BlockingStream::Refresh(bool refused) {
   }
   if (pair == nullptr) return;
   pair->Update(refused, [&] {
-    return ReadinessPair::Own{reader_.ahead() > 0, writer_.has_room()};
+    return ReadinessPair::Own{reader_.ahead() > 0, writer_.has_room(), writer_.sends()};
   });
 }
 

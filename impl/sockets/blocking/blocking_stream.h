@@ -50,6 +50,7 @@ class BlockingStream {
   StreamReadiness readiness();
   absl::StatusOr<int> fd();
   absl::Status ShowIn(int shown, int hidden);
+  void SetEdges(bool on);
   std::optional<std::pair<int, int>> StopShowing();
   absl::Status Close(absl::Time deadline);
   void Abort();
@@ -74,7 +75,8 @@ class BlockingStream {
   BlockingReader reader_;
   BlockingWriter writer_;
   Socket socket_;
-  std::shared_ptr<ReadinessPair> pair_;  // under the lock; from fd() or ShowIn on
+  bool edges_ = true;                    // this and the next under the lock
+  std::shared_ptr<ReadinessPair> pair_;  // from fd() or ShowIn on
   std::atomic<bool> shows_{false};       // it is there
 };
 

@@ -58,9 +58,19 @@ std::optional<Event> Lane::TryNext() {
 }
 
 absl::StatusOr<Event> Lane::Next(absl::Time deadline, OnSignal on_signal) {
+  return Next(deadline, on_signal, QueueState::Lead::kTakes);
+}
+
+absl::StatusOr<Event> Lane::NextOfOthers() {
+  return Next(absl::InfiniteFuture(), OnSignal::kGoesOn, QueueState::Lead::kLeaves);
+}
+
+absl::StatusOr<Event> Lane::Next(absl::Time deadline, OnSignal on_signal, QueueState::Lead lead) {
   Event event;
   for (;;) {
-    const auto taken = queue_.Dequeue(absl::MakeSpan(&event, 1), {.deadline = deadline});
+    const auto taken = OrNoMemory([&] {
+      return queue_state()->Dequeue({&event, 1}, {.deadline = deadline}, lead);
+    });
     if (taken.ok()) return event;
     if (KindOf(taken.status()) == ErrorKind::kCancelled) return ClosedHandle();
     if (KindOf(taken.status()) != ErrorKind::kSignal || !GoesOnAfterSignal(on_signal)) {

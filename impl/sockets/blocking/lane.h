@@ -13,11 +13,11 @@
 #include "esdp/event.h"
 #include "esdp/event_queue.h"
 #include "impl/sockets/blocking/signal_rule.h"
+#include "impl/sockets/queue/event_queue_state.h"
 
 namespace esdp::sockets {
 
 class ContextState;
-class QueueState;
 
 // What one direction of a blocking stream waits in: an event queue of its own, and whose turn it
 // is. Only who has the turn takes from the queue.
@@ -54,8 +54,11 @@ class Lane {
   void TellClosed() { queue_.Wake(); }
   std::optional<Event> TryNext();
   absl::StatusOr<Event> Next(absl::Time deadline, OnSignal on_signal);
+  // The same without an end, of what others are about to tell: this thread moves nothing for it.
+  absl::StatusOr<Event> NextOfOthers();
 
  private:
+  absl::StatusOr<Event> Next(absl::Time deadline, OnSignal on_signal, QueueState::Lead lead);
   absl::Status Enter(absl::Time deadline);
   void Leave();
 

@@ -18,8 +18,10 @@ namespace {
 constexpr size_t kAheadBytes = 256 * 1024;
 constexpr uint32_t kDepth = 1;  // one receive at a time
 
-// Of a receive that the peer is not told of.
-TransferFlags Hidden(bool wait_all) { return {.wait_all = wait_all, .shown = false}; }
+// Of a receive that the peer is not told of. Who does not wait wakes nobody for it.
+TransferFlags Hidden(bool wait_all, bool waits) {
+  return {.wait_all = wait_all, .shown = false, .tended = !waits};
+}
 
 }  // namespace
 
@@ -79,6 +81,7 @@ void BlockingReader::Receive(std::span<std::byte> memory, Call& call) {
   TransferFlags flags;
   flags.wait_all = missing >= memory.size();
   flags.until_advert = true;
+  flags.tended = !call.args.wait;
   call.moved += Await(stream_.PostRecvCopy(memory, flags, {.queue = lane_.queue()}), call);
 }
 
@@ -95,7 +98,7 @@ bool BlockingReader::ReceiveDirect(std::span<std::byte> memory, Call& call) {
   const size_t missing = call.min - std::min(call.min, call.moved);
   const Slice slice = region->slice();
   call.moved += Await(stream_.Post(EventType::kRecv, absl::MakeConstSpan(&slice, 1),
-                                   Hidden(missing >= memory.size()),
+                                   Hidden(missing >= memory.size(), call.args.wait),
                                    {.queue = lane_.queue(), .path = Path::kZeroCopy}),
                       call);
   usage_.OnDeregistered(memory.size());
@@ -141,7 +144,7 @@ void BlockingReader::ReadAhead(Call& call, size_t wanted) {
     return;
   }
   const size_t bytes = Await(stream_.Post(EventType::kRecv, absl::MakeConstSpan(&*slice, 1),
-                                          Hidden(wanted >= slice->length()),
+                                          Hidden(wanted >= slice->length(), call.args.wait),
                                           {.queue = lane_.queue(), .path = Path::kZeroCopy}),
                              call);
   usage_.read_ahead_bytes.fetch_add(bytes, std::memory_order_relaxed);
@@ -179,7 +182,7 @@ size_t BlockingReader::Await(const absl::StatusOr<OpId>& op, Call& call) {
     const absl::Status why = event.status();
     // Shown to nobody it ends at once, unless bytes are being read into it.
     stream_.EndShort(*op);
-    event = lane_.Next(absl::InfiniteFuture(), OnSignal::kGoesOn);
+    event = waits ? lane_.Next(absl::InfiniteFuture(), OnSignal::kGoesOn) : lane_.NextOfOthers();
     if (!event.ok()) {
       call.status = event.status();
       return 0;

@@ -33,25 +33,33 @@ provider::SocketPair::Ends ReadinessPair::Release() {
   return pair_.Release();
 }
 
-void ReadinessPair::OnReadinessChange() {
-  const std::lock_guard lock(mutex_);
-  Show(/*arrived=*/true);
-}
-
-void ReadinessPair::OnTransferEnded() {
-  const std::lock_guard lock(mutex_);
-  ShowRoom();
+// Nobody waits for who shows something, and that one shows this, too: whoever has the lock looks once
+// more after it has given it back.
+void ReadinessPair::Show() {
+  while (pending_.fetch_or(0) != 0) {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return;
+    const uint32_t pending = pending_.exchange(0);
+    if ((pending & kChange) != 0) {
+      ShowInput(/*arrived=*/edges_.load(std::memory_order_relaxed));
+    } else if (pending != 0) {
+      ShowRoom();
+    }
+  }
 }
 
 // What the connection itself would take is no measure: the ends of sends, which make room, come
-// behind that.
+// behind that. As of TCP there is room again once a third is free, so that a full sender is not
+// called for each piece.
 void ReadinessPair::ShowRoom() {
   if (released_) return;
-  const bool room = own_.room || !stream_.connected() || sends_->HasEvents();
+  const size_t ended = sends_->events();
+  const bool freed = ended > 0 && 3 * ended >= own_.sends;
+  const bool room = own_.room || !stream_.connected() || freed;
   pair_.ShowRoom(room && !stream_.write_shut());
 }
 
-void ReadinessPair::Show(bool arrived) {
+void ReadinessPair::ShowInput(bool arrived) {
   if (released_ || pair_.has_ended()) return;
   const uint32_t bits = stream_.polls().Bits();
   const bool shut = stream_.write_shut();

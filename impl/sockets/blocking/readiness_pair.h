@@ -1,6 +1,9 @@
 #ifndef ESDP_IMPL_SOCKETS_BLOCKING_READINESS_PAIR_H_
 #define ESDP_IMPL_SOCKETS_BLOCKING_READINESS_PAIR_H_
 
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -33,27 +36,36 @@ class ReadinessPair final : public ReadinessListener {
       : stream_(stream), sends_(std::move(sends)) {}
 
   int fd() const { return pair_.fd(); }
+  // Arrivals on top of what is readable are shown, too.
+  void SetEdges(bool on) { edges_.store(on, std::memory_order_relaxed); }
   // Shows nothing any more.
   provider::SocketPair::Ends Release();
   // What a blocking stream holds beside its connection, from now on.
   struct Own {
     bool readable = false;
     bool room = true;
+    size_t sends = 0;  // under way
   };
   // `sample` is called under the lock, so that the last one counts. `refused`: a write has found no
   // room, and who waits for an edge is to have one.
   template <typename Sample>
   void Update(bool refused, Sample sample) {
-    const std::lock_guard lock(mutex_);
-    own_ = sample();
-    if (refused && !released_) pair_.ShowRoom(false);
-    Show(/*arrived=*/false);
+    {
+      const std::lock_guard lock(mutex_);
+      own_ = sample();
+      if (refused && !released_) pair_.ShowRoom(false);
+      ShowInput(/*arrived=*/false);
+    }
+    Show();
   }
-  void OnReadinessChange() override;
-  void OnTransferEnded() override;
+  bool OnReadinessChange() override { return pending_.fetch_or(kChange) == 0; }
+  bool OnTransferEnded() override { return pending_.fetch_or(kRoom) == 0; }
+  void Show() override;
 
  private:
-  void Show(bool arrived);
+  enum Pending : uint32_t { kRoom = 1, kChange = 2 };
+
+  void ShowInput(bool arrived);
   void ShowRoom();
 
   StreamState& stream_;
@@ -62,6 +74,8 @@ class ReadinessPair final : public ReadinessListener {
   provider::SocketPair pair_;
   Own own_;
   bool released_ = false;
+  std::atomic<uint32_t> pending_{0};  // of Pending
+  std::atomic<bool> edges_{true};
 };
 
 }  // namespace esdp::sockets

@@ -158,6 +158,10 @@ absl::Status Stream::ShowIn(int shown, int hidden) {
   return Use(state_, [&] { return state_->ShowIn(shown, hidden); });
 }
 
+void Stream::SetEdges(bool on) {
+  if (state_ != nullptr) state_->SetEdges(on);
+}
+
 std::optional<std::pair<int, int>> Stream::StopShowing() {
   return state_ == nullptr ? std::nullopt : state_->StopShowing();
 }

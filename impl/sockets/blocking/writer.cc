@@ -67,6 +67,7 @@ absl::StatusOr<size_t> BlockingWriter::Write(Pieces pieces, const WriteArgs& arg
   if (call.status.ok()) call.status = PostStaged(/*urgent=*/false, call);
   EndTrial(trial, call);
   has_room_.store(HasRoom(), std::memory_order_relaxed);
+  sends_.store(ring_.posted(), std::memory_order_relaxed);
   if (call.moved > 0 || call.status.ok()) return call.moved;
   return call.status;
 }
@@ -279,9 +280,10 @@ void BlockingWriter::Collect() {
 absl::Status BlockingWriter::PostStaged(bool urgent, Call& call) {
   if (ring_.staged() == 0) return absl::OkStatus();
   const Slice slice = ring_.staged_slice();
+  TransferFlags flags = TransferFlags::Of(urgent ? SendFlags::kUrgent : SendFlags::kNone);
+  flags.tended = !call.args.wait;
   const absl::StatusOr<OpId> op =
-      stream_.Post(EventType::kSend, absl::MakeConstSpan(&slice, 1),
-                   TransferFlags::Of(urgent ? SendFlags::kUrgent : SendFlags::kNone),
+      stream_.Post(EventType::kSend, absl::MakeConstSpan(&slice, 1), flags,
                    {.queue = lane_.queue(), .path = Path::kCopy});
   if (op.ok()) {
     ring_.OnPosted(*op);

@@ -49,6 +49,8 @@ class BlockingWriter {
   void TellClosed() { lane_.TellClosed(); }
   // The last call has left room in the ring; where it has not, the next event here makes some.
   bool has_room() const { return has_room_.load(std::memory_order_relaxed); }
+  // How many sends of the ring it has left under way.
+  size_t sends() const { return sends_.load(std::memory_order_relaxed); }
   const std::shared_ptr<QueueState>& events() const { return lane_.queue_state(); }
 
  private:
@@ -109,6 +111,7 @@ class BlockingWriter {
   SendRing ring_;
   WriteThreshold threshold_;
   std::atomic<bool> has_room_{true};
+  std::atomic<size_t> sends_{0};
 };
 
 }  // namespace esdp::sockets

@@ -270,6 +270,12 @@ void ContextState::OnRejected(provider::Rejection reason) {
   rejected_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
 }
 
+bool ContextState::ShowUnlocked(std::shared_ptr<StreamState> stream) {
+  const bool added = unlocked_shows_.Add(std::move(stream));
+  if (added) WishUnlocked();
+  return added;
+}
+
 void ContextState::OnReadiness(provider::ConnectionId connection,
                                const provider::Readiness& readiness) {
   const InObserverCall in_call;

@@ -21,6 +21,7 @@
 #include "impl/provider/shard.h"
 #include "impl/sockets/context/context_call.h"
 #include "impl/sockets/context/log_limit.h"
+#include "impl/sockets/context/unlocked_shows.h"
 #include "impl/sockets/context/untaken_sockets.h"
 #include "impl/sockets/file/file_service.h"
 #include "impl/sockets/memory/bounce_pool.h"
@@ -116,6 +117,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   void Remove(QueueState* queue);
   ContextStats Stats() const;
 
+  bool ShowUnlocked(std::shared_ptr<StreamState> stream);  // in an Observer call; false: no memory
   std::vector<std::shared_ptr<SocketState>> Sockets() const;  // all of them, to close them
   // Aborts what is open, waits for other threads' calls, ends the shard: it is not usable any more.
   void Stop();
@@ -139,6 +141,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   void OnClosed(provider::ConnectionId connection, const provider::Failure& cause,
                 uint64_t bytes_received) override;
   void OnAlarm(uint64_t key) override;
+  void OnUnlocked() override { unlocked_shows_.ShowAll(); }
 
  private:
   explicit ContextState(const ContextOptions& options);
@@ -169,6 +172,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   std::atomic<uint64_t> accepts_given_up_{0};
   std::atomic<uint64_t> ended_before_accept_{0};
   std::array<std::atomic<uint64_t>, provider::kRejections> rejected_{};  // incoming, by the reason
+  UnlockedShows unlocked_shows_;
   BouncePool bounce_pool_;
   FileService files_;
 
@@ -185,7 +189,6 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   std::mutex graves_mutex_;
   std::vector<PendingDeregistration> graves_;
   std::atomic<bool> has_graves_{false};
-
   std::atomic<int> regions_{0};
   std::atomic<int64_t> region_bytes_{0};
 

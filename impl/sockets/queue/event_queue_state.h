@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -57,9 +58,12 @@ class QueueState {
   void Deliver(const Event& event) { DeliverAll({&event, 1}); }
   void DeliverAll(std::span<const Event> events);
 
-  // All of Dequeue and TryDequeue.
-  absl::StatusOr<size_t> Dequeue(std::span<Event> out, const WaitArgs& wait);
-  bool HasEvents() const { return count_.load(std::memory_order_acquire) > 0; }
+  // All of Dequeue and TryDequeue. kLeaves: others move what is waited for, and go on doing so.
+  enum class Lead : uint8_t { kTakes, kLeaves };
+  absl::StatusOr<size_t> Dequeue(std::span<Event> out, const WaitArgs& wait,
+                                 Lead lead = Lead::kTakes);
+  bool HasEvents() const { return events() > 0; }
+  size_t events() const { return count_.load(std::memory_order_acquire); }
   absl::StatusOr<size_t> TryDequeue(std::span<Event> out);
 
   int fd();
@@ -95,8 +99,8 @@ class QueueState {
   absl::Status CheckWait(std::span<Event> out, const WaitArgs& wait) const;
   std::optional<absl::StatusOr<size_t>> SleepOrEnd(std::span<Event> out, const WaitArgs& wait,
                                                    Time deadline, Sleep sleep);
-  absl::StatusOr<size_t> WaitBesideThread(std::span<Event> out, const WaitArgs& wait,
-                                          Time deadline);
+  absl::StatusOr<size_t> WaitBesideThread(std::span<Event> out, const WaitArgs& wait, Time deadline,
+                                          Lead lead);
   // Nothing instead of a sleep on the word: somebody else has to move the shard then.
   std::optional<absl::StatusOr<size_t>> WaitMoving(std::span<Event> out, const WaitArgs& wait,
                                                    Time deadline, Sleep sleep);

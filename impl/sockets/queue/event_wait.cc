@@ -124,7 +124,7 @@ absl::StatusOr<size_t> QueueState::TryDequeue(std::span<Event> out) {
   return taken;
 }
 
-absl::StatusOr<size_t> QueueState::Dequeue(std::span<Event> out, const WaitArgs& wait) {
+absl::StatusOr<size_t> QueueState::Dequeue(std::span<Event> out, const WaitArgs& wait, Lead lead) {
   if (wait.min_events == 0) return TryDequeue(out);
   const ContextCall call(context_.get());
   if (!call.ok()) return TakeLast(out, call.status());
@@ -132,14 +132,14 @@ absl::StatusOr<size_t> QueueState::Dequeue(std::span<Event> out, const WaitArgs&
   const Time deadline = context_->ToShardTime(wait.deadline);
   absl::StatusOr<size_t> taken = context_->manual()
                                      ? *WaitMoving(out, wait, deadline, Sleep::kOnWork)
-                                     : WaitBesideThread(out, wait, deadline);
+                                     : WaitBesideThread(out, wait, deadline, lead);
   AfterTaking(taken.ok() ? *taken : 0);
   return taken;
 }
 
 // One of the threads that wait does the work of the Context's thread meanwhile.
 absl::StatusOr<size_t> QueueState::WaitBesideThread(std::span<Event> out, const WaitArgs& wait,
-                                                    Time deadline) {
+                                                    Time deadline, Lead lead) {
   provider::Shard& shard = context_->shard();
   // Who leads again and again must not leave all the work to the thread only because there is
   // always an event.
@@ -148,7 +148,9 @@ absl::StatusOr<size_t> QueueState::WaitBesideThread(std::span<Event> out, const 
   }
   const bool restarts = options_.restart_as_handler_says && deadline == kTimeInfinite;
   Duration spin = options_.wait == WaitMode::kAdaptive ? ToDuration(options_.spin) : Duration(0);
-  {
+  // For who does not wait the thread would stand by, and then nobody would do the work.
+  const bool waits = deadline == kTimeInfinite || shard.Now() < deadline;
+  if (waits && lead == Lead::kTakes) {
     Leading leading(shard);
     if (leading.leads()) {
       auto ended = WaitMoving(out, wait, deadline, restarts ? Sleep::kOnWord : Sleep::kOnWork);
@@ -157,7 +159,8 @@ absl::StatusOr<size_t> QueueState::WaitBesideThread(std::span<Event> out, const 
       spin = Duration(0);
     }
   }
-  return WaitLooking(out, wait, deadline, restarts ? Sleep::kOnWord : Sleep::kOnEvents, spin);
+  const bool on_word = restarts || (waits && lead == Lead::kLeaves);
+  return WaitLooking(out, wait, deadline, on_word ? Sleep::kOnWord : Sleep::kOnEvents, spin);
 }
 
 std::optional<absl::StatusOr<size_t>> QueueState::WaitMoving(std::span<Event> out,

@@ -49,7 +49,7 @@ bool ImmediateSends::IsImmediate(ConstBytes bytes, const OpArgs& args) const {
          (args.path == Path::kCopy || bytes.size() < zcopy_min_);
 }
 
-size_t ImmediateSends::TryMessage(EventType type, std::span<const ConstBytes> parts,
+size_t ImmediateSends::TryMessage(EventType type, std::span<const ConstBytes> parts, bool tended,
                                   const OpArgs& args, absl::Span<OpId> ids) {
   const std::shared_ptr<QueueState>& queue = QueueAccess::StateOf(args.queue);
   if (queue == nullptr || &queue->context() != &context_ ||
@@ -66,6 +66,7 @@ size_t ImmediateSends::TryMessage(EventType type, std::span<const ConstBytes> pa
   send.socket = id_;
   send.cookie = args.cookie;
   send.queue = queue.get();
+  send.tended = tended;
   // The socket, the queue and the bytes are the caller's during the call, and the socket's last
   // event comes under the shard lock as this send's does: nothing has to be held.
   if (context_.shard().TrySendImmediate(stream_.connection(), send)) return slots;
@@ -74,10 +75,11 @@ size_t ImmediateSends::TryMessage(EventType type, std::span<const ConstBytes> pa
   return 0;
 }
 
-OpId ImmediateSends::TrySend(EventType type, ConstBytes bytes, const OpArgs& args) {
+OpId ImmediateSends::TrySend(EventType type, ConstBytes bytes, const TransferFlags& flags,
+                             const OpArgs& args) {
   if (!IsImmediate(bytes, args)) return OpId::kNone;
   OpId id = OpId::kNone;
-  (void)TryMessage(type, {&bytes, 1}, args, absl::MakeSpan(&id, 1));
+  (void)TryMessage(type, {&bytes, 1}, flags.tended, args, absl::MakeSpan(&id, 1));
   return id;
 }
 
@@ -95,8 +97,9 @@ size_t ImmediateSends::TrySendAll(absl::Span<const Slice> slices, const OpArgs& 
       parts[count] = bytes;
     }
     if (count == 0) break;
-    const size_t sent = TryMessage(EventType::kSend, std::span(parts).first(count), args,
-                                   ids.empty() ? ids : ids.subspan(done, count));
+    const size_t sent =
+        TryMessage(EventType::kSend, std::span(parts).first(count), /*tended=*/false, args,
+                   ids.empty() ? ids : ids.subspan(done, count));
     done += sent;
     if (sent < count) break;
   }

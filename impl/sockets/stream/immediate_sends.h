@@ -38,7 +38,7 @@ class ImmediateSends {
   // Whether many are to, however the one before them went.
   bool TriesAll(const TransferFlags& flags) const;
   // Its name, once it has had its event; kNone where it has to go the common way.
-  OpId TrySend(EventType type, ConstBytes bytes, const OpArgs& args);
+  OpId TrySend(EventType type, ConstBytes bytes, const TransferFlags& flags, const OpArgs& args);
   // How many, the first of them, have had their events; the others have to go the common way.
   // Slices that are in order. `ids` is empty or takes their names.
   size_t TrySendAll(absl::Span<const Slice> slices, const OpArgs& args, absl::Span<OpId> ids);
@@ -49,8 +49,8 @@ class ImmediateSends {
  private:
   bool IsImmediate(ConstBytes bytes, const OpArgs& args) const;
   // In one message, as many as the queue has slots for.
-  size_t TryMessage(EventType type, std::span<const ConstBytes> parts, const OpArgs& args,
-                    absl::Span<OpId> ids);
+  size_t TryMessage(EventType type, std::span<const ConstBytes> parts, bool tended,
+                    const OpArgs& args, absl::Span<OpId> ids);
 
   StreamState& stream_;
   ContextState& context_;

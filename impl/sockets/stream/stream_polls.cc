@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "impl/sockets/context/context_state.h"
+#include "impl/sockets/in_observer_call.h"
 #include "impl/sockets/socket/socket_state.h"
 #include "impl/sockets/stream/stream_state.h"
 
@@ -71,8 +72,25 @@ absl::StatusOr<OpId> StreamPolls::Poll(uint32_t mask, const OpArgs& args) {
 }
 
 void StreamPolls::TellChange() {
-  if (const auto listener = Listener()) listener->OnReadinessChange();
+  if (const auto listener = Listener(); listener != nullptr && listener->OnReadinessChange()) {
+    ShowSoon(*listener);
+  }
   TellPolls();
+}
+
+void StreamPolls::TellTransferEnded() {
+  const auto listener = Listener();
+  if (listener != nullptr && listener->OnTransferEnded()) ShowSoon(*listener);
+}
+
+void StreamPolls::ShowChange() {
+  if (const auto listener = Listener()) listener->Show();
+}
+
+// Not with the shard lock: who is waked by it would only wait for that.
+void StreamPolls::ShowSoon(ReadinessListener& listener) {
+  const bool locked = InObserverCall::HeldByThisThread();
+  if (!locked || !context_.ShowUnlocked(stream_.Self())) listener.Show();
 }
 
 void StreamPolls::TellPolls() {

@@ -28,7 +28,7 @@ class StreamPolls {
  public:
   // Part of `stream`, which outlives it.
   StreamPolls(StreamState& stream, ContextState& context, SocketId id)
-      : stream_(stream), id_(id), waiting_(context) {}
+      : stream_(stream), context_(context), id_(id), waiting_(context) {}
 
   // From now on the readiness follows the connection. Without, it knows of an end alone. It may be
   // called again.
@@ -43,12 +43,22 @@ class StreamPolls {
   // From the shard, under its lock.
   void OnReadiness(const provider::Readiness& readiness);
   void OnEnd(bool in_order);
+  // A transfer has had its event. Asked at each: nobody listens, as a rule.
+  void OnTransferEnded() {
+    if (has_listener_.load(std::memory_order_relaxed)) [[unlikely]]
+      TellTransferEnded();
+  }
+  // The listener shows what it has heard of.
+  void ShowChange();
 
  private:
   void TellChange();
   void TellPolls();
+  void TellTransferEnded();
+  void ShowSoon(ReadinessListener& listener);
 
   StreamState& stream_;
+  ContextState& context_;
   const SocketId id_;
   WaitingPolls waiting_;
   std::atomic<bool> watches_{false};  // the shard tells of the readiness

@@ -153,9 +153,7 @@ void StreamState::OnClosed(const provider::Failure& cause, uint64_t bytes_receiv
 }
 
 void StreamState::OnTransferGone() {
-  if (const auto listener = polls_.Listener()) [[unlikely]] {
-    listener->OnTransferEnded();
-  }
+  polls_.OnTransferEnded();
   // The other order of these two is in OnClosed: one of both sees the other.
   if (transfers_.fetch_sub(1) == 1 && phase_ == Phase::kEnded) MaybeFinishClose();
 }

@@ -103,6 +103,7 @@ absl::StatusOr<Operation*> StreamState::NewTransfer(EventType type, const Transf
   transfer.urgent = flags.urgent;
   transfer.shown = flags.shown;
   transfer.until_advert = flags.until_advert;
+  transfer.tended = flags.tended;
   transfer.path = static_cast<provider::Path>(args.path);
   transfer.complete_at = static_cast<provider::CompleteAt>(args.complete_at);
   transfer.at_deadline =
@@ -217,7 +218,7 @@ absl::StatusOr<OpId> StreamState::Post(EventType type, absl::Span<const Slice> s
   if (slices.size() == 1 && immediate_.Tries(flags, slices[0].length()) &&
       CheckSlice(slices[0], flags.is_send).ok()) {
     const ConstBytes bytes = ImmediateSends::BytesOf(slices[0]);
-    if (const OpId op = immediate_.TrySend(type, bytes, args); op != OpId::kNone) return op;
+    if (const OpId op = immediate_.TrySend(type, bytes, flags, args); op != OpId::kNone) return op;
   }
   absl::StatusOr<Operation*> operation = NewTransfer(type, flags, args);
   if (!operation.ok()) return operation.status();
@@ -237,7 +238,7 @@ absl::StatusOr<OpId> StreamState::PostSendCopy(std::span<const std::byte> bytes,
   if (!call.ok()) return call.status();
   if (absl::Status legal = flags.CheckLength(bytes.size()); !legal.ok()) return legal;
   if (immediate_.Tries(flags, bytes.size())) {
-    const OpId op = immediate_.TrySend(EventType::kSend, {bytes.data(), bytes.size()}, args);
+    const OpId op = immediate_.TrySend(EventType::kSend, {bytes.data(), bytes.size()}, flags, args);
     if (op != OpId::kNone) return op;
   }
   absl::StatusOr<Operation*> operation = NewTransfer(EventType::kSend, flags, args);

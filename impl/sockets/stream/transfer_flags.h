@@ -15,6 +15,7 @@ struct TransferFlags {
   bool urgent = false;
   bool shown = true;          // receive: the peer may be told of it
   bool until_advert = false;  // receive: it ends before memory that the peer shows
+  bool tended = false;        // as a provider::Transfer
   uint32_t unknown = 0;       // bits that mean nothing
 
   // An urgent send has a byte.

@@ -95,7 +95,9 @@ DirectStream::DirectStream(Context& context, Stream stream, Descriptor hidden, u
       stream_(std::move(stream)),
       place_(place),
       on_shutdown_(on_shutdown),
-      hidden_(std::move(hidden)) {}
+      hidden_(std::move(hidden)) {
+  stream_.SetEdges(false);
+}
 
 absl::Time DirectStream::DeadlineOf(absl::Duration time) const {
   return time > absl::ZeroDuration() ? context_.After(time) : absl::InfiniteFuture();
@@ -232,7 +234,10 @@ DirectStream::Ends DirectStream::StopShowing() {
   return {.hidden = Descriptor(pair[1]), .fresh = Descriptor(pair[0])};
 }
 
-int DirectStream::ReadinessDescriptor() { return stream_.fd().value_or(-1); }
+int DirectStream::ReadinessDescriptor() {
+  stream_.SetEdges(true);
+  return stream_.fd().value_or(-1);
+}
 
 // --- by id ---------------------------------------------------------------------------------------
 

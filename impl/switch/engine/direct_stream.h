@@ -40,6 +40,8 @@ class DirectStream {
   bool peer_ended() const { return stream_.readiness().peer_ended; }
   void SetTimes(absl::Duration receive, absl::Duration send);
   void Show(Descriptor shown);
+  // Each arrival is shown; without, only what a wait for a level sees.
+  void ShowEdges() { stream_.SetEdges(true); }
   // From now on it is the program's bytes that go through the pair. Where it cannot be used for that,
   // `fresh` is the program's end of a new one. `shown` is to be closed.
   struct Ends {

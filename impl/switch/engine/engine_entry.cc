@@ -88,6 +88,13 @@ void ShowDirect(uint64_t id, int shown) {
   });
 }
 
+void ShowEdges(uint64_t id) {
+  (void)Directly(id, [](DirectStream& each) {
+    each.ShowEdges();
+    return Moved{};
+  });
+}
+
 int RelayInstead(uint64_t id, int& fresh) {
   return Guarded([&] { return Engine::Current().RelayInstead(id, fresh); });
 }
@@ -156,6 +163,7 @@ extern "C" [[gnu::visibility("default"), gnu::used]] bool esdp_switch_engine(
             .unread = Unread,
             .times = SetTimes,
             .show = ShowDirect,
+            .edges = ShowEdges,
             .relay_instead = RelayInstead,
             .close_direct = CloseDirect,
             .note = Note,

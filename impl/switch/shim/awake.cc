@@ -64,7 +64,8 @@ bool GoDirect(uint64_t id, bool (*drain)(void* what), void* what, int& shown) {
     return false;
   }
   TellTimes(*connection);
-  connection->state.store(State::kDirect, std::memory_order_release);
+  connection->state = State::kDirect;  // before the look at the flag, which has the other order
+  if (connection->by_edges) engine.edges(id);
   if (connection->polled) shown = DuplicateHigh(connection->number);
   return true;
 }

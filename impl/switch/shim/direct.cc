@@ -162,6 +162,11 @@ void ShowReadinessOf(int fd) {
   if (connection->state == State::kDirect) engine.show(connection->relay, DuplicateHigh(fd));
 }
 
+void ShowEdgesOf(Connection& connection) {
+  if (connection.by_edges.exchange(true) || connection.state != State::kDirect) return;
+  engine.edges(connection.relay);
+}
+
 void TellTimes(const Connection& connection) {
   const int number = connection.number;
   engine.times(connection.relay, TimeOf(number, SO_RCVTIMEO), TimeOf(number, SO_SNDTIMEO));

@@ -14,6 +14,8 @@ libc::Taker::Count SendDirect(int fd, const msghdr& message, int flags);
 libc::Taker::Answer ShutDirect(int fd, int how);
 // The system is about to be asked when the number is ready.
 void ShowReadinessOf(int fd);
+// Somebody waits by edges.
+void ShowEdgesOf(Connection& connection);
 // How long its calls wait, as the pair has been told.
 void TellTimes(const Connection& connection);
 

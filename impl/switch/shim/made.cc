@@ -16,6 +16,7 @@
 #include "impl/switch/shim/awake.h"
 #include "impl/switch/shim/decisions.h"
 #include "impl/switch/shim/descriptors.h"
+#include "impl/switch/shim/direct.h"
 #include "impl/switch/shim/limits.h"
 #include "impl/switch/shim/switch_taker.h"
 #include "impl/switch/shim/table.h"
@@ -138,8 +139,9 @@ int Control(int fd, int command, void* argument) {
   const int result = made.fcntl.get()(fd, command, argument);
   if (command == F_SETFL && result == 0 && taken_numbers.Has(fd)) {
     Connection* const connection = table.Find(fd);
-    const bool non_blocking = (reinterpret_cast<uintptr_t>(argument) & O_NONBLOCK) != 0;
-    if (connection != nullptr) connection->non_blocking = non_blocking;
+    const auto flags = reinterpret_cast<uintptr_t>(argument);
+    if (connection != nullptr) connection->non_blocking = (flags & O_NONBLOCK) != 0;
+    if (connection != nullptr && (flags & O_ASYNC) != 0) ShowEdgesOf(*connection);
   }
   const bool copies = command == F_DUPFD || command == F_DUPFD_CLOEXEC;
   return copies ? Copied(fd, WithinLimit(result)) : result;

@@ -359,6 +359,7 @@ SwitchTaker::Answer SwitchTaker::EpollCtl(int set, int operation, int fd, epoll_
   const TableLock lock;
   Connection* const connection = table.Find(fd);
   if (connection == nullptr) return result;
+  if (operation != EPOLL_CTL_DEL && (event->events & EPOLLET) != 0) ShowEdgesOf(*connection);
   Registration* place = nullptr;
   for (Registration& each : connection->registrations) {
     if (each.number == fd && each.set == set) place = &each;

@@ -45,6 +45,7 @@ struct Connection {
   std::atomic<bool> awaits_first{false};
   std::atomic<bool> non_blocking{false};  // kSettingUp, kDirect: O_NONBLOCK
   std::atomic<bool> polled{false};        // somebody waits, or has waited, for its readiness
+  std::atomic<bool> by_edges{false};      // by edges; for good
   std::atomic<bool> output_shut{false};   // kDirect
   bool foreign = false;                   // a parent relays it
   bool shared = false;                    // another process may have it too

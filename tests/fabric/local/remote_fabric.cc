@@ -121,6 +121,7 @@ class Servant {
     }
     if (call == Call::kPollRendezvous) PutEvent(answer);
     if (call == Call::kExpectWaits) answer.Put(fabric_->ExpectWaits(asked.Get<bool>()));
+    if (call == Call::kHasUnpolled) answer.Put(fabric_->HasUnpolled());
     if (call == Call::kNextDeadline) answer.Put(fabric_->NextDeadline());
   }
 
@@ -256,6 +257,7 @@ class RemoteFabric final : public Fabric {
   bool ExpectWaits(bool expected) override {
     return Ask(Message().Put(Call::kExpectWaits).Put(expected)).Get<bool>();
   }
+  bool HasUnpolled() const override { return Ask(Message().Put(Call::kHasUnpolled)).Get<bool>(); }
   Time NextDeadline() const override { return Ask(Message().Put(Call::kNextDeadline)).Get<Time>(); }
 
  private:

@@ -41,6 +41,7 @@ enum class Call : uint8_t {
   kPoll,
   kPollRendezvous,
   kExpectWaits,
+  kHasUnpolled,
   kNextDeadline,
   kEnd,
 };
