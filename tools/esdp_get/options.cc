@@ -20,7 +20,8 @@ get and put
   --resume         go on behind what an earlier run has left, if it is still the same file
   --crc            check a CRC32C of each MiB. With --resume what is there is read and compared, too
   --sha256         get: compare the SHA-256 of all of each file with the server's
-  --sync           get: each file is on the medium before it has its name; put does so in any case
+  --sync           get: each file is on the medium before it has its name; put does so in any case, and with it also
+                   each 64 MiB on the way
   --progress       draw a bar, also when standard error is no terminal
   --quiet          no bar, and no line for each file
 
