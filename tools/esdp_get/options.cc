@@ -1,5 +1,6 @@
 #include "tools/esdp_get/options.h"
 
+#include <charconv>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -27,6 +28,8 @@ get and put
 
 All
   --fabric NAME    qpip (default), or another that Context::Open knows; the server's
+  --weight N       ask for N shares, 1 to 100, while the server is short of slots: at most as many as it gives
+                   clients from here, which is what they have unless told
   --help
 
 Ends with 0; with 1 if running again, with --resume, may help; with 2 if it was not understood; with 3 if something
@@ -48,6 +51,19 @@ bool TakeFlag(const std::string& name, Options& options) {
   if (name == "--progress") return options.progress = true;
   if (name == "--quiet") return options.quiet = true;
   return false;
+}
+
+absl::Status TakeValue(const std::string& name, const std::string& value, Options& options) {
+  if (name == "--to" || name == "--fabric") {
+    (name == "--to" ? options.to : options.fabric) = value;
+    return absl::OkStatus();
+  }
+  constexpr uint32_t kMost = 100;
+  const char* const end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, options.weight);
+  const bool sound = error == std::errc() && stop == end && options.weight > 0;
+  if (sound && options.weight <= kMost) return absl::OkStatus();
+  return Refuse("--weight: '" + value + "' is no number from 1 to 100");
 }
 
 absl::Status TakeWords(std::vector<std::string> words, Options& options) {
@@ -86,11 +102,11 @@ absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments) 
       words.push_back(argument);
       continue;
     }
-    if (argument != "--to" && argument != "--fabric") {
+    if (argument != "--to" && argument != "--fabric" && argument != "--weight") {
       return Refuse("'" + argument + "' is no option; see --help");
     }
     if (++i == arguments.size()) return Refuse(argument + " wants a value");
-    (argument == "--to" ? options.to : options.fabric) = arguments[i];
+    if (absl::Status taken = TakeValue(argument, arguments[i], options); !taken.ok()) return taken;
   }
   if (options.help) return options;
   if (absl::Status status = TakeWords(std::move(words), options); !status.ok()) return status;
