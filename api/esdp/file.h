@@ -10,12 +10,12 @@
 //
 // Bytes pass through registered slots of the Context, read and written by threads of its own
 // (ContextLimits::file_pool_max, file_threads): nothing is registered or mapped while data flows.
-// What the page cache has is read by whoever moves the protocol, one slot at a time. A
-// post asks the file system what the descriptor is, reserves room for a RecvFile, opens a file for
-// kDirect, and may register slots; it waits for no byte, unless there are no threads: then whoever
-// moves the protocol waits for the medium. What is posted behind one in its direction waits for its turn, a
-// Shutdown and a graceful Close too. Lists are copied at post; slices and descriptors are borrowed
-// until the terminal event.
+// What the page cache has of a range of up to 1 MiB is read by whoever moves the protocol, one slot
+// at a time; a longer range by those threads alone. A post asks the file system what the descriptor
+// is, reserves room for a RecvFile, opens a file for kDirect, and may register slots; it waits for no
+// byte, unless there are no threads: then whoever moves the protocol waits for the medium. What is
+// posted behind one in its direction waits for its turn, a Shutdown and a graceful Close too. Lists
+// are copied at post; slices and descriptors are borrowed until the terminal event.
 //
 // SendFile is one Send of everything: `bytes` of its event counts slices and ranges, and never is
 // less with OK. Errors beside those of every post: InvalidArgument (nothing to send, no regular file

@@ -80,12 +80,12 @@ class BenchTest(unittest.TestCase):
 
     def test_our_own_figures_are_measured(self):
         rows = self.rows(ALONE)
-        self.assertEqual(14, len(rows))
+        self.assertEqual(20, len(rows))
         self.check(rows)
 
     def test_no_operation_allocates_in_steady_state(self):
         allocations = [row for row in self.rows("allocations")]
-        self.assertEqual(4, len(allocations))
+        self.assertEqual(10, len(allocations))
         for row in allocations:
             self.assertEqual(0, row["median"], row["what"])
 

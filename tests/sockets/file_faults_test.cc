@@ -1,3 +1,4 @@
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -8,6 +9,8 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "esdp/context.h"
@@ -107,6 +110,36 @@ TEST_P(FileFaultTest, WhatIsInMemoryIsReadWithoutAThreadForFiles) {
   EXPECT_EQ(waited_at, (std::vector<uint64_t>{2 * kSlot + 1000, 3 * kSlot}));
   EXPECT_EQ(client_.context.Stats().file_bytes_cached, 2 * kSlot + 1000);
   EXPECT_EQ(client_.context.Stats().file_bytes_read, content_.size() - 2 * kSlot - 1000);
+}
+
+bool OnThreadForFiles() {
+  std::array<char, 16> name{};
+  pthread_getname_np(pthread_self(), name.data(), name.size());
+  return std::string_view(name.data()) == "esdp-files";
+}
+
+// Whoever moves the protocol has the other traffic of the Context to look after.
+TEST_P(FileFaultTest, ALongRangeIsReadByThreadsForFilesAloneThoughItIsInMemory) {
+  Fill(4 * kSlot + 1);
+  std::atomic<int> in_passing{0};
+  sending_.cached = [&](int descriptor, std::span<std::byte> to, uint64_t offset) -> int64_t {
+    if (!OnThreadForFiles()) ++in_passing;
+    return pread(descriptor, to.data(), to.size(), static_cast<off_t>(offset));
+  };
+  uint64_t sent = 0;
+  for (const FileStrategy strategy : {FileStrategy::kPipelined, FileStrategy::kPlain}) {
+    Memory& to = Make(server_, content_.size());
+    const OpId receive = server_.Recv(to.All(), RecvFlags::kWaitAll);
+    EndWell(client_, PostAll(OnShortFile::kAbort, strategy), content_.size());
+    EndWell(server_, receive, content_.size());
+    EXPECT_TRUE(SameBytes(to.bytes, content_));
+    sent += content_.size();
+  }
+  // Without a thread of its own a Context has none for files, and whoever moves the protocol reads all.
+  EXPECT_EQ(in_passing > 0, !HasThread(world()));
+  EXPECT_EQ(client_.context.Stats().file_bytes_cached, sent);
+  EXPECT_EQ(client_.context.Stats().file_bytes_read, 0u);
+  EXPECT_EQ(sending_.opened_sequential, 0);
 }
 
 TEST_P(FileFaultTest, AFileOfWhichTheSystemCannotTellIsAskedOnce) {

@@ -145,15 +145,20 @@ class Session {
     if (!sum.ok()) return Refuse(sum.status());
     if (event->bytes != sum->size()) return Early();
     if (!std::equal(sum->begin(), sum->end(), channel_.in().begin())) {
-      offset_ = 0;
-      file_->Truncate(0).IgnoreError();
-      return Refuse(absl::DataLossError("the SHA-256 differs: nothing is kept"));
+      return KeepNothing(absl::DataLossError("the SHA-256 differs: nothing is kept"));
     }
-    if (absl::Status status = file_->Sync(); !status.ok()) return Refuse(status);
+    // What could not be brought to disk may be lost by now, though it can still be read.
+    if (absl::Status status = file_->Sync(); !status.ok()) return KeepNothing(status);
     std::error_code error;
     std::filesystem::rename(PartPath(), Path(), error);
     if (error) return Refuse(absl::ErrnoToStatus(error.value(), Path()));
     return Tell({.state = Answer::State::kDone, .offset = offset_, .text = {}});
+  }
+
+  absl::Status KeepNothing(const absl::Status& reason) {
+    offset_ = 0;
+    file_->Truncate(0).IgnoreError();
+    return Refuse(reason);
   }
 
   // Tells the client why it ends, and gives that back.

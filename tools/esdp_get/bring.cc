@@ -27,7 +27,10 @@ class Bringer {
         before_(options.to.empty() || options.to.ends_with('/') ? options.to : options.to + "/"),
         bar_(options, connection),
         uploader_(connection,
-                  {.resume = options.resume, .crc = options.crc, .replace = options.replace},
+                  {.resume = options.resume,
+                   .crc = options.crc,
+                   .replace = options.replace,
+                   .sync_on_the_way = options.sync},
                   [this](const std::string& name, uint64_t done, uint64_t total) {
                     bar_.OnMoved(name, done, total);
                   }) {}

@@ -55,10 +55,11 @@ absl::Status StatusOf(const wire::Answer& answer) {
 }
 
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& fabric,
-                                                             const esdp::Address& server) {
+                                                             const esdp::Address& server,
+                                                             uint32_t weight) {
   auto connection = std::make_unique<Connection>();
   if (absl::Status status = connection->Connect(fabric, server); !status.ok()) return status;
-  if (absl::Status status = connection->Greet(); !status.ok()) return status;
+  if (absl::Status status = connection->Greet(weight); !status.ok()) return status;
   return connection;
 }
 
@@ -85,9 +86,10 @@ absl::Status Connection::Connect(const std::string& fabric, const esdp::Address&
   return event.ok() ? event->status() : event.status();
 }
 
-absl::Status Connection::Greet() {
+absl::Status Connection::Greet(uint32_t weight) {
   wire::Request request;
   request.mutable_hello()->set_version(kVersion);
+  request.mutable_hello()->set_weight(weight);
   const auto answer = Get(std::move(request));
   if (!answer.ok()) return answer.status();
   if (answer->status() != wire::OK) return StatusOf(*answer);

@@ -32,9 +32,10 @@ class Connection {
  public:
   static constexpr absl::Duration kPatience = absl::Minutes(2);
 
-  // Connects, and has said Hello.
+  // Connects, and has said Hello. `weight`: shares to ask for, of those that the server gives; 0: all.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& fabric,
-                                                          const esdp::Address& server);
+                                                          const esdp::Address& server,
+                                                          uint32_t weight = 0);
   ~Connection();
 
   // The request gets an id. No more than may_ask() of them.
@@ -67,7 +68,7 @@ class Connection {
 
  private:
   absl::Status Connect(const std::string& fabric, const esdp::Address& server);
-  absl::Status Greet();
+  absl::Status Greet(uint32_t weight);
   absl::Status Send(const esdp_files::wire::Request& request);
   absl::Status Fill();
   absl::StatusOr<esdp_files::wire::Answer> ReadAnswer(std::optional<uint64_t> id);

@@ -69,7 +69,8 @@ absl::Status Stat(esdp_get::Connection& connection, const std::string& name) {
 }
 
 int Run(const esdp_get::Options& options) {
-  const auto connection = esdp_get::Connection::Open(options.fabric, options.server);
+  const auto connection =
+      esdp_get::Connection::Open(options.fabric, options.server, options.weight);
   if (!connection.ok()) {
     return esdp_get::Complain(options.server.ToString(), connection.status());
   }

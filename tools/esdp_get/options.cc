@@ -1,5 +1,6 @@
 #include "tools/esdp_get/options.h"
 
+#include <charconv>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -20,12 +21,15 @@ get and put
   --resume         go on behind what an earlier run has left, if it is still the same file
   --crc            check a CRC32C of each MiB. With --resume what is there is read and compared, too
   --sha256         get: compare the SHA-256 of all of each file with the server's
-  --sync           get: each file is on the medium before it has its name; put does so in any case
+  --sync           get: each file is on the medium before it has its name; put does so in any case, and with it also
+                   each 64 MiB on the way
   --progress       draw a bar, also when standard error is no terminal
   --quiet          no bar, and no line for each file
 
 All
   --fabric NAME    qpip (default), or another that Context::Open knows; the server's
+  --weight N       ask for N shares, 1 to 100, while the server is short of slots: at most as many as it gives
+                   clients from here, which is what they have unless told
   --help
 
 Ends with 0; with 1 if running again, with --resume, may help; with 2 if it was not understood; with 3 if something
@@ -47,6 +51,19 @@ bool TakeFlag(const std::string& name, Options& options) {
   if (name == "--progress") return options.progress = true;
   if (name == "--quiet") return options.quiet = true;
   return false;
+}
+
+absl::Status TakeValue(const std::string& name, const std::string& value, Options& options) {
+  if (name == "--to" || name == "--fabric") {
+    (name == "--to" ? options.to : options.fabric) = value;
+    return absl::OkStatus();
+  }
+  constexpr uint32_t kMost = 100;
+  const char* const end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, options.weight);
+  const bool sound = error == std::errc() && stop == end && options.weight > 0;
+  if (sound && options.weight <= kMost) return absl::OkStatus();
+  return Refuse("--weight: '" + value + "' is no number from 1 to 100");
 }
 
 absl::Status TakeWords(std::vector<std::string> words, Options& options) {
@@ -85,11 +102,11 @@ absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments) 
       words.push_back(argument);
       continue;
     }
-    if (argument != "--to" && argument != "--fabric") {
+    if (argument != "--to" && argument != "--fabric" && argument != "--weight") {
       return Refuse("'" + argument + "' is no option; see --help");
     }
     if (++i == arguments.size()) return Refuse(argument + " wants a value");
-    (argument == "--to" ? options.to : options.fabric) = arguments[i];
+    if (absl::Status taken = TakeValue(argument, arguments[i], options); !taken.ok()) return taken;
   }
   if (options.help) return options;
   if (absl::Status status = TakeWords(std::move(words), options); !status.ok()) return status;

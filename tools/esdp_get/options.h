@@ -1,6 +1,7 @@
 #ifndef ESDP_TOOLS_ESDP_GET_OPTIONS_H_
 #define ESDP_TOOLS_ESDP_GET_OPTIONS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,8 @@ struct Options {
   esdp::Address server;
   std::vector<std::string> names;
   std::string fabric = "qpip";
-  std::string to;  // of get: empty is the working folder; of put: empty is the root
+  uint32_t weight = 0;  // shares asked for
+  std::string to;       // of get: empty is the working folder; of put: empty is the root
   bool recursive = false;
   bool resume = false;
   bool replace = false;

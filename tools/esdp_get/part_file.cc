@@ -119,7 +119,13 @@ absl::Status PartFile::Finish(int64_t mtime_ns, bool sync) {
   const timespec mtime{.tv_sec = (mtime_ns - within) / kSecond, .tv_nsec = within};
   const std::array<timespec, 2> times = {mtime, mtime};
   if (futimens(fd(), times.data()) != 0) return Failed("cannot be given its time");
-  if (sync && fsync(fd()) != 0) return Failed("cannot be brought to disk");
+  // What could not be brought to the medium may be lost by now, though it can be read until the page
+  // cache forgets it, and the next fsync would go well.
+  if (sync && fsync(fd()) != 0) {
+    absl::Status failed = Failed("cannot be brought to disk");
+    Remove();
+    return failed;
+  }
   if (std::rename(path_.c_str(), target_.c_str()) != 0) return Failed("cannot be named");
   if (sums_) unlink(SumsPath().c_str());
   return absl::OkStatus();

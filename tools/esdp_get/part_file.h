@@ -37,7 +37,8 @@ class PartFile {
   absl::Status Settle(const esdp_files::FileExtent& chunk, uint32_t crc);
   // Its size: all of it is there.
   absl::Status Extend();
-  // All of it is there: gives it its size, its time and its name.
+  // All of it is there: gives it its size, its time and its name. Where it cannot be synced nothing
+  // of it stays.
   absl::Status Finish(int64_t mtime_ns, bool sync);
   void Remove();
 

@@ -50,7 +50,7 @@ absl::Status Uploader::Bring(const std::string& path, const std::string& name) {
   put.set_resume(options_.resume);
   put.set_chunk_crc(options_.crc);
   put.set_replace(options_.replace);
-  put.set_sync(options_.sync ? wire::Put::SYNC_END : wire::Put::SYNC_NONE);
+  put.set_sync(options_.sync_on_the_way ? wire::Put::SYNC_EVERY : wire::Put::SYNC_END);
   const esdp_files::Chunks all = DescribeHoles(file.get(), put);
   whole_ = false;
   const uint64_t tag = put.tag();

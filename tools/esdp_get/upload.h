@@ -17,7 +17,7 @@ struct UploadOptions {
   bool resume = false;
   bool crc = false;
   bool replace = false;
-  bool sync = true;
+  bool sync_on_the_way = false;
 };
 
 // An Uploader brings files to a server, one after the other.

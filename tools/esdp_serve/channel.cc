@@ -1,5 +1,6 @@
 #include "tools/esdp_serve/channel.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace esdp_serve {
@@ -19,6 +20,10 @@ Channel::~Channel() { services_.shares.Forget(id_); }
 
 esdp::OpArgs Channel::Args(uint32_t slot) const {
   return {.queue = services_.queue, .cookie = uint64_t{id_} << 32 | slot};
+}
+
+void Channel::AskShares(uint32_t shares) {
+  if (shares > 0) weight_ = std::min(weight_, shares);
 }
 
 void Channel::Want(uint64_t bytes) {

@@ -53,6 +53,8 @@ class Channel {
   }
   static uint32_t SlotOf(const esdp::Event& event) { return static_cast<uint32_t>(event.cookie); }
 
+  // The client asks for so many shares: it gets no more than the server gives it. 0: all of those.
+  void AskShares(uint32_t shares);
   // Asks for a slot, unless it has asked already.
   void Want(uint64_t bytes);
   void TakeSlot();  // it is there
@@ -87,7 +89,7 @@ class Channel {
   uint32_t id_;
   esdp::Socket socket_;
   Services& services_;
-  uint32_t weight_;
+  uint32_t weight_;  // its shares
   bool wants_slot_ = false;
   bool closing_ = false;
   bool closed_ = false;

@@ -26,8 +26,8 @@ What clients may take
   --clients N            at once; 256. Who comes then is told to come again
   --slots N              answers and chunks on their way, in all; 64. A client has up to 4
   --weight ADDRESS[/BITS]=N
-                         while slots are short, clients from there have N shares, 1 to 100; 1 unless told. Several
-                         may be given: the one with the most bits counts
+                         while slots are short, clients from there have N shares, 1 to 100; 1 unless told. A client may
+                         ask for fewer. Several may be given: the one with the most bits counts
   --stalled SECONDS      a client that takes nothing for so long, while there are no slots, is ended;
                          60. Five times as long where there are
   --threads N            that wait for the file system; 4

@@ -40,13 +40,14 @@ class PutFile {
   absl::Status Settle(const esdp_files::FileExtent& chunk, std::optional<uint32_t> crc);
   // All of it is there: gives it its name. The page cache forgets it where told to, and the medium has it.
   absl::Status Finish(bool drop_behind);
+  // Nothing of it is to be gone on behind.
+  void RemovePart() const;
 
  private:
   absl::Status OpenPart();
   absl::Status FindRest(bool resume);
   absl::Status Reserve() const;
   void RemoveSums() const;
-  void RemovePart() const;
   absl::Status Rename() const;
 
   esdp_files::Descriptor folder_;

@@ -114,6 +114,7 @@ void Session::OnSlot(uint32_t slot) {
 
 void Session::Begin(uint32_t slot) {
   const bool hello = queue_.front().has_hello();
+  if (hello) channel_.AskShares(queue_.front().hello().weight());
   if (!welcome_) {
     services_.metrics.clients_refused += 1;
     Refuse(slot, absl::UnavailableError("the server has as many clients as it may"));

@@ -25,9 +25,9 @@ void Upload::Start() {
   MaybeFinish();
 }
 
-bool Upload::IsSyncDue() {
+bool Upload::IsSynced(uint64_t chunk) const {
   constexpr uint64_t kChunksBetween = 64;
-  return syncs_on_the_way_ && next_tail_ % kChunksBetween == kChunksBetween - 1;
+  return syncs_on_the_way_ && chunk % kChunksBetween == kChunksBetween - 1;
 }
 
 void Upload::PostAhead() {
@@ -50,16 +50,18 @@ void Upload::PostAhead() {
 
 void Upload::OnReceived(const esdp::Event& event) {
   --outstanding_;
-  if (over_) return;
+  if (over_ || !lost_.ok()) return;
+  const bool of_file = event.type == esdp::EventType::kRecvFile;
+  const bool synced = of_file && IsSynced(taken_files_++);
   if (!event.ok()) {
     const bool full = event.kind == esdp::ErrorKind::kNoSpace;
-    if (full) return End(absl::ResourceExhaustedError("no room for it"));
-    if (event.kind == esdp::ErrorKind::kFile && !event.eof()) {
-      return End(absl::DataLossError("the file cannot be written"));
-    }
-    return channel_.Close(esdp::CloseMode::kAbort);
+    const bool failed = event.kind == esdp::ErrorKind::kFile && !event.eof();
+    if (!full && !failed) return channel_.Close(esdp::CloseMode::kAbort);
+    const absl::Status reason = full ? absl::ResourceExhaustedError("no room for it")
+                                     : absl::DataLossError("the file cannot be written");
+    return synced ? LoseAll(reason) : End(reason);
   }
-  if (event.type == esdp::EventType::kRecvFile) {
+  if (of_file) {
     channel_.services().metrics.received_bytes += event.bytes;
   } else if (event.bytes == esdp_files::kTailBytes) {
     OnTail();
@@ -89,9 +91,22 @@ void Upload::RunStep(std::function<absl::Status()> work, void (Upload::*then)())
   channel_.Run([work = std::move(work), status] { *status = work(); },
                [this, status, then] {
                  busy_ = false;
+                 if (!lost_.ok()) return RemovePart();
                  if (!status->ok()) return End(*status);
                  (this->*then)();
                });
+}
+
+// A sync that fails may have lost what came before it, though that can still be read, and the next
+// one would go well.
+void Upload::LoseAll(const absl::Status& reason) {
+  lost_ = reason;
+  if (!busy_) RemovePart();
+}
+
+void Upload::RemovePart() {
+  busy_ = true;
+  channel_.Run([this] { file_->RemovePart(); }, [this] { End(lost_); });
 }
 
 void Upload::SettleNext() {

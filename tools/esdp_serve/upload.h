@@ -40,13 +40,16 @@ class Upload {
   static constexpr size_t kAhead = 4;
   using TailBytes = std::array<std::byte, esdp_files::kTailBytes>;
 
-  bool IsSyncDue();
+  bool IsSyncDue() const { return IsSynced(next_tail_); }
+  bool IsSynced(uint64_t chunk) const;
   void PostAhead();
   void OnTail();
   void SettleNext();
   void MaybeFinish();
   void EndWell();
   void End(const absl::Status& status);
+  void LoseAll(const absl::Status& reason);
+  void RemovePart();
   void RunStep(std::function<absl::Status()> work, void (Upload::*then)());
 
   std::unique_ptr<PutFile> file_;
@@ -59,10 +62,12 @@ class Upload {
   std::array<TailBytes, kAhead> tails_{};
   uint64_t next_tail_ = 0;  // to be posted
   uint64_t taken_tails_ = 0;
+  uint64_t taken_files_ = 0;
   std::deque<std::pair<esdp_files::FileExtent, std::optional<uint32_t>>> unsettled_;
   uint32_t outstanding_ = 0;  // receives
   bool busy_ = false;         // a worker is at the file
   bool over_ = false;
+  absl::Status lost_;  // why nothing of it may stay
   absl::Status status_;
 };
 

@@ -63,7 +63,7 @@ class FileOperation : public SlotPool::Waiter, public std::enable_shared_from_th
     State state = State::kIdle;
     int descriptor = -1;
     int direct = -1;      // the same file past the page cache
-    bool opens = false;   // a description of its own, for what is read behind it
+    size_t part = 0;      // of a SendFile
     uint32_t range = 0;   // of the plan
     uint64_t offset = 0;  // in the file
     uint64_t length = 0;

@@ -19,8 +19,6 @@ constexpr uint64_t kDirectUnit = 4096;
 constexpr int kReadsAtOnce = 2;  // of one transfer: the medium is everybody's
 // The page cache has units as large as 2 MiB, and forgets none of which a part is asked for.
 constexpr uint64_t kDropStep = uint64_t{8} << 20;
-// Longer ranges are worth a description of their own.
-constexpr uint64_t kLongRange = SlotPool::kSlotsOfTransfer * SlotPool::kSlotBytes;
 
 absl::Status CheckRange(ContextState& context, const FileRange& range) {
   if (range.offset > INT64_MAX || range.length > INT64_MAX - range.offset) {
@@ -177,7 +175,7 @@ void FileSend::BeginRange(Lane& lane, Lock& lock) {
   const int sequential = file.sequential.load(std::memory_order_acquire);
   lane.descriptor = sequential >= 0 ? sequential : file.own;
   lane.direct = -1;
-  lane.opens = false;
+  lane.part = part_;
   lane.range = part.range_index;
   lane.offset = part.range.offset + done_of_part_;
   uint64_t most = SlotPool::kSlotBytes;
@@ -199,44 +197,50 @@ void FileSend::BeginRange(Lane& lane, Lock& lock) {
     done_of_part_ = 0;
   }
   lane.state = Lane::State::kOnMedium;
-  const bool looks = lane.direct < 0 && !drop_behind_ && file.tells_cached && MayMoveHere();
-  if (looks) ReadCached(lane, file, lock);
+  // Slot after slot of a long range would hold up what else the Context carries.
+  if (!part.is_long() && Looks(lane) && MayMoveHere()) {
+    lock.unlock();
+    ReadCached(lane);
+    lock.lock();
+  }
   if (lane.moved == lane.length) {
     lane.state = Lane::State::kReady;
     return;
   }
-  const bool is_cold = looks || drop_behind_ || !file.tells_cached;
-  if (is_cold && part.direct < 0 && part.range.length > kLongRange) {
-    lane.opens = !std::exchange(file.opens_sequential, true);
-  }
   RunOnMedium(lane, lock);
 }
 
-// What is in memory needs no other thread.
-void FileSend::ReadCached(Lane& lane, OwnedFile& file, Lock& lock) {
-  lock.unlock();
+bool FileSend::Looks(const Lane& lane) const {
+  return lane.direct < 0 && !drop_behind_ && parts_[lane.part].file->tells_cached;
+}
+
+// What is in memory needs no wait.
+void FileSend::ReadCached(Lane& lane) {
   const int64_t cached =
       calls().ReadCached(lane.descriptor, lane.slot->memory.first(lane.length), lane.offset);
-  lock.lock();
   if (cached > 0) {
     lane.moved = static_cast<uint64_t>(cached);
     Count(counts().cached, lane.moved);
   }
-  if (cached == -EOPNOTSUPP) file.tells_cached = false;
+  if (cached == -EOPNOTSUPP) parts_[lane.part].file->tells_cached = false;
 }
 
-// On a thread for files: to open may wait too.
-int FileSend::OpenSequential(int own) {
-  const auto file = std::ranges::find_if(files_, [&](const auto& each) { return each.own == own; });
-  const int opened = calls().OpenSequential(own);
-  if (opened < 0) return own;  // as well as the caller's does it
-  file->sequential.store(opened, std::memory_order_release);
-  return opened;
+// To open may wait, too.
+void FileSend::OpenSequential(Lane& lane) {
+  const int opened = calls().OpenSequential(lane.descriptor);
+  if (opened < 0) return;  // as well as the caller's does it
+  parts_[lane.part].file->sequential.store(opened, std::memory_order_release);
+  lane.descriptor = opened;
 }
 
 void FileSend::MoveOnMedium(Lane& lane) {
-  if (lane.opens) lane.descriptor = OpenSequential(lane.descriptor);
-  ReadOnMedium(lane);
+  const Part& part = parts_[lane.part];
+  if (part.is_long() && !part.file->opens_sequential && Looks(lane)) ReadCached(lane);
+  if (lane.moved < lane.length) {
+    const bool opens = part.is_long() && part.direct < 0;
+    if (opens && !part.file->opens_sequential.exchange(true)) OpenSequential(lane);
+    ReadOnMedium(lane);
+  }
   const uint64_t end = lane.offset + lane.length;
   if (lane.drops > 0) calls().DropCached(lane.descriptor, end - lane.drops, lane.drops);
 }

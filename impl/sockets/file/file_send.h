@@ -35,9 +35,10 @@ class FileSend final : public FileOperation {
     // Once a long range of it was not in memory: another description, far ahead of which the system
     // reads. The caller's may have other positions, and hints of his.
     std::atomic<int> sequential{-1};
-    bool opens_sequential = false;  // has been begun
-    bool tells_cached = true;       // the system tells what of the file is in memory
+    std::atomic<bool> opens_sequential{false};  // has been begun
+    std::atomic<bool> tells_cached{true};       // the system tells what of the file is in memory
   };
+  static constexpr uint64_t kLongRange = SlotPool::kSlotsOfTransfer * SlotPool::kSlotBytes;
   // What is sent one behind the other: memory, in one transfer, or a range, in chunks.
   struct Part {
     size_t first_piece = 0;
@@ -47,6 +48,8 @@ class FileSend final : public FileOperation {
     OwnedFile* file = nullptr;
     int direct = -1;
     bool is_memory() const { return pieces > 0; }
+    // Only threads for files read of it, and it is worth a description of its own.
+    bool is_long() const { return range.length > kLongRange; }
   };
 
   bool Step(Lock& lock) override;
@@ -63,8 +66,9 @@ class FileSend final : public FileOperation {
   bool BeginChunk(Lock& lock);
   void BeginMemory(Lane& lane);
   void BeginRange(Lane& lane, Lock& lock);
-  void ReadCached(Lane& lane, OwnedFile& file, Lock& lock);
-  int OpenSequential(int own);
+  bool Looks(const Lane& lane) const;
+  void ReadCached(Lane& lane);
+  void OpenSequential(Lane& lane);
   void ReadOnMedium(Lane& lane);
 
   std::deque<OwnedFile> files_;  // they stay where they are

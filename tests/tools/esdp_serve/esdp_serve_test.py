@@ -385,6 +385,8 @@ class EsdpServeTest(ProgramTest):
             (GET, ("get", "nowhere", "x"), "nowhere"),
             (GET, ("get", "127.0.0.1:1"), "NAME"),
             (GET, ("ls", "127.0.0.1:1", "--bogus"), "--bogus"),
+            (GET, ("ls", "127.0.0.1:1", "--weight", "0"), "--weight"),
+            (GET, ("ls", "127.0.0.1:1", "--weight", "101"), "--weight"),
         ):
             self.run_program(program, *words, code=2)
             self.assertIn(reason, self.complaints)
