@@ -341,7 +341,11 @@ class PartFile:
         os.ftruncate(self.fd, self._size)
         os.utime(self.fd, ns=(mtime_ns, mtime_ns))
         if sync:
-            os.fsync(self.fd)
+            try:
+                os.fsync(self.fd)
+            except OSError:
+                self.remove()  # what could not be brought to the medium may be lost, and the next fsync would go well
+                raise
         os.rename(self._path, self._target)
         if self._sums >= 0:
             os.unlink(self._sums_path)

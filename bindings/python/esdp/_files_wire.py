@@ -180,11 +180,11 @@ class Connection:
         self._last_id = 0
 
     @classmethod
-    async def open(cls, context: aio.Context, address: aio.Address, patience: float) -> Connection:
+    async def open(cls, context: aio.Context, address: aio.Address, patience: float, weight: int) -> Connection:
         """Connects, and has said Hello."""
         connection = cls(context, await context.connect(address, timeout=patience), patience)
         try:
-            answer = await connection.ask(wire.Request(hello=wire.Hello(version=_VERSION)), "")
+            answer = await connection.ask(wire.Request(hello=wire.Hello(version=_VERSION, weight=weight)), "")
             if answer.version != _VERSION:
                 raise misbehaves("it speaks another version")
             connection.features = answer.features

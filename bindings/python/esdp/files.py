@@ -68,6 +68,7 @@ Progress = Callable[[int, int], object]
 _T = TypeVar("_T")
 
 _PATIENCE = 120.0  # seconds in which the server says or takes something
+_WEIGHT_MAX = 100
 
 
 class FileInfo(NamedTuple):
@@ -92,15 +93,22 @@ class AsyncClient:
     time; for more at once there are more clients. A call that finds its connection ended makes another one.
 
     `patience`: seconds of a server that neither says nor takes anything, after which a call ends with DeadlineError.
+    `weight`: shares to ask for, 1 to 100, while the server is short of slots, of those that it gives clients from here;
+    0: all of those.
     Errors: ServerError for what the server says no to; errors of esdp for the connection; OSError for files of this side.
 
     A cancelled await ends within a second, with its connection; the next call connects anew. What get or put had moved by
     then is there for resume=True."""
 
-    def __init__(self, context: aio.Context, address: aio.Address, *, patience: float = _PATIENCE) -> None:
+    def __init__(
+        self, context: aio.Context, address: aio.Address, *, patience: float = _PATIENCE, weight: int = 0
+    ) -> None:
         self._context = context
         self._address = address
         self._patience = patience
+        if not 0 <= weight <= _WEIGHT_MAX:
+            raise ValueError(f"weight is {weight}, not 0 to {_WEIGHT_MAX}")
+        self._weight = weight
         self._turn = asyncio.Lock()
         self._connection: Optional[Connection] = None
 
@@ -296,7 +304,7 @@ class AsyncClient:
 
     async def _connected(self) -> Connection:
         if self._connection is None:
-            self._connection = await Connection.open(self._context, self._address, self._patience)
+            self._connection = await Connection.open(self._context, self._address, self._patience, self._weight)
         return self._connection
 
     def _drop(self) -> None:
@@ -320,14 +328,14 @@ class Client:
 
     Ctrl-C ends a call, and so does what `progress` raises."""
 
-    def __init__(self, address: aio.Address, *, patience: float = _PATIENCE, **options: Any) -> None:
+    def __init__(self, address: aio.Address, *, patience: float = _PATIENCE, weight: int = 0, **options: Any) -> None:
         self._turn = threading.Lock()
         self._task: Optional[asyncio.Task[Any]] = None
         self._cancelled = False
         self._closed = False
         self._runner = asyncio.Runner()
         try:
-            self._client: AsyncClient = self._run(lambda: _open(address, patience, options))
+            self._client: AsyncClient = self._run(lambda: _open(address, patience, weight, options))
         except BaseException:
             self._closed = True
             self._runner.close()
@@ -436,9 +444,9 @@ class Client:
         self.close()
 
 
-async def _open(address: aio.Address, patience: float, options: dict[str, Any]) -> AsyncClient:
+async def _open(address: aio.Address, patience: float, weight: int, options: dict[str, Any]) -> AsyncClient:
     context = aio.Context(**options)
-    client = AsyncClient(context, address, patience=patience)
+    client = AsyncClient(context, address, patience=patience, weight=weight)
     try:
         await client.connect()
     except BaseException:

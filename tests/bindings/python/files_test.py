@@ -92,6 +92,22 @@ def test_folders_are_listed_and_files_described(client, far):
 
 
 @pytest.mark.parametrize("check", (False, True))
+def test_a_get_that_could_not_be_synced_leaves_nothing_to_go_on_behind(client, far, near, check, monkeypatch):
+    make(far / "file", 3 * CHUNK + 5)
+
+    def fail(_):
+        raise OSError(errno.EIO, "the disk has failed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", fail)
+        with pytest.raises(OSError, match="the disk has failed"):
+            client.get("file", near / "file", check=check, sync=True)
+    assert os.listdir(near) == []
+    client.get("file", near / "file", check=check, sync=True, resume=True)
+    assert (near / "file").read_bytes() == (far / "file").read_bytes()
+
+
+@pytest.mark.parametrize("check", (False, True))
 @pytest.mark.parametrize("length", (0, 1, 70_000, CHUNK, 7 * CHUNK + 11))
 def test_files_come_and_go_whole_with_their_times(client, far, near, length, check):
     content = make(far / "file", length).read_bytes()
@@ -405,6 +421,30 @@ async def says(answer, request):
             await client.close()
             listener.close()
             await serving
+
+
+async def shares_asked_for(weight):
+    async def serve(listener):
+        async for socket in listener:
+            async with socket:
+                (length,) = struct.unpack(">I", await socket.recv_exactly(4))
+                asked = wire.Request.FromString(await socket.recv_exactly(length))
+                await socket.sendall(answer_of(asked, version=1))
+                return asked.hello.weight
+
+    async with esdp.aio.Context(fabric="qpip") as context, context.listen("127.0.0.1:0") as listener:
+        serving = asyncio.create_task(serve(listener))
+        client = esdp.files.AsyncClient(context, listener.address, patience=LIMIT, weight=weight)
+        await client.connect()
+        await client.close()
+        return await serving
+
+
+def test_a_client_asks_for_so_many_shares():
+    assert asyncio.run(shares_asked_for(7)) == 7
+    for wrong in (-1, 101):
+        with pytest.raises(ValueError, match="weight"):
+            asyncio.run(shares_asked_for(wrong))
 
 
 @pytest.mark.parametrize(
