@@ -1,6 +1,8 @@
 #ifndef ESDP_IMPL_SWITCH_ENTRY_H_
 #define ESDP_IMPL_SWITCH_ENTRY_H_
 
+#include <atomic>
+
 #include "impl/switch/taker.h"
 
 // What entry points are made of. They have the names of libc for the linker alone: the headers, with
@@ -8,6 +10,23 @@
 #define ESDP_ENTRY(result, function, name, arguments)                                   \
   result function arguments __asm__(name) __attribute__((used, visibility("default"))); \
   result function arguments
+
+// The same of a call whose way to libc has to be short: where `plain` holds it is that call alone,
+// and the body is for the rest. The first call finds libc's.
+#define ESDP_SHORT_ENTRY(result, function, call, arguments, names, plain)            \
+  [[gnu::noinline, gnu::cold]] static result function##Asked arguments;              \
+  [[gnu::noinline, gnu::cold]] static result function##First arguments;              \
+  static constinit std::atomic<result(*) arguments> function##Next{function##First}; \
+  result function##First arguments {                                                 \
+    function##Next.store(real.call.get(), std::memory_order_relaxed);                \
+    return function##Next.load(std::memory_order_relaxed) names;                     \
+  }                                                                                  \
+  ESDP_ENTRY(result, function, #call, arguments) {                                   \
+    if (plain) [[likely]]                                                            \
+      return function##Next.load(std::memory_order_relaxed) names;                   \
+    return function##Asked names;                                                    \
+  }                                                                                  \
+  result function##Asked arguments
 
 namespace esdp::libc {
 

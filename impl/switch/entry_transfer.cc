@@ -93,7 +93,8 @@ bool HandsOver(int fd, const msghdr* message) {
 
 }  // namespace
 
-ESDP_ENTRY(ssize_t, Read, "read", (int fd, void* to, size_t bytes)) {
+ESDP_SHORT_ENTRY(ssize_t, Read, read, (int fd, void* to, size_t bytes), (fd, to, bytes),
+                 taken_numbers.IsPlain(fd)) {
   return ReceiveOr(fd, to, bytes, 0, [=] { return real.read.get()(fd, to, bytes); });
 }
 
@@ -102,7 +103,8 @@ ESDP_ENTRY(ssize_t, CheckedRead, "__read_chk", (int fd, void* to, size_t bytes, 
   return bytes > room ? next() : ReceiveOr(fd, to, bytes, 0, next);
 }
 
-ESDP_ENTRY(ssize_t, Recv, "recv", (int fd, void* to, size_t bytes, int flags)) {
+ESDP_SHORT_ENTRY(ssize_t, Recv, recv, (int fd, void* to, size_t bytes, int flags),
+                 (fd, to, bytes, flags), taken_numbers.IsPlain(fd)) {
   return ReceiveOr(fd, to, bytes, flags, [=] { return real.recv.get()(fd, to, bytes, flags); });
 }
 
@@ -112,8 +114,9 @@ ESDP_ENTRY(ssize_t, CheckedRecv, "__recv_chk",
   return bytes > room ? next() : ReceiveOr(fd, to, bytes, flags, next);
 }
 
-ESDP_ENTRY(ssize_t, RecvFrom, "recvfrom",
-           (int fd, void* to, size_t bytes, int flags, sockaddr* address, socklen_t* len)) {
+ESDP_SHORT_ENTRY(ssize_t, RecvFrom, recvfrom,
+                 (int fd, void* to, size_t bytes, int flags, sockaddr* address, socklen_t* len),
+                 (fd, to, bytes, flags, address, len), taken_numbers.IsPlain(fd)) {
   return ReceiveFromOr(fd, to, bytes, flags, address, len,
                        [=] { return real.recvfrom.get()(fd, to, bytes, flags, address, len); });
 }
@@ -127,13 +130,15 @@ ESDP_ENTRY(ssize_t, CheckedRecvFrom, "__recvfrom_chk",
   return bytes > room ? next() : ReceiveFromOr(fd, to, bytes, flags, address, len, next);
 }
 
-ESDP_ENTRY(ssize_t, ReadV, "readv", (int fd, const iovec* pieces, int count)) {
+ESDP_SHORT_ENTRY(ssize_t, ReadV, readv, (int fd, const iovec* pieces, int count),
+                 (fd, pieces, count), taken_numbers.IsPlain(fd)) {
   return Route(
       fd, [=](Taker& who) { return Vector(fd, pieces, count, /*sends=*/false, who); },
       [=] { return real.readv.get()(fd, pieces, count); });
 }
 
-ESDP_ENTRY(ssize_t, RecvMsg, "recvmsg", (int fd, msghdr* message, int flags)) {
+ESDP_SHORT_ENTRY(ssize_t, RecvMsg, recvmsg, (int fd, msghdr* message, int flags),
+                 (fd, message, flags), taken_numbers.IsPlain(fd)) {
   return Route(
       fd, [=](Taker& who) { return who.Receive(fd, *message, flags); },
       [=] { return real.recvmsg.get()(fd, message, flags); });
@@ -154,17 +159,20 @@ ESDP_ENTRY(int, RecvMMsg, "recvmmsg",
       [=] { return real.recvmmsg.get()(fd, messages, count, flags, timeout); });
 }
 
-ESDP_ENTRY(ssize_t, Write, "write", (int fd, const void* from, size_t bytes)) {
+ESDP_SHORT_ENTRY(ssize_t, Write, write, (int fd, const void* from, size_t bytes), (fd, from, bytes),
+                 taken_numbers.IsPlain(fd)) {
   return SendOr(fd, from, bytes, 0, [=] { return real.write.get()(fd, from, bytes); });
 }
 
-ESDP_ENTRY(ssize_t, Send, "send", (int fd, const void* from, size_t bytes, int flags)) {
+ESDP_SHORT_ENTRY(ssize_t, Send, send, (int fd, const void* from, size_t bytes, int flags),
+                 (fd, from, bytes, flags), taken_numbers.IsPlain(fd)) {
   return SendOr(fd, from, bytes, flags, [=] { return real.send.get()(fd, from, bytes, flags); });
 }
 
-ESDP_ENTRY(ssize_t, SendTo, "sendto",
-           (int fd, const void* from, size_t bytes, int flags, const sockaddr* address,
-            socklen_t len)) {
+ESDP_SHORT_ENTRY(ssize_t, SendTo, sendto,
+                 (int fd, const void* from, size_t bytes, int flags, const sockaddr* address,
+                  socklen_t len),
+                 (fd, from, bytes, flags, address, len), taken_numbers.IsPlain(fd)) {
   return Route(
       fd,
       [=](Taker& who) {
@@ -177,7 +185,8 @@ ESDP_ENTRY(ssize_t, SendTo, "sendto",
       [=] { return real.sendto.get()(fd, from, bytes, flags, address, len); });
 }
 
-ESDP_ENTRY(ssize_t, WriteV, "writev", (int fd, const iovec* pieces, int count)) {
+ESDP_SHORT_ENTRY(ssize_t, WriteV, writev, (int fd, const iovec* pieces, int count),
+                 (fd, pieces, count), taken_numbers.IsPlain(fd)) {
   return Route(
       fd, [=](Taker& who) { return Vector(fd, pieces, count, /*sends=*/true, who); },
       [=] { return real.writev.get()(fd, pieces, count); });

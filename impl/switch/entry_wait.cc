@@ -11,7 +11,7 @@ namespace esdp::libc {
 namespace {
 
 void Prepare(const pollfd* asked, nfds_t count) {
-  if (!taken_numbers.any() || asked == nullptr) return;
+  if (asked == nullptr) return;
   for (const pollfd& each : std::span(asked, count)) {
     (void)Route(
         each.fd,
@@ -24,7 +24,7 @@ void Prepare(const pollfd* asked, nfds_t count) {
 }
 
 void Prepare(int count, const fd_set* asked) {
-  if (!taken_numbers.any() || asked == nullptr) return;
+  if (asked == nullptr) return;
   for (int fd = 0; fd < std::min(count, FD_SETSIZE); ++fd) {
     if (!taken_numbers.Has(fd) || !FD_ISSET(fd, asked)) continue;
     const pollfd one = {.fd = fd, .events = 0, .revents = 0};
@@ -34,7 +34,8 @@ void Prepare(int count, const fd_set* asked) {
 
 }  // namespace
 
-ESDP_ENTRY(int, Poll, "poll", (pollfd * asked, nfds_t count, int timeout)) {
+ESDP_SHORT_ENTRY(int, Poll, poll, (pollfd * asked, nfds_t count, int timeout),
+                 (asked, count, timeout), !taken_numbers.any()) {
   Prepare(asked, count);
   return real.poll.get()(asked, count, timeout);
 }
@@ -45,8 +46,9 @@ ESDP_ENTRY(int, CheckedPoll, "__poll_chk",
   return real.poll_chk.get()(asked, count, timeout, room);
 }
 
-ESDP_ENTRY(int, Ppoll, "ppoll",
-           (pollfd * asked, nfds_t count, const timespec* timeout, const sigset_t* mask)) {
+ESDP_SHORT_ENTRY(int, Ppoll, ppoll,
+                 (pollfd * asked, nfds_t count, const timespec* timeout, const sigset_t* mask),
+                 (asked, count, timeout, mask), !taken_numbers.any()) {
   Prepare(asked, count);
   return real.ppoll.get()(asked, count, timeout, mask);
 }
@@ -58,8 +60,9 @@ ESDP_ENTRY(int, CheckedPpoll, "__ppoll_chk",
   return real.ppoll_chk.get()(asked, count, timeout, mask, room);
 }
 
-ESDP_ENTRY(int, Select, "select",
-           (int count, fd_set* in, fd_set* out, fd_set* urgent, timeval* timeout)) {
+ESDP_SHORT_ENTRY(int, Select, select,
+                 (int count, fd_set* in, fd_set* out, fd_set* urgent, timeval* timeout),
+                 (count, in, out, urgent, timeout), !taken_numbers.any()) {
   for (const fd_set* each : {in, out, urgent}) Prepare(count, each);
   return real.select.get()(count, in, out, urgent, timeout);
 }

@@ -3,15 +3,14 @@
 
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cstdint>
 
 namespace esdp::libc {
 
-// Which numbers of the process are asked for at all: a bit for each, so that any other goes to libc
+// Which numbers of the process are asked for at all: a byte for each, so that any other goes to libc
 // after a few instructions.
 //
-//   Owns:     the bits. Pages of it that nobody has touched cost nothing.
+//   Owns:     the bytes. Pages of them that nobody has touched cost nothing.
 //   Threads:  any, also in handlers of signals.
 //   Blocks:   never.
 //   Units:    -
@@ -20,10 +19,14 @@ class TakenNumbers {
  public:
   static constexpr unsigned kMax = 1u << 20;
 
+  // The shortest question: false says nothing, since numbers from kMax on share a byte with others.
+  bool IsPlain(int number) const {
+    const unsigned place = static_cast<unsigned>(number) % kMax;
+    return taken_[place].load(std::memory_order_relaxed) == 0;
+  }
   bool Has(int number) const {
     const auto place = static_cast<unsigned>(number);  // negative ones are beyond
-    if (place >= kMax) return false;
-    return (words_[place / 64].load(std::memory_order_relaxed) >> (place % 64) & 1) != 0;
+    return place < kMax && taken_[place].load(std::memory_order_relaxed) != 0;
   }
   // Whether any was, ever.
   bool any() const { return any_.load(std::memory_order_relaxed); }
@@ -31,30 +34,27 @@ class TakenNumbers {
     const auto place = static_cast<unsigned>(number);
     if (place >= kMax) return;
     any_.store(true, std::memory_order_relaxed);
-    unsigned end = words_end_.load(std::memory_order_relaxed);
-    while (end <= place / 64 && !words_end_.compare_exchange_weak(end, place / 64 + 1)) continue;
-    words_[place / 64].fetch_or(uint64_t{1} << (place % 64));
+    unsigned end = end_.load(std::memory_order_relaxed);
+    while (end <= place && !end_.compare_exchange_weak(end, place + 1)) continue;
+    taken_[place].store(1);
   }
   void Remove(int number) {
     const auto place = static_cast<unsigned>(number);
-    if (place < kMax) words_[place / 64].fetch_and(~(uint64_t{1} << (place % 64)));
+    if (Has(number)) taken_[place].store(0);
   }
   // Each that is taken, from the lowest on.
   template <typename Do>
   void ForEach(const Do& act) const {
-    const unsigned end = any() ? words_end_.load(std::memory_order_relaxed) : 0;
-    for (unsigned word = 0; word < end; ++word) {
-      for (uint64_t bits = words_[word].load(std::memory_order_relaxed); bits != 0;
-           bits &= bits - 1) {
-        act(static_cast<int>(word * 64 + static_cast<unsigned>(std::countr_zero(bits))));
-      }
+    const unsigned end = end_.load(std::memory_order_relaxed);
+    for (unsigned place = 0; place < end; ++place) {
+      if (Has(static_cast<int>(place))) act(static_cast<int>(place));
     }
   }
 
  private:
-  std::array<std::atomic<uint64_t>, kMax / 64> words_{};
+  std::array<std::atomic<uint8_t>, kMax> taken_{};
   std::atomic<bool> any_{false};
-  std::atomic<unsigned> words_end_{0};  // behind the last word that was ever used
+  std::atomic<unsigned> end_{0};  // behind the last one that was ever taken
 };
 
 }  // namespace esdp::libc

@@ -121,33 +121,52 @@ print("there")
 """
         self.assertEqual(self.run_program(sys.executable, "-c", text)[0], "there\n")
 
-    def test_plain_descriptors_cost_a_few_instructions(self):
-        program = self.folder / "read"
-        source = self.folder / "read.c"
-        source.write_text(
-            "#include <unistd.h>\nint main(int c, char** v) { char b; int i, n = v[1][0] == 'x' ? 100000 : 0;"
-            " for (i = 0; i < n; ++i) (void)!read(-1, &b, 1); return 0; }\n"
-        )
+    def test_calls_on_plain_descriptors_cost_eight_instructions_at_most(self):
+        program, source, out = self.folder / "calls", self.folder / "calls.c", self.folder / "callgrind"
+        source.write_text(CALLS)
         subprocess.run(["cc", "-O2", "-o", program, source], check=True)
 
-        counts = {}
-        for preload in ("", str(self.shim)):
-            for word in ("x", "y"):
-                out = self.folder / "callgrind"
-                environment = {**self.environment(""), "LD_PRELOAD": preload}
-                subprocess.run(
-                    ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", program, word],
-                    env=environment,
-                    check=True,
-                    capture_output=True,
-                )
-                counts[preload, word] = int(
-                    next(line for line in out.read_text().splitlines() if line.startswith(("totals:", "summary:"))).split()[1]
-                )
-        plain = counts["", "x"] - counts["", "y"]
-        switched = counts[str(self.shim), "x"] - counts[str(self.shim), "y"]
-        self.assertLessEqual((switched - plain) / 100000, 20)
+        def count(call, rounds, environment):
+            command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", program, call, str(rounds)]
+            subprocess.run(command, env=environment, check=True, capture_output=True)
+            lines = out.read_text().splitlines()
+            return int(next(line for line in lines if line.startswith(("totals:", "summary:"))).split()[1])
 
+        def each(call, environment):
+            return (count(call, 30000, environment) - count(call, 10000, environment)) / 20000
+
+        # By no rule, and with the engine there.
+        for rules in ("", BOTH):
+            for call in ("read", "write", "send", "poll", "epoll"):
+                with self.subTest(call=call, rules=rules):
+                    more = each(call, self.environment(rules)) - each(call, self.plain())
+                    self.assertLessEqual(more, 8)
+
+
+CALLS = """
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+int main(int count, char** words) {
+  char byte = 0;
+  int pair[2], set = epoll_create1(0), i, n = atoi(words[2]);
+  struct pollfd asked[8];
+  struct epoll_event event;
+  socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, pair);
+  for (i = 0; i < 8; ++i) asked[i].fd = pair[0], asked[i].events = POLLIN;
+  for (i = 0; i < n; ++i) {
+    if (!strcmp(words[1], "read")) (void)!read(pair[0], &byte, 1);
+    if (!strcmp(words[1], "write")) (void)!write(pair[1], &byte, 0);
+    if (!strcmp(words[1], "send")) (void)!send(pair[1], &byte, 0, 0);
+    if (!strcmp(words[1], "poll")) (void)!poll(asked, 8, 0);
+    if (!strcmp(words[1], "epoll")) (void)!epoll_wait(set, &event, 1, 0);
+  }
+  return 0;
+}
+"""
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
