@@ -20,13 +20,10 @@ class TakenNumbers {
   static constexpr unsigned kMax = 1u << 20;
 
   // The shortest question: false says nothing, since numbers from kMax on share a byte with others.
-  bool IsPlain(int number) const {
-    const unsigned place = static_cast<unsigned>(number) % kMax;
-    return taken_[place].load(std::memory_order_relaxed) == 0;
-  }
+  bool IsPlain(int number) const { return !IsTaken(static_cast<unsigned>(number) % kMax); }
   bool Has(int number) const {
     const auto place = static_cast<unsigned>(number);  // negative ones are beyond
-    return place < kMax && taken_[place].load(std::memory_order_relaxed) != 0;
+    return place < kMax && IsTaken(place);
   }
   // Whether any was, ever.
   bool any() const { return any_.load(std::memory_order_relaxed); }
@@ -36,23 +33,28 @@ class TakenNumbers {
     any_.store(true, std::memory_order_relaxed);
     unsigned end = end_.load(std::memory_order_relaxed);
     while (end <= place && !end_.compare_exchange_weak(end, place + 1)) continue;
-    taken_[place].store(1);
+    Set(place, 1);
   }
   void Remove(int number) {
     const auto place = static_cast<unsigned>(number);
-    if (Has(number)) taken_[place].store(0);
+    if (Has(number)) Set(place, 0);
   }
   // Each that is taken, from the lowest on.
   template <typename Do>
   void ForEach(const Do& act) const {
     const unsigned end = end_.load(std::memory_order_relaxed);
     for (unsigned place = 0; place < end; ++place) {
-      if (Has(static_cast<int>(place))) act(static_cast<int>(place));
+      if (IsTaken(place)) act(static_cast<int>(place));
     }
   }
 
  private:
-  std::array<std::atomic<uint8_t>, kMax> taken_{};
+  bool IsTaken(unsigned place) const {
+    return std::atomic_ref(taken_[place]).load(std::memory_order_relaxed) != 0;
+  }
+  void Set(unsigned place, uint8_t taken) { std::atomic_ref(taken_[place]).store(taken); }
+
+  mutable std::array<uint8_t, kMax> taken_{};  // each by an atomic_ref
   std::atomic<bool> any_{false};
   std::atomic<unsigned> end_{0};  // behind the last one that was ever taken
 };

@@ -74,12 +74,17 @@ void ProgressLoop::Stop() {
 
 void ProgressLoop::Submit(const Request& request) {
   if (lock_.TryTake()) {
-    // The transfer may be gone when it has been carried out.
-    const bool tends = request.kind == Request::Kind::kTransfer && request.transfer->tended;
+    const bool transfers = request.kind == Request::Kind::kTransfer;
+    // The transfer may be gone when it has been carried out. Without a thread nobody asks.
+    const bool tends = threaded_ && transfers && request.transfer->tended;
     // A transfer does not mind the time of the last round: all it may set is a timer that then
     // fires a little early.
-    if (request.kind != Request::Kind::kTransfer || !submissions_.empty()) engine_.Begin();
-    DrainRequests();
+    if (!submissions_.empty()) [[unlikely]] {
+      engine_.Begin();
+      DrainRequests();
+    } else if (!transfers) {
+      engine_.Begin();
+    }
     engine_.ExecuteNow(request);
     return Unlock(true, tends);
   }
@@ -163,14 +168,13 @@ bool ProgressLoop::LeavesSomething(bool tends) {
 bool ProgressLoop::PollOrDelegate(bool worked, bool tends) {
   if (Clear(poll_wanted_)) return RunRounds(kRoundsOfHolder) == kRoundsOfHolder;
   if (!worked) return false;
-  const bool led = leader_.taken();
-  if (threaded_ && !led) {
+  const bool sleeps = threaded_ && !leader_.taken();
+  if (sleeps) {
     if (thread_awake_) return false;  // it looks again before it sleeps
     if (!LeavesSomething(tends)) return false;
   }
   if (!poll_due_.load()) poll_due_.store(true);
-  if (threaded_ && !led) return true;
-  return waiters_.load() > 0 || (!threaded_ && fd_in_use_.load());
+  return sleeps || waiters_.load() > 0 || (!threaded_ && fd_in_use_.load());
 }
 
 bool ProgressLoop::MissesDeadline(Time next) const {
