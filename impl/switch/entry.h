@@ -13,6 +13,7 @@
 
 // The same of a call whose way to libc has to be short: where `plain` holds it is that call alone,
 // and the body is for the rest. The first call finds libc's.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define ESDP_SHORT_ENTRY(result, function, call, arguments, names, plain)            \
   [[gnu::noinline, gnu::cold]] static result function##Asked arguments;              \
   [[gnu::noinline, gnu::cold]] static result function##First arguments;              \
@@ -27,6 +28,7 @@
     return function##Asked names;                                                    \
   }                                                                                  \
   result function##Asked arguments
+// NOLINTEND(bugprone-macro-parentheses)
 
 namespace esdp::libc {
 
