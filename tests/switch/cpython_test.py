@@ -28,6 +28,7 @@ BUFFERS = "SO_SNDBUF and SO_RCVBUF do not bound what is on its way"
 LOOPS = ("EPoll", "Poll", "Select")
 DIFFERS = {
     "test_epoll.TestEPoll.test_control_and_wait": LATER,
+    "test_socket.UnbufferedFileObjectClassTestCase.testSmallReadNonBlocking": LATER,
     "test_ftplib.TestFTPClass.test_abort": URGENT,
     **{f"test_asyncore.TestAPI_UseIPv{version}{wait}.test_handle_expt": URGENT for version in "46" for wait in ("Poll", "Select")},
     **{f"test_asyncio.test_sendfile.{loop}EventLoopTests.test_sendfile_{how}close_peer_in_the_middle_of_receiving": BUFFERS

@@ -96,8 +96,9 @@ void SocketPair::ShowRoom(bool writable) {
   (void)send(shown_end_, kFilling.data(), kFilling.size(), kNow);
 }
 
-void SocketPair::ShowPeerEnd() {
-  if (!has_ended() && !std::exchange(peer_ended_, true)) (void)shutdown(hidden_end_, SHUT_WR);
+void SocketPair::ShowPeerEnd(bool again) {
+  if (has_ended() || (std::exchange(peer_ended_, true) && !again)) return;
+  (void)shutdown(hidden_end_, SHUT_WR);  // each time an edge
 }
 
 // A UNIX socket that is closed with bytes unread resets its peer.

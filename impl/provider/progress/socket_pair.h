@@ -40,8 +40,8 @@ class SocketPair {
   // readable, so that who waits for an edge is given one. An urgent byte makes it readable, too.
   void ShowInput(bool readable, bool urgent, bool arrived);
   void ShowRoom(bool writable);
-  // The peer writes no more. For good.
-  void ShowPeerEnd();
+  // The peer writes no more. For good. `again`: that is one more edge.
+  void ShowPeerEnd(bool again = false);
   // Both have ended, in order or by a reset. For good: nothing else changes afterwards.
   void ShowEnd(bool reset);
 

@@ -59,13 +59,21 @@ void ReadinessPair::ShowRoom() {
   pair_.ShowRoom(room && !stream_.write_shut());
 }
 
+// One edge may have told of the last bytes and of the end. Who reads by edges may stop at a read that
+// was not filled: so the end is an edge once more when nothing is left before it.
+void ReadinessPair::ShowPeerEnd() {
+  const bool was_behind =
+      std::exchange(end_behind_bytes_, own_.readable || stream_.UnreadBytes() > 0);
+  pair_.ShowPeerEnd(/*again=*/was_behind && !end_behind_bytes_);
+}
+
 void ReadinessPair::ShowInput(bool arrived) {
   if (released_ || pair_.has_ended()) return;
   const uint32_t bits = stream_.polls().Bits();
   const bool shut = stream_.write_shut();
   const bool failed = (bits & kPollFailed) != 0;
   const bool peer_ended = (bits & kPollPeerEnded) != 0;
-  if (peer_ended) pair_.ShowPeerEnd();  // which is readable as well, and no less than that
+  if (peer_ended) ShowPeerEnd();  // which is readable as well, and no less than that
   pair_.ShowInput(own_.readable || (bits & kPollReadable) != 0, (bits & kPollUrgent) != 0, arrived);
   ShowRoom();
   if (failed || (peer_ended && shut) || !stream_.connected()) pair_.ShowEnd(failed);

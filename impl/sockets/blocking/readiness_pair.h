@@ -67,6 +67,7 @@ class ReadinessPair final : public ReadinessListener {
 
   void ShowInput(bool arrived);
   void ShowRoom();
+  void ShowPeerEnd();
 
   StreamState& stream_;
   const std::shared_ptr<QueueState> sends_;
@@ -74,6 +75,7 @@ class ReadinessPair final : public ReadinessListener {
   provider::SocketPair pair_;
   Own own_;
   bool released_ = false;
+  bool end_behind_bytes_ = false;     // the end was shown while there was something to read
   std::atomic<uint32_t> pending_{0};  // of Pending
   std::atomic<bool> edges_{true};
 };
