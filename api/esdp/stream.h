@@ -98,7 +98,8 @@ class Stream {
   // both stay the caller's.
   absl::Status ShowIn(int shown, int hidden);
   // Whether what arrives on top of unread bytes is a new edge there, as it is at first: each such
-  // arrival then costs a system call. Only who waits edge-triggered, or by SIGIO, needs it.
+  // arrival then costs a system call. Only who waits edge-triggered, or by SIGIO, needs it. May be
+  // called before fd() and ShowIn; does not wait, and does nothing on an empty handle.
   void SetEdges(bool on);
   // What fd() or ShowIn has begun ends, and either may be called anew. After ShowIn: shown and
   // hidden, which are the caller's again, to move bytes through; nothing, and both are closed, where

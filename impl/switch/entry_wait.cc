@@ -11,7 +11,7 @@ namespace esdp::libc {
 namespace {
 
 void Prepare(const pollfd* asked, nfds_t count) {
-  if (asked == nullptr) return;
+  if (!taken_numbers.any() || asked == nullptr) return;
   for (const pollfd& each : std::span(asked, count)) {
     (void)Route(
         each.fd,
@@ -24,7 +24,7 @@ void Prepare(const pollfd* asked, nfds_t count) {
 }
 
 void Prepare(int count, const fd_set* asked) {
-  if (asked == nullptr) return;
+  if (!taken_numbers.any() || asked == nullptr) return;
   for (int fd = 0; fd < std::min(count, FD_SETSIZE); ++fd) {
     if (!taken_numbers.Has(fd) || !FD_ISSET(fd, asked)) continue;
     const pollfd one = {.fd = fd, .events = 0, .revents = 0};

@@ -14,6 +14,8 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -98,13 +100,13 @@ constexpr uint64_t kShortMiB = 1;
 constexpr uint64_t kLongMiB = 64;
 
 int NewFile(uint64_t length) {
-  char path[] = "/tmp/esdp-allocations-XXXXXX";
-  const int fd = mkostemp(path, 0);
+  std::string path = std::filesystem::temp_directory_path() / "esdp-allocations-XXXXXX";
+  const int fd = mkostemp(path.data(), 0);
   if (fd < 0) {
-    std::perror(path);
+    std::perror(path.c_str());
     std::exit(1);
   }
-  unlink(path);
+  unlink(path.c_str());
   const std::vector<char> block(kMiB, 'x');
   for (uint64_t at = 0; at < length; at += block.size()) {
     if (pwrite(fd, block.data(), block.size(), static_cast<off_t>(at)) < 0) std::exit(1);

@@ -247,6 +247,20 @@ TEST_P(StreamDescriptorTest, RoomAndTheEndAreEdges) {
   ExpectEdge(EPOLLHUP);
 }
 
+// One edge may tell of both. Who stops at a read that was not filled waits for the next.
+TEST_P(StreamDescriptorTest, TheEndIsAnEdgeOnceMoreWhenTheBytesBeforeItAreRead) {
+  WatchEdges();
+  Write(far_, 10);
+  ASSERT_TRUE(far_.ShutdownWrite().ok());
+  ExpectShows(POLLIN | POLLOUT | POLLRDHUP);
+  Settle();
+  (void)Edge();
+  EXPECT_EQ(Edge(), 0u);
+  EXPECT_EQ(Take(near_, 5), 5u);
+  EXPECT_EQ(Take(near_, 100), 5u);
+  ExpectEdge(EPOLLRDHUP);
+}
+
 class DescriptorThreadTest : public StreamDescriptorTest {};
 
 TEST_P(DescriptorThreadTest, WhoWritesAtEdgesAloneGetsThrough) {

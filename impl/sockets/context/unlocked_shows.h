@@ -15,7 +15,7 @@ class StreamState;
 //   Owns:     a reference to each until it has shown.
 //   Threads:  any.
 //   Blocks:   never.
-//   Units:    –
+//   Units:    -
 //   Errors:   Add: false where there is no memory.
 class UnlockedShows {
  public:

@@ -18,11 +18,10 @@ namespace esdp::switching {
 namespace {
 
 constexpr absl::Duration kAcceptWithin = absl::Seconds(10);
-// Of a rule that takes nothing but SDP: a client has nowhere else to go, and a server nobody else
-// to speak to.
+// A client that takes nothing but SDP has nowhere else to go.
 constexpr int kPatientAnswers = 10;
-constexpr unsigned kRequestWithin = 3000;  // milliseconds
-// A client whose connection the program has closed already is to find its end by SDP: nobody else waits.
+// A client whose connection the program has closed already is to find its end by SDP: nobody else
+// waits.
 constexpr unsigned kAskedOfClosedWithin = 100;  // milliseconds
 
 SocketOptions OptionsOf(const RuleOptions& options) {
@@ -210,7 +209,7 @@ void Relay::OnProgram() {
     // It speaks first, or has closed.
     unsigned within = request_.options.wait_ms;
     if (program_.IsClosed()) within = std::max(within, kAskedOfClosedWithin);
-    if (request_.verdict == Verdict::kSdp) within = kRequestWithin;
+    if (request_.verdict == Verdict::kSdp) within = kRequestWithinMs;
     engine_.RelayLater(id_, within, [](Relay& self) {
       if (self.phase_ == Phase::kUnknown) self.BeginTcp(Reason::kWaitRanOut);
     });

@@ -43,6 +43,9 @@ struct RuleOptions {
   uint64_t buffer_bytes = 64 * 1024;
 };
 
+// How long a server of kSdp, which has nobody else to speak to, waits for a request.
+inline constexpr uint32_t kRequestWithinMs = 3000;
+
 struct Rule {
   Verdict verdict = Verdict::kTcp;
   Role role = Role::kServer;

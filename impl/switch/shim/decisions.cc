@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "impl/switch/libc_calls.h"
 #include "impl/switch/low_mark.h"
@@ -25,8 +26,7 @@ namespace {
 using libc::real;
 using Bytes = std::array<unsigned char, libc::kMpaRequestMax>;
 
-constexpr int64_t kPartWithin = 1000;     // milliseconds
-constexpr int64_t kRequestWithin = 3000;  // where nothing but SDP is taken
+constexpr int64_t kPartWithin = 1000;  // milliseconds
 
 Connection* FindUndecided(int number) {
   Connection* const connection = table.Find(number);
@@ -48,7 +48,7 @@ void FoundPlain(int number, Reason reason) {
   Connection* const connection = FindUndecided(number);
   if (connection == nullptr) return;
   libc::SetLowMark(number, 1);
-  if (connection->rule->verdict == Verdict::kSdp && reason == Reason::kAnsweredPlain) {
+  if (connection->rule->verdict == Verdict::kSdp && reason != Reason::kNone) {
     // Nothing of it is seen by the program but the end.
     Bytes taken;
     (void)real.shutdown.get()(number, SHUT_RDWR);
@@ -171,7 +171,7 @@ int SpeakFirst(int number) {
       return 0;
     }
   }
-  FoundPlain(number, Reason::kAnsweredPlain);
+  FoundPlain(number, Reason::kWaitRanOut);
   return ECONNRESET;
 }
 
@@ -186,9 +186,9 @@ int DecideBeforeWrite(int number) {
     if (connection == nullptr || connection->state == State::kSpoke) return 0;
     const bool takes_plain = connection->rule->verdict != Verdict::kSdp;
     until = libc::MonotonicMilliseconds() +
-            (takes_plain ? connection->rule->options.wait_ms : kRequestWithin);
+            (takes_plain ? connection->rule->options.wait_ms : kRequestWithinMs);
   }
-  AskWhereConnected();
+  bool asks = true;
   for (;;) {
     Bytes bytes;
     const ssize_t got =
@@ -199,6 +199,10 @@ int DecideBeforeWrite(int number) {
     if (got == 0 || (got < 0 && errno != EAGAIN) || need == libc::kMpaNone) {
       FoundPlain(number, count > 0 ? Reason::kAnsweredPlain : Reason::kNone);
       return 0;
+    }
+    if (std::exchange(asks, false)) {
+      AskWhereConnected();
+      continue;
     }
     const int64_t left = until - libc::MonotonicMilliseconds();
     if (left <= 0 || HasEnded(number)) break;
