@@ -10,6 +10,8 @@ namespace esdp::libc {
 inline constexpr size_t kMpaHeaderBytes = 20;
 inline constexpr size_t kMpaPrivateDataMax = 512;
 inline constexpr size_t kMpaRequestMax = kMpaHeaderBytes + kMpaPrivateDataMax;
+// How long the rest of one may take once a part of it is there.
+inline constexpr unsigned kMpaRestWithinMs = 1000;
 
 // What JudgeMpaRequest answers beside a number of bytes.
 inline constexpr size_t kMpaWhole = 0;

@@ -63,6 +63,18 @@ import socket, sys
 l = socket.create_server(("127.0.0.1", 0)); print(l.getsockname()[1])
 while True: l.accept()[0].close(); print("one")
 """
+# Passes each connection that it has not looked at on to a program that is not switched, which says `first`, reads and answers.
+PASSES_ON = """
+import os, socket, subprocess, sys
+text = "import socket; u = socket.socket(fileno=0); _, (c,), _, _ = socket.recv_fds(u, 1, 1); " \\
+    "s = socket.socket(fileno=c); s.sendall(b'" + sys.argv[1] + "'); s.sendall(b'[' + s.recv(1000) + b']')"
+plain = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+l = socket.create_server(("127.0.0.1", 0)); print(l.getsockname()[1])
+while True:
+    c, _ = l.accept()
+    mine, its = socket.socketpair(); subprocess.Popen([sys.executable, "-c", text], stdin=its, env=plain)
+    socket.send_fds(mine, [b"x"], [c.fileno()]); c.close()
+"""
 SDP = "use sdp server * *:*;use sdp client * *:*"
 BOTH_PATIENT = "use both server * *:* wait=2000;use both client * *:*"
 # Both ends of a connection in one thread, of which the server's speaks first.
@@ -233,6 +245,35 @@ class OnePortTest(SwitchTest):
         self.assertEqual(output, "220 hello\n[thanks]\n")
         server.kill()
         self.assertNotIn("MPA", server.communicate()[0])
+
+    def test_one_that_is_passed_on_may_be_asked_late(self):
+        _, port = self.start_python(PASSES_ON, "", listens=True)
+        client = self.connect(port)
+        time.sleep(0.3)
+        client.sendall(REQUEST)
+        self.assertTrue(client.recv(100).startswith(b"MPA ID Rep"))
+
+    def test_one_that_is_passed_on_and_has_spoken_is_asked_too_late(self):
+        _, port = self.start_python(PASSES_ON, "220 hello", listens=True)
+        for pieces in ((REQUEST + b"text",), (REQUEST[:30], REQUEST[30:] + b"text"), (b"text",)):
+            client = self.connect(port)
+            self.assertEqual(client.recv(100), b"220 hello")
+            for piece in pieces:
+                client.sendall(piece)
+                time.sleep(0.05)
+            self.assertEqual(self.reply(client), b"[text]")
+
+    def test_one_that_is_passed_on_gets_a_part_of_a_frame_after_a_second(self):
+        for first in ("", "220 hello"):
+            _, port = self.start_python(PASSES_ON, first, listens=True)
+            client = self.connect(port)
+            self.assertEqual(client.recv(100) if first else b"", first.encode())
+            client.sendall(REQUEST[:18])
+            client.settimeout(0.5)
+            with self.assertRaises(TimeoutError):
+                client.recv(1)
+            client.settimeout(5)
+            self.assertEqual(self.reply(client), b"[" + REQUEST[:18] + b"]")
 
     def test_a_server_that_does_not_answer_is_reached_by_tcp_within_the_time_of_the_rule(self):
         silent = socket.create_server(("127.0.0.1", 0))

@@ -43,6 +43,7 @@ bool FarPump::MoveOut() {
 
 bool FarPump::MoveIn() {
   bool moved = false;
+  if (holds_input_) return false;
   if (in_.begin == in_.end && !in_.last) {
     const auto result = far_->Read(in_.bytes.data(), in_.bytes.size(), in_.end);
     in_failed_ = result == FarEnd::Result::kReset;

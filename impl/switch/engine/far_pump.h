@@ -25,10 +25,14 @@ class FarPump {
 
   // All that can be moved now.
   void Move();
+  // Reads nothing of the far end until it is released.
+  void HoldInput() { holds_input_ = true; }
+  void ReleaseInput() { holds_input_ = false; }
 
   bool ended() const { return out_.ended && in_.ended; }
   bool output_empty() const { return out_failed_ || out_.begin == out_.end; }
   bool failed() const { return in_failed_ || (out_failed_ && in_.ended); }
+  bool holds_input() const { return holds_input_; }
   bool input_ended() const { return in_.ended; }
   bool reset_by_program() const { return reset_by_program_; }
   uint64_t sent() const { return sent_; }
@@ -50,6 +54,7 @@ class FarPump {
   Way out_, in_;
   uint64_t sent_ = 0, received_ = 0;
   bool in_failed_ = false, out_failed_ = false, reset_by_program_ = false;
+  bool holds_input_ = false;
 };
 
 }  // namespace esdp::switching

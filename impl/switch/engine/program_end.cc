@@ -30,6 +30,11 @@ ProgramEnd::Result ProgramEnd::Write(const void* from, size_t bytes, size_t& don
 
 void ProgramEnd::EndOfInput() const { (void)shutdown(descriptor_, SHUT_WR); }
 
+bool ProgramEnd::HasSpoken() const {
+  pollfd one = {.fd = descriptor_, .events = POLLIN | POLLRDHUP, .revents = 0};
+  return poll(&one, 1, 0) == 1;
+}
+
 bool ProgramEnd::IsClosed() const {
   pollfd one = {.fd = descriptor_, .events = 0, .revents = 0};
   return poll(&one, 1, 0) == 1 && (one.revents & (POLLHUP | POLLERR)) != 0;

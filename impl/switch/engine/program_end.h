@@ -26,6 +26,8 @@ class ProgramEnd {
   Result Write(const void* from, size_t bytes, size_t& done) const;
   // Nothing is left for the program.
   void EndOfInput() const;
+  // The program has written something, or its end.
+  bool HasSpoken() const;
   // No number of the program leads here any more.
   bool IsClosed() const;
 

@@ -71,13 +71,29 @@ void Relay::LookAtFirstBytes() {
   std::array<unsigned char, libc::kMpaRequestMax> bytes;
   const ssize_t got = recv(tcp_.get(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
   if (got < 0 && errno == EAGAIN) return;
-  if (got <= 0) return BeginTcp(Reason::kCopyPassedOn);
-  const size_t need = libc::JudgeMpaRequest(bytes.data(), static_cast<size_t>(got));
-  if (need == libc::kMpaNone) return BeginTcp(Reason::kAnsweredPlain);
-  if (need != libc::kMpaWhole) return;
+  const size_t need =
+      got <= 0 ? libc::kMpaNone : libc::JudgeMpaRequest(bytes.data(), static_cast<size_t>(got));
+  const bool whole = need == libc::kMpaWhole;
+  if (!whole && need != libc::kMpaNone) return AwaitRestOfRequest();
+  if (phase_ == Phase::kTcp) {
+    // Behind our own bytes it comes too late: its client goes on by TCP.
+    if (whole) (void)recv(tcp_.get(), bytes.data(), libc::MpaRequestBytes(bytes.data()), 0);
+    return far_pump_->ReleaseInput();
+  }
+  if (!whole) return BeginTcp(got > 0 ? Reason::kAnsweredPlain : Reason::kCopyPassedOn);
   engine_.Unwatch(tcp_.get());
   phase_ = Phase::kSettingUp;
   BeginSdp();
+}
+
+void Relay::AwaitRestOfRequest() {
+  if (std::exchange(awaits_rest_, true)) return;
+  engine_.RelayLater(id_, libc::kMpaRestWithinMs, [](Relay& self) {
+    if (self.phase_ == Phase::kUnknown) return self.BeginTcp(Reason::kAnsweredPlain);
+    if (self.phase_ != Phase::kTcp) return;
+    self.far_pump_->ReleaseInput();
+    self.MoveFar();
+  });
 }
 
 void Relay::BeginSdp() {
@@ -176,6 +192,10 @@ void Relay::BeginTcp(Reason reason) {
   Show(Shown::kRelayedTcp, reason);
   far_pump_ = std::make_unique<FarPump>(std::make_unique<TcpEnd>(tcp_.get()), program_,
                                         request_.options.buffer_bytes);
+  if (reason == Reason::kWaitRanOut) {
+    far_pump_->HoldInput();
+    LookAtFirstBytes();
+  }
   MoveFar();
 }
 
@@ -205,7 +225,7 @@ void Relay::OnProgram() {
     CheckSdp();
   } else if (phase_ == Phase::kTcp || phase_ == Phase::kStream) {
     MoveFar();
-  } else if (phase_ == Phase::kUnknown && !std::exchange(orphan_, true)) {
+  } else if (phase_ == Phase::kUnknown && program_.HasSpoken() && !std::exchange(orphan_, true)) {
     // It speaks first, or has closed.
     unsigned within = request_.options.wait_ms;
     if (program_.IsClosed()) within = std::max(within, kAskedOfClosedWithin);
@@ -217,7 +237,8 @@ void Relay::OnProgram() {
 }
 
 void Relay::OnTcp() {
-  if (phase_ == Phase::kUnknown) return LookAtFirstBytes();
+  const bool holds = phase_ == Phase::kTcp && far_pump_->holds_input();
+  if (holds || phase_ == Phase::kUnknown) LookAtFirstBytes();
   if (phase_ == Phase::kConnectingAnew) return OnConnectedAnew();
   if (phase_ == Phase::kTcp || phase_ == Phase::kStream) MoveFar();
   if (phase_ == Phase::kDirect && closing_) OnOrphan();

@@ -59,6 +59,7 @@ class Relay {
   };
 
   void LookAtFirstBytes();
+  void AwaitRestOfRequest();
   void BeginSdp();
   void OnSetUp(const Event& event);
   void OnNoSdp(Reason reason);
@@ -95,6 +96,7 @@ class Relay {
   uint32_t place_ = 0;  // of its record
   bool orphan_ = false;
   bool aborted_ = false;
+  bool awaits_rest_ = false;
   bool end_logged_ = false;
   bool shutdown_done_ = false, closing_ = false, close_posted_ = false;  // direct
 };

@@ -26,8 +26,6 @@ namespace {
 using libc::real;
 using Bytes = std::array<unsigned char, libc::kMpaRequestMax>;
 
-constexpr int64_t kPartWithin = 1000;  // milliseconds
-
 Connection* FindUndecided(int number) {
   Connection* const connection = table.Find(number);
   if (connection == nullptr) return nullptr;
@@ -83,8 +81,8 @@ int PartLeft(int number) {
   if (connection == nullptr) return 0;
   const int64_t now = libc::MonotonicMilliseconds();
   if (connection->part_until == 0) {
-    connection->part_until = now + kPartWithin;
-    engine.later(kPartWithin, static_cast<uint64_t>(number));
+    connection->part_until = now + libc::kMpaRestWithinMs;
+    engine.later(libc::kMpaRestWithinMs, static_cast<uint64_t>(number));
   }
   return static_cast<int>(std::max<int64_t>(connection->part_until - now, 0));
 }
