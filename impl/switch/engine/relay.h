@@ -71,6 +71,7 @@ class Relay {
   bool DrainIntoStream();
   void EndOutput();
   void OnOrphan();
+  void OnPeer(const Event& event);
   void CloseInOrder();
   bool FlushOutput();
   bool FlushDirect();

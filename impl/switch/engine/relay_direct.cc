@@ -81,17 +81,26 @@ void Relay::CloseDirect(bool reset) {
   if (reset) return Abort();
   EndOutput();
   if (phase_ == Phase::kStream) return CloseInOrder();
-  (void)direct_->StopShowing();
-  if (!engine_.Watch(direct_->ReadinessDescriptor(), kOwnEvents, Engine::Source::kTcp, id_)) {
-    return Abort();
-  }
-  WatchOrphan();
   OnOrphan();
+  if (phase_ == Phase::kGone || close_posted_) return;
+  WatchOrphan();
+  Engine::Domain& domain = **engine_.DomainOf(Mode::kDirect);
+  const auto posted =
+      direct_->socket().Poll(kPollReadable | kPollPeerEnded,
+                             {.queue = domain.queue, .cookie = CookieOf(id_, Posted::kPoll)});
+  if (!posted.ok()) Abort();
 }
 
 void Relay::OnOrphan() {
   if (direct_->Unread().bytes > 0) return Abort();
   if (direct_->peer_ended()) CloseInOrder();
+}
+
+void Relay::OnPeer(const Event& event) {
+  if (phase_ == Phase::kGone || close_posted_) return;
+  const bool ended = event.ok() && (event.bytes & kPollPeerEnded) != 0;
+  if (!ended || direct_->Unread().bytes > 0) return Abort();
+  CloseInOrder();
 }
 
 void Relay::CloseInOrder() {
@@ -121,6 +130,7 @@ bool Relay::FlushDirect() {
 
 void Relay::OnDirectEvent(const Event& event) {
   if (PostedOf(event) == Posted::kShutdown) shutdown_done_ = true;
+  if (PostedOf(event) == Posted::kPoll) OnPeer(event);
   if (PostedOf(event) == Posted::kClose) End(Reason::kNone);
 }
 

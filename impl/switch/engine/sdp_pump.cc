@@ -134,6 +134,7 @@ void SdpPump::OnEvent(const Event& event) {
       closed_ = true;
       return;
     case Posted::kSetUp:
+    case Posted::kPoll:
       return;
   }
 }

@@ -104,6 +104,7 @@ SwitchTaker::Answer IoctlOfDirect(Connection& connection, int fd, unsigned long 
 }  // namespace
 
 SwitchTaker::Answer SwitchTaker::GetSockName(int fd, sockaddr* address, socklen_t* len) noexcept {
+  if (!IsSwitched(StateOf(fd))) return std::nullopt;
   const TableLock lock;
   const Connection* const connection = FindRelayed(fd);
   if (connection == nullptr) return std::nullopt;
@@ -111,6 +112,7 @@ SwitchTaker::Answer SwitchTaker::GetSockName(int fd, sockaddr* address, socklen_
 }
 
 SwitchTaker::Answer SwitchTaker::GetPeerName(int fd, sockaddr* address, socklen_t* len) noexcept {
+  if (!IsSwitched(StateOf(fd))) return std::nullopt;
   const TableLock lock;
   const Connection* const connection = FindRelayed(fd);
   if (connection == nullptr) return std::nullopt;
@@ -132,6 +134,7 @@ SwitchTaker::Answer SwitchTaker::GetOption(int fd, int level, int name, void* va
       return result;
     }
   }
+  if (!IsSwitched(StateOf(fd))) return std::nullopt;
   const TableLock lock;
   const Connection* const connection = FindRelayed(fd);
   if (connection == nullptr || IsOfPair(level, name)) return std::nullopt;
@@ -144,6 +147,7 @@ SwitchTaker::Answer SwitchTaker::GetOption(int fd, int level, int name, void* va
 
 SwitchTaker::Answer SwitchTaker::SetOption(int fd, int level, int name, const void* value,
                                            socklen_t len) noexcept {
+  if (!IsSwitched(StateOf(fd))) return std::nullopt;
   const TableLock lock;
   Connection* const connection = FindRelayed(fd);
   if (connection == nullptr) return std::nullopt;

@@ -36,11 +36,6 @@ int Fail(int error) {
   return -1;
 }
 
-State StateOf(int fd, State otherwise = State::kCandidate) {
-  const Connection* const connection = table.Find(fd);
-  return connection == nullptr ? otherwise : connection->state.load(std::memory_order_acquire);
-}
-
 // TCP's answer is thrown away beyond the room; a stream pair has nothing like it.
 ssize_t Discard(int fd, const msghdr& message, int flags) {
   size_t room = 0;

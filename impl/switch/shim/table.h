@@ -113,6 +113,12 @@ class Table {
 
 extern constinit Table table;
 
+// Needs no lock. `otherwise`: of a number that is none of ours.
+inline State StateOf(int number, State otherwise = State::kCandidate) {
+  const Connection* const connection = table.Find(number);
+  return connection == nullptr ? otherwise : connection->state.load(std::memory_order_acquire);
+}
+
 // While one lives the table is its thread's, which gets no signal and is not cancelled.
 class TableLock {
  public:
