@@ -14,7 +14,7 @@
 
 namespace esdp::switching {
 
-inline constexpr uint32_t kEngineVersion = 4;
+inline constexpr uint32_t kEngineVersion = 5;
 inline constexpr char kEngineEntry[] = "esdp_switch_engine";
 
 // Why a connection goes the way it goes. The numbers never change.
@@ -55,6 +55,7 @@ struct RelayRequest {
   int descriptor = -1;  // the TCP socket; stays the caller's
   Begin begin = Begin::kAccepts;
   Verdict verdict = Verdict::kBoth;
+  bool is_heard = false;  // kConnects: the peer is known to listen for SDP now
   RuleOptions options = {};
   ConnectionNames names = {};
 };

@@ -63,6 +63,23 @@ import socket, sys
 l = socket.create_server(("127.0.0.1", 0)); print(l.getsockname()[1])
 while True: l.accept()[0].close(); print("one")
 """
+# Both ends in one thread, of which neither says anything for a while. Tells whether anybody has connected once more.
+LOOKS_LATE = """
+import select, socket, time
+l = socket.create_server(("127.0.0.1", 0))
+c = socket.create_connection(l.getsockname()); s, _ = l.accept()
+time.sleep(1)
+c.sendall(b"one"); print(s.recv(100).decode(), end=" ")
+s.sendall(b"two"); print(c.recv(100).decode(), end=" ")
+print(select.select([l], [], [], 0)[0] != [])
+"""
+ACCEPTS_LATE = """
+import select, socket, time
+l = socket.create_server(("127.0.0.1", 0)); print(l.getsockname()[1])
+for _ in range(3):
+    time.sleep(0.5); c, _ = l.accept(); c.sendall(b"[" + c.recv(100) + b"]"); c.close()
+print(select.select([l], [], [], 1)[0] != [])
+"""
 # Passes each connection that it has not looked at on to a program that is not switched, which says `first`, reads and answers.
 PASSES_ON = """
 import os, socket, subprocess, sys
@@ -245,6 +262,28 @@ class OnePortTest(SwitchTest):
         self.assertEqual(output, "220 hello\n[thanks]\n")
         server.kill()
         self.assertNotIn("MPA", server.communicate()[0])
+
+    def test_a_server_that_does_not_look_at_a_connection_for_long_keeps_it(self):
+        output, _ = self.finish(self.start_python(LOOKS_LATE, rules=BOTH + " answer=200"))
+        self.assertEqual(output, "one two False\n")
+        self.assertEqual([each.sdp for each in self.moved()], [6, 6], self.log_text())
+
+    # Of a client that does not know that it is heard.
+    def test_a_request_is_answered_before_its_client_gives_up_whatever_the_server_does(self):
+        _, port = self.start_python(CLOSER.replace("l.accept()[0].close()", "c = l.accept()"), listens=True)
+        client = self.connect(port)
+        client.settimeout(2.5)
+        client.sendall(REQUEST)
+        self.assertTrue(client.recv(100).startswith(b"MPA ID Rep"))
+
+    def test_a_server_that_accepts_late_has_each_client_once(self):
+        server, port = self.start_python(ACCEPTS_LATE, listens=True)
+        rules = BOTH + " answer=200"
+        clients = [self.start_python(CLIENT, port, "word", "read", rules=rules) for _ in range(3)]
+        for client in clients:
+            self.assertEqual(self.finish(client)[0], "[word]\n")
+        self.assertEqual(server.communicate()[0], "False\n")
+        self.assertEqual([each.sdp for each in self.moved()], [10] * 6, self.log_text())
 
     def test_one_that_is_passed_on_may_be_asked_late(self):
         _, port = self.start_python(PASSES_ON, "", listens=True)

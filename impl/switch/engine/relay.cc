@@ -20,6 +20,8 @@ namespace {
 constexpr absl::Duration kAcceptWithin = absl::Seconds(10);
 // A client that takes nothing but SDP has nowhere else to go.
 constexpr int kPatientAnswers = 10;
+// A server that listens for SDP answers once it accepts, however busy it is.
+constexpr int kHeardAnswers = 200;
 // A client whose connection the program has closed already is to find its end by SDP: nobody else
 // waits.
 constexpr unsigned kAskedOfClosedWithin = 100;  // milliseconds
@@ -105,7 +107,8 @@ void Relay::BeginSdp() {
       context.CreateSocket(Family::kIpv4, SocketType::kStream, OptionsOf(request_.options));
   if (!socket.ok()) return OnNoSdp(Reason::kFabric);
   socket_ = *std::move(socket);
-  const int answers = request_.verdict == Verdict::kSdp ? kPatientAnswers : 1;
+  const int patience = request_.verdict == Verdict::kSdp ? kPatientAnswers : 1;
+  const int answers = request_.is_heard ? kHeardAnswers : patience;
   const absl::Duration within =
       connects ? answers * absl::Milliseconds(request_.options.answer_ms) : kAcceptWithin;
   const OpArgs args = {.queue = (*domain)->queue,

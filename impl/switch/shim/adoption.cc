@@ -123,6 +123,7 @@ int Relay(Connection& connection, Begin begin) {
                                 .descriptor = below,
                                 .begin = begin,
                                 .verdict = connection.rule->verdict,
+                                .is_heard = connection.is_heard,
                                 .options = connection.rule->options,
                                 .names = connection.names};
   RelayMade relay;

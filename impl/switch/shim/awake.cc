@@ -78,7 +78,7 @@ constexpr HostCalls kHost = {
     .go_direct = GoDirect,
     .reset = ShowReset,
     .reconnected = TakeReconnected,
-    .due = [](uint64_t number) { GiveUpPart(static_cast<int>(number)); },
+    .due = OnDue,
     .log = Log,
 };
 
@@ -110,6 +110,7 @@ void AfterForkInChild() {
     if (each.state == State::kListening && each.below >= 0) Own(each.below, true);
   });
   engine.after_fork();
+  AnswerAfterFork();
   AfterFork();
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <span>
@@ -55,6 +56,15 @@ void FoundPlain(int number, Reason reason) {
   MakePlain(*connection, reason);
 }
 
+// A whole request is there, and nothing of ours before it.
+int TakeRequest(Connection& connection) {
+  const int error = Relay(connection, Begin::kAccepts);
+  if (error == 0) return 0;
+  (void)real.shutdown.get()(connection.number, SHUT_RDWR);
+  MakePlain(connection, ReasonOf(error));
+  return ECONNRESET;
+}
+
 // A whole request is there. Behind our own bytes it comes too late, and is taken out of the input.
 int FoundRequest(int number, const Bytes& bytes) {
   const TableLock lock;
@@ -67,11 +77,7 @@ int FoundRequest(int number, const Bytes& bytes) {
     MakePlain(*connection, Reason::kWaitRanOut);
     return 0;
   }
-  const int error = Relay(*connection, Begin::kAccepts);
-  if (error == 0) return 0;
-  (void)real.shutdown.get()(number, SHUT_RDWR);
-  MakePlain(*connection, ReasonOf(error));
-  return ECONNRESET;
+  return TakeRequest(*connection);
 }
 
 // How long the rest of a request may still take.
@@ -227,16 +233,21 @@ void DecideBeforeClose(int number) {
 
 namespace {
 
-// Whether a client that asks for a sign may speak SDP.
-bool IsKnown(const Connection& connection) {
+bool IsHeard(const Connection& connection) {
   const ConnectionNames& names = connection.names;
   Endpoint local, peer;
   if (!ToEndpoint(names.local, names.local_bytes, local)) return false;
   if (!ToEndpoint(names.peer, names.peer_bytes, peer)) return false;
-  if (rules.IsPeer(peer.address)) return true;
-  if (engine.learned(names.peer) == Learned::kSpeaks) return true;
   if (local.address != peer.address) return false;
   return connection.name_was_held || PortNameIsHeld(peer.port);
+}
+
+// Whether a client that asks for a sign may speak SDP.
+bool IsKnown(const Connection& connection) {
+  const ConnectionNames& names = connection.names;
+  Endpoint peer;
+  if (!ToEndpoint(names.peer, names.peer_bytes, peer)) return false;
+  return rules.IsPeer(peer.address) || engine.learned(names.peer) == Learned::kSpeaks;
 }
 
 // A server that has said something without a request speaks TCP.
@@ -254,19 +265,20 @@ int DecideConnected(int number) {
   if (connection == nullptr || connection->state != State::kConnecting) return 0;
   FillNames(number, connection->names);
   if (connection->names.peer_bytes == 0) return 0;  // not connected yet, or not any more
-  if (connection->rule->verdict == Verdict::kBoth && !IsKnown(*connection)) {
+  const Verdict verdict = connection->rule->verdict;
+  connection->is_heard = IsHeard(*connection);
+  if (verdict == Verdict::kBoth && !connection->is_heard && !IsKnown(*connection)) {
     MakePlain(*connection, Reason::kPeerNotKnown);
     return 0;
   }
-  if (connection->rule->verdict != Verdict::kSdp && HasSpoken(number)) {
+  if (verdict != Verdict::kSdp && HasSpoken(number)) {
     MakePlain(*connection, Reason::kAnsweredPlain);
     return 0;
   }
   const int error = Relay(*connection, Begin::kConnects);
   if (error == 0) return 0;
-  const bool plain = connection->rule->verdict != Verdict::kSdp;
   MakePlain(*connection, ReasonOf(error));
-  return plain ? 0 : error;
+  return verdict != Verdict::kSdp ? 0 : error;
 }
 
 int DecideUnseen(int number) {
@@ -282,6 +294,41 @@ int DecideUnseen(int number) {
   return 0;
 }
 
+namespace {
+
+constexpr uint64_t kAnswers = ~uint64_t{0};  // no number
+constexpr unsigned kAnswersEach = 1000;      // milliseconds
+constexpr int64_t kAnswersFor = 10'000;      // since accept: a peer asks as soon as it is connected
+
+constinit std::atomic<bool> answers_soon{false};
+
+bool HasWholeRequest(int number) {
+  Bytes bytes;
+  const ssize_t got = real.recv.get()(number, bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
+  if (got <= 0) return false;
+  return libc::JudgeMpaRequest(bytes.data(), static_cast<size_t>(got)) == libc::kMpaWhole;
+}
+
+// What another process has too is left to whoever reads it first.
+void Answer() {
+  const KeptErrno kept;
+  const TableLock lock;
+  answers_soon = false;
+  const int64_t now = libc::MonotonicMilliseconds();
+  bool more = false;
+  table.ForEach([&](Connection& each) {
+    if (each.state != State::kAccepted || each.shared) return;
+    if (now - each.accepted_at > kAnswersFor) return;
+    if (HasWholeRequest(each.number)) {
+      (void)TakeRequest(each);
+    } else {
+      more = true;
+    }
+  });
+  if (more && !answers_soon.exchange(true)) engine.later(kAnswersEach, kAnswers);
+}
+
+// The rest of a request has not come in time.
 void GiveUpPart(int number) {
   bool late = false;
   {
@@ -291,6 +338,20 @@ void GiveUpPart(int number) {
            connection->part_until <= libc::MonotonicMilliseconds();
   }
   if (late) FoundPlain(number, Reason::kAnsweredPlain);
+}
+
+}  // namespace
+
+void AnswerSoon(Connection& connection) {
+  connection.accepted_at = libc::MonotonicMilliseconds();
+  if (!answers_soon.exchange(true)) engine.later(kAnswersEach, kAnswers);
+}
+
+void AnswerAfterFork() { answers_soon = false; }
+
+void OnDue(uint64_t what) {
+  if (what == kAnswers) return Answer();
+  GiveUpPart(static_cast<int>(what));
 }
 
 }  // namespace esdp::switching

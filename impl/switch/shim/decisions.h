@@ -1,6 +1,10 @@
 #ifndef ESDP_IMPL_SWITCH_SHIM_DECISIONS_H_
 #define ESDP_IMPL_SWITCH_SHIM_DECISIONS_H_
 
+#include <cstdint>
+
+#include "impl/switch/shim/table.h"
+
 // When a connection is found out to be SDP, or not. Each answers 0 where the call goes on with what
 // is under the number now, else the errno of the call.
 
@@ -19,8 +23,13 @@ void DecideBeforeClose(int number);
 int DecideConnected(int number);
 // Bytes may move that nobody of us sees: what is not decided is relayed until it is.
 int DecideUnseen(int number);
-// The rest of a request has not come in time.
-void GiveUpPart(int number);
+// Nobody may look at an accepted connection for longer than its peer waits for an answer: where a
+// request is there after a while the engine answers it. Under the lock, of one just accepted.
+void AnswerSoon(Connection& connection);
+// In a child.
+void AnswerAfterFork();
+// What was put off is due.
+void OnDue(uint64_t what);
 
 }  // namespace esdp::switching
 

@@ -248,9 +248,7 @@ bool ChooseByRule(int fd, const sockaddr* address, socklen_t len) {
     return false;
   }
   // One that takes a single connection may have closed its listener right behind that.
-  if (connection->rule->verdict == Verdict::kBoth) {
-    connection->name_was_held = PortNameIsHeld(peer.port);
-  }
+  connection->name_was_held = PortNameIsHeld(peer.port);
   connection->state = State::kConnecting;
   return true;
 }
@@ -312,7 +310,9 @@ int SwitchTaker::Accepted(int listener, int number) {
   if (rule == nullptr || !IsTcp(number)) return number;
   TellOfPort(listener, *rule, local.port);
   Connection* const connection = table.Insert(number, State::kAccepted);
-  if (connection != nullptr) connection->rule = rule;
+  if (connection == nullptr) return number;
+  connection->rule = rule;
+  AnswerSoon(*connection);
   return number;
 }
 

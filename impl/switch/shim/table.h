@@ -50,6 +50,7 @@ struct Connection {
   bool foreign = false;                   // a parent relays it
   bool shared = false;                    // another process may have it too
   bool name_was_held = false;             // of the peer's port, before connect
+  bool is_heard = false;                  // a process of this host listens there for SDP
   bool lost_registration = false;         // there were more than there is room for
   bool reset_at_close = false;            // SO_LINGER with no time
   bool refused = false;                   // by a rule that takes nothing but SDP
@@ -60,7 +61,8 @@ struct Connection {
   uint16_t port = 0;
   ino_t inode = 0;  // switched: of the program's end
   uint64_t relay = 0;
-  int64_t part_until = 0;  // for the rest of a request of which a part is there; milliseconds
+  int64_t accepted_at = 0;  // milliseconds
+  int64_t part_until = 0;   // for the rest of a request of which a part is there; milliseconds
   ConnectionNames names;
   std::array<int, 4> kept_options{};  // by KeptOption
   std::array<Registration, 4> registrations{};
