@@ -52,6 +52,7 @@ esdp_test_packages=(
   mypy
   ncat
   nginx
+  nodejs
   openssh-client
   openssh-server
   openssl

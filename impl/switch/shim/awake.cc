@@ -9,6 +9,7 @@
 
 #include "impl/switch/libc_calls.h"
 #include "impl/switch/shim/adoption.h"
+#include "impl/switch/shim/by_number.h"
 #include "impl/switch/shim/decisions.h"
 #include "impl/switch/shim/descriptors.h"
 #include "impl/switch/shim/direct.h"
@@ -120,6 +121,7 @@ void AfterForkInChild() {
   ResolveOpened();
   ResolveExecuted();
   ResolveLimits();
+  ResolveByNumber();
   const Environment environment = ReadEnvironment();
   if (environment.off) return KeepProgramLimit(environment.fd_base, false);
   ReadProgramRules(environment, count > 0 ? arguments[0] : "");

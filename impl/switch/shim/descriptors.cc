@@ -4,13 +4,13 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
 
 #include "impl/switch/libc_calls.h"
+#include "impl/switch/shim/by_number.h"
 #include "impl/switch/shim/limits.h"
 #include "impl/switch/taken_numbers.h"
 #include "impl/switch/taker.h"
@@ -62,7 +62,8 @@ void HoldDescriptors() { pthread_mutex_lock(&mutex); }
 void LetGoDescriptors() { pthread_mutex_unlock(&mutex); }
 
 int DuplicateHigh(int descriptor) {
-  const auto made = static_cast<int>(syscall(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC, FirstHigh()));
+  const auto made =
+      static_cast<int>(by_number.get()(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC, FirstHigh()));
   if (made >= 0) Own(made, true);
   return made;
 }
@@ -85,10 +86,10 @@ int CloseRangeAround(unsigned first, unsigned last, int flags) {
   own.ForEach([&](int descriptor) {
     const auto ours = static_cast<unsigned>(descriptor);
     if (ours < first || ours > last || result != 0) return;
-    if (ours > first) result = syscall(SYS_close_range, first, ours - 1, flags);
+    if (ours > first) result = by_number.get()(SYS_close_range, first, ours - 1, flags);
     first = ours + 1;
   });
-  if (result == 0 && first <= last) result = syscall(SYS_close_range, first, last, flags);
+  if (result == 0 && first <= last) result = by_number.get()(SYS_close_range, first, last, flags);
   return static_cast<int>(result);
 }
 

@@ -1,7 +1,6 @@
 #include "impl/switch/shim/limits.h"
 
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "impl/switch/entry.h"
 #include "impl/switch/libc_calls.h"
 #include "impl/switch/real_call.h"
+#include "impl/switch/shim/by_number.h"
 #include "impl/switch/shim/descriptors.h"
 #include "impl/switch/taken_numbers.h"
 
@@ -93,7 +93,7 @@ bool IsWithinLimit(int number) { return number < program_limit.load(std::memory_
 
 int WithinLimit(int number) {
   if (IsWithinLimit(number)) return number;
-  (void)syscall(SYS_close, number);
+  (void)by_number.get()(SYS_close, number);
   errno = EMFILE;
   return -1;
 }

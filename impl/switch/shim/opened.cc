@@ -1,13 +1,13 @@
 #include "impl/switch/shim/opened.h"
 
 #include <fcntl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdarg>
 
 #include "impl/switch/entry.h"
+#include "impl/switch/shim/by_number.h"
 #include "impl/switch/shim/limits.h"
 #include "impl/switch/shim/made.h"
 
@@ -29,8 +29,8 @@ constinit OpenedCalls opened;
 int Both(int result, const int* numbers) {
   if (result != 0) return result;
   if (!IsWithinLimit(numbers[0]) || !IsWithinLimit(numbers[1])) {
-    (void)syscall(SYS_close, numbers[0]);
-    (void)syscall(SYS_close, numbers[1]);
+    (void)by_number.get()(SYS_close, numbers[0]);
+    (void)by_number.get()(SYS_close, numbers[1]);
     errno = EMFILE;
     return -1;
   }

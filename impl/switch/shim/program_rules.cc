@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <sys/syscall.h>
 #include <syslog.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 
 #include "impl/switch/libc_calls.h"
 #include "impl/switch/rules/rule_parser.h"
+#include "impl/switch/shim/by_number.h"
 
 namespace esdp::switching {
 
@@ -61,7 +61,7 @@ void ReadFile(RuleParser& parser, const char* path) {
 void WriteLine(const char* path, const char* line, size_t bytes) {
   constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
   // Past what is interposed, which may want the lock that who logs has.
-  const auto fd = static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, kFlags, 0600));
+  const auto fd = static_cast<int>(by_number.get()(SYS_openat, AT_FDCWD, path, kFlags, 0600));
   if (fd < 0) return;
   (void)!libc::real.write.get()(fd, line, bytes);
   (void)libc::real.close.get()(fd);
