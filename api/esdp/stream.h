@@ -85,6 +85,14 @@ class Stream {
   // memory may be written again.
   absl::StatusOr<size_t> Write(const Slice& slice, const WriteArgs& args = {});
 
+  // With UrgentBytes::kApart: the last urgent byte, ahead of what is unread before it, once. It can
+  // be had until a Read has gone on behind it. `peek`: it stays. Does not wait: ResourceExhausted
+  // (kWouldBlock) where one is announced and has not come, or more than 256 KiB are unread before
+  // it; InvalidArgument where there is none.
+  absl::StatusOr<std::byte> ReadUrgent(bool peek = false);
+  // Whether the place of an urgent byte is next; never with kAmongOthers. Does not wait.
+  absl::StatusOr<bool> AtUrgentMark();
+
   StreamReadiness readiness() const;
   // A descriptor that shows the readiness to poll, select and epoll as a TCP socket does, level- and
   // edge-triggered: POLLIN, POLLOUT, POLLPRI, POLLRDHUP, POLLHUP and POLLERR. Made at the first

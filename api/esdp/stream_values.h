@@ -13,6 +13,15 @@
 
 namespace esdp {
 
+// How a Stream's reads meet an urgent byte. Of several the last is the one: those before it are
+// among the others.
+enum class UrgentBytes : uint8_t {
+  kAmongOthers,  // it is read as any other byte
+  kInLine,       // as TCP with SO_OOBINLINE: a Read ends before it, and the next one begins with it
+  kApart,        // as TCP without: a Read ends before it, the next one goes on behind it, and
+                 // ReadUrgent gives it
+};
+
 // Sizes in bytes.
 struct StreamOptions {
   // From this size on a Write goes zero-copy, its memory registered for the call, and a Read takes
@@ -34,12 +43,15 @@ struct StreamOptions {
   // True: no signal ends a wait. False: as of recv, which those do not end whose handlers have
   // SA_RESTART where the call has no deadline; but only where no other handler lacks it.
   bool restart_on_signal = false;
+  UrgentBytes urgent = UrgentBytes::kAmongOthers;
 };
 
 struct ReadArgs {
   size_t min = 1;     // bytes to wait for; no more than there is room for. 0 is as wait = false
   bool peek = false;  // the bytes stay in the stream: of those, up to 256 KiB
   bool wait = true;   // false: only what is here
+  // It ends before the place of an urgent byte also where nothing is before that: kWouldBlock then.
+  bool until_mark = false;
   absl::Time deadline = absl::InfiniteFuture();  // on Context::Now()
 };
 
@@ -54,7 +66,7 @@ struct WriteArgs {
 struct StreamReadiness {
   bool readable = false;    // bytes, or the end of the stream
   bool writable = false;    // bytes would be taken
-  bool urgent = false;      // the peer has announced an urgent byte
+  bool urgent = false;      // an urgent byte is announced that was not heard of, or read apart
   bool peer_ended = false;  // nothing comes behind what is readable
   bool failed = false;      // the connection has ended otherwise than in order
   uint64_t bytes = 0;       // that wait to be read; 0 at the end

@@ -74,13 +74,25 @@ void SocketPair::Lend(int number) {
   lent_ = true;
 }
 
+void SocketPair::TakeUrgent() {
+  char byte = 0;
+  (void)recv(shown_end_, &byte, 1, MSG_OOB | MSG_DONTWAIT);
+  urgent_ = false;
+}
+
 void SocketPair::ShowInput(bool readable, bool urgent, bool arrived) {
+  if (peer_ended_ && urgent_ && !urgent && !has_ended()) TakeUrgent();
+  // Readable it is already, and put in once more the byte would be told of by a second signal.
+  if (urgent && urgent_ && !peer_ended_ && !has_ended()) {
+    if (readable && (arrived || bytes_ == 0) && bytes_ < kBytesMax && PutByte(hidden_end_))
+      ++bytes_;
+    return;
+  }
   const bool changes = readable != (bytes_ > 0) || urgent != urgent_;
   if (peer_ended_ || has_ended() || (!changes && !(readable && arrived))) return;
   if (changes || bytes_ == kBytesMax) {
-    char byte = 0;
-    const bool was_urgent = std::exchange(urgent_, false);
-    if (was_urgent) (void)recv(shown_end_, &byte, 1, MSG_OOB | MSG_DONTWAIT);
+    const bool was_urgent = urgent_;
+    if (was_urgent) TakeUrgent();
     if (was_urgent || bytes_ > 0) Drain(shown_end_, was_urgent);
     bytes_ = 0;
   }

@@ -47,6 +47,7 @@ class SocketPair {
 
  private:
   static void Drain(int end, bool marked = false);
+  void TakeUrgent();
 
   int shown_end_ = -1;
   bool lent_ = false;

@@ -21,6 +21,7 @@ struct BlockingOptions {
   size_t chunks_max = 0;   // and so many of these at once
   size_t send_buffer_bytes = 0;
   absl::Duration patience;
+  UrgentBytes urgent = UrgentBytes::kAmongOthers;
   OnSignal on_signal = OnSignal::kEnds;
 };
 
@@ -37,6 +38,7 @@ inline BlockingOptions OptionsInForce(const StreamOptions& given, Transport tran
       .chunks_max = given.chunks_max.value_or(device ? 2 : 4),
       .send_buffer_bytes = given.send_buffer_bytes,
       .patience = given.patience,
+      .urgent = given.urgent,
       .on_signal = SignalRule(given.restart_on_signal, deadline),
   };
 }

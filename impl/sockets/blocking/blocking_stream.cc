@@ -74,6 +74,22 @@ absl::StatusOr<size_t> BlockingStream::Read(BlockingReader::Pieces pieces, const
   return read;
 }
 
+absl::StatusOr<std::byte> BlockingStream::ReadUrgent(bool peek) {
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
+  absl::StatusOr<std::byte> read = reader_.ReadUrgent(peek, OptionsOfCall(absl::InfiniteFuture()));
+  Refresh();
+  return read;
+}
+
+absl::StatusOr<bool> BlockingStream::AtUrgentMark() {
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
+  reader_.LookForUrgent(OptionsOfCall(absl::InfiniteFuture()));
+  Refresh();
+  return reader_.at_mark();
+}
+
 absl::StatusOr<size_t> BlockingStream::Write(BlockingWriter::Pieces pieces, const WriteArgs& args) {
   absl::StatusOr<size_t> written = writer_.Write(pieces, args, OptionsOfCall(args.deadline));
   size_t asked = 0;
@@ -166,13 +182,21 @@ void BlockingStream::Refresh(bool refused) {
   }
   if (pair == nullptr) return;
   pair->Update(refused, [&] {
-    return ReadinessPair::Own{reader_.ahead() > 0, writer_.has_room(), writer_.sends()};
+    return ReadinessPair::Own{.readable = reader_.ahead() > 0,
+                              .urgent = reader_.shows_urgent(),
+                              .room = writer_.has_room(),
+                              .sends = writer_.sends()};
   });
 }
 
 void BlockingStream::SetOptions(const StreamOptions& options) {
-  const std::lock_guard lock(mutex_);
-  options_ = options;
+  bool moves_urgent = false;
+  {
+    const std::lock_guard lock(mutex_);
+    moves_urgent = options.urgent != options_.urgent;
+    options_ = options;
+  }
+  if (moves_urgent) (void)AtUrgentMark();  // what can be read is another
 }
 
 StreamOptions BlockingStream::options() const {
@@ -191,11 +215,11 @@ StreamReadiness BlockingStream::readiness() {
   stream_.polls().Watch();
   const uint32_t bits = stream_.polls().Bits();
   const size_t ahead = reader_.ahead();
-  now.bytes = ahead + stream_.UnreadBytes();
+  now.bytes = ahead + (reader_.mark_ahead() ? 0 : stream_.UnreadBytes());
   now.readable = now.bytes > 0 || (bits & kPollPeerEnded) != 0;
   now.writable = writer_.has_room() || writer_.events()->HasEvents() || !stream_.connected();
   now.writable = now.writable && !stream_.write_shut();
-  now.urgent = (bits & kPollUrgent) != 0;
+  now.urgent = (bits & kPollUrgent) != 0 || reader_.shows_urgent();
   now.peer_ended = (bits & kPollPeerEnded) != 0;
   now.failed = (bits & kPollFailed) != 0;
   return now;

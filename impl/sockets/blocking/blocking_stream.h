@@ -2,6 +2,7 @@
 #define ESDP_IMPL_SOCKETS_BLOCKING_BLOCKING_STREAM_H_
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -43,6 +44,8 @@ class BlockingStream {
   absl::StatusOr<size_t> Read(BlockingReader::Pieces pieces, const ReadArgs& args);
   absl::StatusOr<size_t> Write(BlockingWriter::Pieces pieces, const WriteArgs& args);
   absl::StatusOr<size_t> Write(const Slice& slice, const WriteArgs& args);
+  absl::StatusOr<std::byte> ReadUrgent(bool peek);
+  absl::StatusOr<bool> AtUrgentMark();
   absl::Status Shutdown();
   void SetOptions(const StreamOptions& options);
   StreamOptions options() const;

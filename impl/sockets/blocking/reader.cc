@@ -27,7 +27,11 @@ TransferFlags Hidden(bool wait_all, bool waits) {
 
 BlockingReader::BlockingReader(std::shared_ptr<ContextState> context, StreamState& stream,
                                BlockingUsage& usage)
-    : context_(std::move(context)), stream_(stream), usage_(usage), lane_(context_, kDepth) {}
+    : context_(std::move(context)),
+      stream_(stream),
+      usage_(usage),
+      lane_(context_, kDepth),
+      urgent_(context_, stream) {}
 
 absl::StatusOr<size_t> BlockingReader::Read(Pieces pieces, const ReadArgs& args,
                                             const BlockingOptions& options) {
@@ -42,12 +46,15 @@ absl::StatusOr<size_t> BlockingReader::Read(Pieces pieces, const ReadArgs& args,
   }
   Call call{args, options};
   call.min = args.wait ? args.min : 0;
+  apart_ = options.urgent == UrgentBytes::kApart;
   if (args.peek) {
     Peek(pieces, call);
   } else {
     for (const auto& piece : pieces) {
       if (!call.done()) Fill({piece.data(), piece.size()}, call);
     }
+    if (urgent_.any()) [[unlikely]]
+      ForgetUrgent(call);
   }
   if (call.moved > 0) return call.moved;
   if (!call.status.ok()) return call.status;
@@ -57,6 +64,10 @@ absl::StatusOr<size_t> BlockingReader::Read(Pieces pieces, const ReadArgs& args,
 
 void BlockingReader::Fill(std::span<std::byte> memory, Call& call) {
   while (!memory.empty() && !call.done()) {
+    if (IsAtMark()) [[unlikely]] {
+      PassMark(call);
+      continue;
+    }
     const size_t before = call.moved;
     const size_t taken = TakeAhead(memory, /*keep=*/false);
     call.moved += taken;
@@ -82,7 +93,8 @@ void BlockingReader::Receive(std::span<std::byte> memory, Call& call) {
   flags.wait_all = missing >= memory.size();
   flags.until_advert = true;
   flags.tended = !call.args.wait;
-  call.moved += Await(stream_.PostRecvCopy(memory, flags, {.queue = lane_.queue()}), call);
+  const size_t came = Await(stream_.PostRecvCopy(memory, flags, {.queue = lane_.queue()}), call);
+  call.moved += call.urgent ? KeepUrgent(memory.first(came), call) : came;
 }
 
 bool BlockingReader::ReceiveDirect(std::span<std::byte> memory, Call& call) {
@@ -97,10 +109,11 @@ bool BlockingReader::ReceiveDirect(std::span<std::byte> memory, Call& call) {
   usage_.OnRegistered(memory.size());
   const size_t missing = call.min - std::min(call.min, call.moved);
   const Slice slice = region->slice();
-  call.moved += Await(stream_.Post(EventType::kRecv, absl::MakeConstSpan(&slice, 1),
-                                   Hidden(missing >= memory.size(), call.args.wait),
-                                   {.queue = lane_.queue(), .path = Path::kZeroCopy}),
-                      call);
+  const size_t came = Await(stream_.Post(EventType::kRecv, absl::MakeConstSpan(&slice, 1),
+                                         Hidden(missing >= memory.size(), call.args.wait),
+                                         {.queue = lane_.queue(), .path = Path::kZeroCopy}),
+                            call);
+  call.moved += call.urgent ? KeepUrgent(memory.first(came), call) : came;
   usage_.OnDeregistered(memory.size());
   return true;
 }
@@ -123,11 +136,21 @@ absl::Status BlockingReader::OpenAhead() {
 void BlockingReader::SetAhead(size_t begin, size_t end) {
   begin_ = begin == end ? 0 : begin;
   end_ = begin == end ? 0 : end;
-  ahead_.store(end_ - begin_, std::memory_order_relaxed);
+  size_t readable = end_ - begin_;
+  if (mark_ != kNoMark) [[unlikely]] {
+    if (begin == end) mark_ = kNoMark;
+    if (mark_ != kNoMark && mark_ > begin_) readable = mark_ - begin_;
+    if (IsAtMark() && apart_) --readable;
+    mark_ahead_.store(mark_ != kNoMark && mark_ > begin_, std::memory_order_relaxed);
+    at_mark_.store(IsAtMark(), std::memory_order_relaxed);
+  }
+  ahead_.store(readable, std::memory_order_relaxed);
 }
 
+// No further than the mark.
 size_t BlockingReader::TakeAhead(std::span<std::byte> memory, bool keep, size_t offset) {
-  const size_t length = std::min(memory.size(), end_ - begin_ - offset);
+  const size_t end = mark_ > begin_ ? std::min(mark_, end_) : end_;
+  const size_t length = std::min(memory.size(), end - std::min(end, begin_ + offset));
   if (length == 0) return 0;
   CopyBytes(memory.first(length), memory_.subspan(begin_ + offset, length));
   usage_.OnCopied(length);
@@ -149,23 +172,27 @@ void BlockingReader::ReadAhead(Call& call, size_t wanted) {
                              call);
   usage_.read_ahead_bytes.fetch_add(bytes, std::memory_order_relaxed);
   SetAhead(begin_, end_ + bytes);
+  if (call.urgent && bytes > 0) SetMark(end_ - 1);
+}
+
+void BlockingReader::MakeRoomAhead() {
+  if (begin_ == 0) return;
+  std::copy(memory_.begin() + static_cast<ptrdiff_t>(begin_),
+            memory_.begin() + static_cast<ptrdiff_t>(end_), memory_.begin());
+  if (mark_ != kNoMark) mark_ -= begin_;
+  SetAhead(0, end_ - begin_);
 }
 
 void BlockingReader::Peek(Pieces pieces, Call& call) {
   const size_t min = std::min(call.min, kAheadBytes);
-  while (ahead() < std::max<size_t>(min, 1) && !call.done()) {
-    if (begin_ > 0) {  // so that there is room behind it
-      std::copy(memory_.begin() + static_cast<ptrdiff_t>(begin_),
-                memory_.begin() + static_cast<ptrdiff_t>(end_), memory_.begin());
-      SetAhead(0, end_ - begin_);
-    }
+  while (ahead() < std::max<size_t>(min, 1) && !mark_ahead() && !call.done()) {
+    MakeRoomAhead();
     ReadAhead(call, min - std::min(min, ahead()));
   }
-  size_t offset = 0;
+  const size_t first = IsAtMark() && apart_ ? 1 : 0;
   for (const auto& piece : pieces) {
-    offset += TakeAhead({piece.data(), piece.size()}, /*keep=*/true, offset);
+    call.moved += TakeAhead({piece.data(), piece.size()}, /*keep=*/true, first + call.moved);
   }
-  call.moved = offset;
 }
 
 // --- waiting -------------------------------------------------------------------------------------
@@ -175,6 +202,7 @@ size_t BlockingReader::Await(const absl::StatusOr<OpId>& op, Call& call) {
     call.status = op.status();
     return 0;
   }
+  call.urgent = false;
   const bool waits = call.args.wait && call.moved < call.min;
   absl::StatusOr<Event> event = waits ? lane_.Next(call.args.deadline, call.options.on_signal)
                                       : lane_.Next(absl::InfinitePast(), OnSignal::kGoesOn);
@@ -196,6 +224,7 @@ size_t BlockingReader::Await(const absl::StatusOr<OpId>& op, Call& call) {
   }
   shown_ = event->ok() && event->bytes == 0 && !event->eof();
   call.ended = call.eof = event->eof();
+  call.urgent = (event->flags & kUrgent) != 0 && call.options.urgent != UrgentBytes::kAmongOthers;
   if (!event->ok()) call.status = event->status();
   return event->bytes;
 }

@@ -15,6 +15,7 @@
 #include "esdp/stream.h"
 #include "impl/sockets/blocking/blocking_options.h"
 #include "impl/sockets/blocking/lane.h"
+#include "impl/sockets/blocking/urgent_mark.h"
 #include "impl/sockets/blocking/usage.h"
 
 namespace esdp::sockets {
@@ -38,8 +39,18 @@ class BlockingReader {
 
   using Pieces = std::span<const absl::Span<std::byte>>;
   absl::StatusOr<size_t> Read(Pieces pieces, const ReadArgs& args, const BlockingOptions& options);
-  // Bytes that were read ahead.
+  // Bytes that were read ahead, and that the next read may have.
   size_t ahead() const { return ahead_.load(std::memory_order_relaxed); }
+
+  // --- where urgent bytes are not among the others ---
+  // Reads ahead up to what is announced, as far as it is here and there is room for it.
+  void LookForUrgent(const BlockingOptions& options);
+  absl::StatusOr<std::byte> ReadUrgent(bool peek, const BlockingOptions& options);
+  // The next byte is the urgent one.
+  bool at_mark() const { return at_mark_.load(std::memory_order_relaxed); }
+  // What is behind `ahead` is behind an urgent byte, too.
+  bool mark_ahead() const { return mark_ahead_.load(std::memory_order_relaxed); }
+  bool shows_urgent() const { return urgent_.shows(); }
 
  private:
   // One call.
@@ -51,7 +62,8 @@ class BlockingReader {
     absl::Status status = {};  // why it ends before `min` have moved
     bool dry = false;          // the last receive was not filled: nothing more is here
     bool eof = false;
-    bool ended = false;  // at the end, or what there is now has been taken
+    bool urgent = false;  // the last receive has ended with an urgent byte, to be kept
+    bool ended = false;   // at the end, or what there is now has been taken
     bool done() const { return !status.ok() || ended; }
   };
 
@@ -63,6 +75,14 @@ class BlockingReader {
   void Peek(Pieces pieces, Call& call);
   absl::Status OpenAhead();
   size_t TakeAhead(std::span<std::byte> memory, bool keep, size_t offset = 0);
+  void MakeRoomAhead();
+  // An urgent byte has come as the last of these: how many are before it.
+  size_t KeepUrgent(std::span<const std::byte> came, Call& call);
+  void SetMark(size_t at);
+  // At the mark a read ends, or goes past it where it has nothing yet.
+  void PassMark(Call& call);
+  bool IsAtMark() const { return mark_ == begin_ && begin_ < end_; }
+  void ForgetUrgent(const Call& call);
   // The end of the operation: within the deadline, or it is cancelled. Bytes that came are told.
   size_t Await(const absl::StatusOr<OpId>& op, Call& call);
   void SetAhead(size_t begin, size_t end);
@@ -75,6 +95,11 @@ class BlockingReader {
   Region region_;
   std::span<std::byte> memory_;  // to read ahead
   size_t begin_ = 0, end_ = 0;   // what is there
+  static constexpr size_t kNoMark = SIZE_MAX;
+  size_t mark_ = kNoMark;  // where in it the last urgent byte is
+  bool apart_ = false;     // and no read has that
+  UrgentMark urgent_;
+  std::atomic<bool> at_mark_{false}, mark_ahead_{false};
   std::atomic<size_t> ahead_{0};
   bool shown_ = false;  // the last receive has ended at memory that the peer shows
 };

@@ -73,8 +73,11 @@ void ReadinessPair::ShowInput(bool arrived) {
   const bool shut = stream_.write_shut();
   const bool failed = (bits & kPollFailed) != 0;
   const bool peer_ended = (bits & kPollPeerEnded) != 0;
+  const bool readable = own_.readable || (bits & kPollReadable) != 0;
+  const bool urgent = own_.urgent || (bits & kPollUrgent) != 0;
+  if (urgent) pair_.ShowInput(readable, urgent, arrived);  // no byte goes through behind the end
   if (peer_ended) ShowPeerEnd();  // which is readable as well, and no less than that
-  pair_.ShowInput(own_.readable || (bits & kPollReadable) != 0, (bits & kPollUrgent) != 0, arrived);
+  if (!urgent) pair_.ShowInput(readable, urgent, arrived);
   ShowRoom();
   if (failed || (peer_ended && shut) || !stream_.connected()) pair_.ShowEnd(failed);
 }

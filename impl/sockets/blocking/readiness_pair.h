@@ -43,6 +43,7 @@ class ReadinessPair final : public ReadinessListener {
   // What a blocking stream holds beside its connection, from now on.
   struct Own {
     bool readable = false;
+    bool urgent = false;
     bool room = true;
     size_t sends = 0;  // under way
   };

@@ -126,6 +126,14 @@ absl::StatusOr<size_t> Stream::Write(const Slice& slice, const WriteArgs& args) 
   return Use(state_, [&] { return state_->Write(slice, args); });
 }
 
+absl::StatusOr<std::byte> Stream::ReadUrgent(bool peek) {
+  return Use(state_, [&] { return state_->ReadUrgent(peek); });
+}
+
+absl::StatusOr<bool> Stream::AtUrgentMark() {
+  return Use(state_, [&] { return state_->AtUrgentMark(); });
+}
+
 StreamReadiness Stream::readiness() const {
   return state_ == nullptr ? StreamReadiness{} : state_->readiness();
 }

@@ -438,8 +438,8 @@ def members_of(structure):
 def test_every_member_of_the_header_is_there(streams):
     assert ["socket", *esdp.StreamStats._fields] == members_of("StreamStats")
     assert all(hasattr(streams.left.readiness, name) for name in members_of("StreamReadiness"))
-    # Handlers of signals run during each call.
-    assert [*streams.left.options, "restart_on_signal"] == members_of("StreamOptions")
+    # Handlers of signals run during each call, and urgent bytes are among the others.
+    assert [*streams.left.options, "restart_on_signal", "urgent"] == members_of("StreamOptions")
 
 
 def test_what_is_no_context_or_socket_is_refused():
