@@ -14,7 +14,7 @@
 
 namespace esdp::switching {
 
-inline constexpr uint32_t kEngineVersion = 5;
+inline constexpr uint32_t kEngineVersion = 6;
 inline constexpr char kEngineEntry[] = "esdp_switch_engine";
 
 // Why a connection goes the way it goes. The numbers never change.
@@ -103,8 +103,12 @@ struct EngineCalls {
   Moved (*send)(uint64_t id, const msghdr& message, int flags, bool waits) = nullptr;
   int (*shut)(uint64_t id, int how) = nullptr;
   Moved (*unread)(uint64_t id) = nullptr;
-  // How long its calls wait, SO_RCVTIMEO and SO_SNDTIMEO; 0 without end.
-  void (*times)(uint64_t id, int64_t receive_ns, int64_t send_ns) = nullptr;
+  // 1: the mark of an urgent byte is reached, as SIOCATMARK has it; else 0.
+  Moved (*at_mark)(uint64_t id) = nullptr;
+  // How long its calls wait, SO_RCVTIMEO and SO_SNDTIMEO, 0 without end; SO_OOBINLINE.
+  void (*options)(uint64_t id, int64_t receive_ns, int64_t send_ns, bool urgent_in_line) = nullptr;
+  // What the program writes into a pair may have urgent bytes in it from now on.
+  void (*expect_urgent)() = nullptr;
   // Its number is waited for; `shown` is a duplicate of it, the engine's from now on.
   void (*show)(uint64_t id, int shown) = nullptr;
   // Somebody waits for its readiness by edges from now on.

@@ -1,3 +1,5 @@
+#include <linux/sockios.h>
+
 #include <cstdarg>
 
 #include "impl/switch/entry.h"
@@ -109,6 +111,15 @@ ESDP_ENTRY(int, Ioctl, "ioctl", (int fd, unsigned long request, ...)) {
   return Route(
       fd, [=](Taker& who) { return who.Ioctl(fd, request, argument); },
       [=] { return real.ioctl.get()(fd, request, argument); });
+}
+
+// libc asks the system itself, past ioctl.
+ESDP_ENTRY(int, SockAtMark, "sockatmark", (int fd)) {
+  int at_mark = 0;
+  const int result = Route(
+      fd, [&](Taker& who) { return who.Ioctl(fd, SIOCATMARK, &at_mark); },
+      [&] { return real.ioctl.get()(fd, SIOCATMARK, &at_mark); });
+  return result == 0 ? at_mark : -1;
 }
 
 }  // namespace esdp::libc

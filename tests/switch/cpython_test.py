@@ -24,15 +24,12 @@ RESULT = re.compile(r"^(\w+) \((test\.[\w.]+)\)(?:\n[^\n]*)?? \.\.\. (?:.*?)(ok|
 # Name: why it may end otherwise than over TCP.
 LATER = "over loopback TCP's bytes are there when send returns; these are on their way"
 BUSY = "its client closes after a second, which a set-up may take on a busy machine; one_port_test.py has what it tests"
-URGENT = "urgent data (MSG_OOB) is refused"
 BUFFERS = "SO_SNDBUF and SO_RCVBUF do not bound what is on its way"
 LOOPS = ("EPoll", "Poll", "Select")
 DIFFERS = {
     "test_epoll.TestEPoll.test_control_and_wait": LATER,
     "test_socket.TCPCloserTest.testClose": BUSY,
     "test_socket.UnbufferedFileObjectClassTestCase.testSmallReadNonBlocking": LATER,
-    "test_ftplib.TestFTPClass.test_abort": URGENT,
-    **{f"test_asyncore.TestAPI_UseIPv{version}{wait}.test_handle_expt": URGENT for version in "46" for wait in ("Poll", "Select")},
     **{f"test_asyncio.test_sendfile.{loop}EventLoopTests.test_sendfile_{how}close_peer_in_the_middle_of_receiving": BUFFERS
        for loop in LOOPS for how in ("", "fallback_")},
 }

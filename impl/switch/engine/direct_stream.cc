@@ -123,7 +123,7 @@ Moved DirectStream::Receive(msghdr& message, int flags, bool waits) {
   const Inside call;
   if (!call.entered()) return Failed(EAGAIN);
   if ((flags & MSG_ERRQUEUE) != 0) return Failed(EAGAIN);
-  if ((flags & MSG_OOB) != 0) return Failed(EINVAL);
+  if ((flags & MSG_OOB) != 0) return ReceiveUrgent(message, flags);
   if (message.msg_iovlen > kMostPieces) return Failed(EMSGSIZE);
   const Pieces<std::byte> pieces(message);
   const bool discards = (flags & MSG_TRUNC) != 0;
@@ -169,7 +169,66 @@ Moved DirectStream::FailedReceive(const absl::Status& status) {
   return Failed(ECONNRESET);
 }
 
-Moved DirectStream::Unread() const {
+// No length is none: the byte is taken, and told as cut off.
+Moved DirectStream::ReceiveUrgent(msghdr& message, int flags) {
+  const std::span pieces(message.msg_iov, message.msg_iovlen);
+  const auto piece = std::find_if(pieces.begin(), pieces.end(),
+                                  [](const iovec& each) { return each.iov_len > 0; });
+  const absl::StatusOr<std::byte> read = stream_.ReadUrgent((flags & MSG_PEEK) != 0);
+  message.msg_controllen = 0;
+  message.msg_namelen = 0;
+  if (!read.ok()) {
+    if (KindOf(read.status()) != ErrorKind::kWouldBlock) return Failed(EINVAL);
+    const bool comes = !input_shut_.load(std::memory_order_relaxed) && !peer_ended();
+    return comes ? Failed(EAGAIN) : Moved{};
+  }
+  message.msg_flags = MSG_OOB;
+  if ((flags & MSG_PEEK) == 0) received_.fetch_add(1, std::memory_order_relaxed);
+  if (piece == pieces.end()) {
+    message.msg_flags |= MSG_TRUNC;
+    return {};
+  }
+  if ((flags & MSG_TRUNC) == 0) {
+    if (piece->iov_base == nullptr) return Failed(EFAULT);
+    *static_cast<std::byte*>(piece->iov_base) = *read;
+  }
+  return {.bytes = 1};
+}
+
+// A byte may come between the look and the read, which then ends before it.
+Moved DirectStream::ReceiveToMark(void* to, size_t room, bool& urgent) {
+  const Inside call;
+  if (!call.entered()) return Failed(EAGAIN);
+  if (input_shut_.load(std::memory_order_relaxed)) return {};
+  bool looked = false;
+  for (;;) {
+    urgent = stream_.AtUrgentMark().value_or(false);
+    const ReadArgs args = {.wait = false, .until_mark = !urgent};
+    const auto memory = absl::MakeSpan(static_cast<std::byte*>(to), urgent ? 1 : room);
+    const absl::StatusOr<size_t> read = stream_.Read(memory, args);
+    if (read.ok()) {
+      received_.fetch_add(*read, std::memory_order_relaxed);
+      return {.bytes = static_cast<ssize_t>(*read)};
+    }
+    if (std::exchange(looked, true)) return FailedReceive(read.status());
+  }
+}
+
+Moved DirectStream::AtMark() {
+  const Inside call;
+  if (!call.entered()) return {};
+  return {.bytes = stream_.AtUrgentMark().value_or(false) ? 1 : 0};
+}
+
+void DirectStream::SetUrgentInLine(bool in_line) {
+  if (urgent_in_line_.exchange(in_line) == in_line) return;
+  StreamOptions options = stream_.options();
+  options.urgent = in_line ? UrgentBytes::kInLine : UrgentBytes::kApart;
+  (void)stream_.SetOptions(options);
+}
+
+Moved DirectStream::Unread() {
+  if (stream_.readiness().urgent) (void)AtMark();  // what is before it counts
   return {.bytes = static_cast<ssize_t>(stream_.readiness().bytes)};
 }
 
@@ -178,7 +237,6 @@ Moved DirectStream::Unread() const {
 Moved DirectStream::Send(const msghdr& message, int flags, bool waits) {
   const Inside call;
   if (!call.entered()) return Failed(EAGAIN);
-  if ((flags & MSG_OOB) != 0) return Failed(EOPNOTSUPP);
   if (message.msg_controllen != 0) return Failed(EINVAL);
   if (message.msg_iovlen > kMostPieces) return Failed(EMSGSIZE);
   const Pieces<const std::byte> pieces(message);
@@ -187,7 +245,7 @@ Moved DirectStream::Send(const msghdr& message, int flags, bool waits) {
     return FailedSend(absl::FailedPreconditionError("shut"), flags);
   }
   if (pieces.bytes() == 0) return {};
-  WriteArgs args = {.wait = waits && (flags & MSG_DONTWAIT) == 0};
+  WriteArgs args = {.wait = waits && (flags & MSG_DONTWAIT) == 0, .urgent = (flags & MSG_OOB) != 0};
   if (args.wait) {
     args.deadline = DeadlineOf(absl::Nanoseconds(send_ns_.load(std::memory_order_relaxed)));
   }

@@ -34,9 +34,14 @@ class DirectStream {
                const OpArgs& on_shutdown);
 
   Moved Receive(msghdr& message, int flags, bool waits);
+  // What is there before the next urgent byte, or that alone.
+  Moved ReceiveToMark(void* to, size_t room, bool& urgent);
   Moved Send(const msghdr& message, int flags, bool waits);
   int Shutdown(int how);
-  Moved Unread() const;
+  Moved Unread();
+  // 1: the next byte is the urgent one; else 0.
+  Moved AtMark();
+  void SetUrgentInLine(bool in_line);
   bool peer_ended() const { return stream_.readiness().peer_ended; }
   void SetTimes(absl::Duration receive, absl::Duration send);
   void Show(Descriptor shown);
@@ -62,6 +67,7 @@ class DirectStream {
   absl::Time DeadlineOf(absl::Duration time) const;
   Moved FailedReceive(const absl::Status& status);
   Moved FailedSend(const absl::Status& status, int flags);
+  Moved ReceiveUrgent(msghdr& message, int flags);
   absl::StatusOr<size_t> Discard(size_t bytes, ReadArgs args);
 
   Context& context_;
@@ -74,6 +80,7 @@ class DirectStream {
   std::atomic<uint64_t> sent_{0}, received_{0};
   std::atomic<bool> input_shut_{false}, output_shut_{false};
   std::atomic<bool> failure_told_{false};
+  std::atomic<bool> urgent_in_line_{false};
 };
 
 // Those of the process by the ids of their relays, while they go directly.

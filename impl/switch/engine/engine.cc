@@ -77,6 +77,7 @@ int Engine::Add(const RelayRequest& request, RelayMade& made) {
   std::array<int, 2> pair{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0) return errno;
   Descriptor program(pair[0]), ours(pair[1]);
+  KeepUrgentInLine(ours.get());
   Descriptor tcp(fcntl(request.descriptor, F_DUPFD_CLOEXEC, 0));
   if (!tcp.valid()) return errno;
   const uint64_t id = next_id_++;

@@ -6,6 +6,7 @@
 #include "impl/switch/engine/direct_stream.h"
 #include "impl/switch/engine/engine.h"
 #include "impl/switch/engine/host.h"
+#include "impl/switch/engine/program_end.h"
 #include "impl/switch/engine_interface.h"
 
 // What the library that is preloaded calls. No exception leaves: without memory a connection stays
@@ -73,8 +74,13 @@ Moved Unread(uint64_t id) {
   return Directly(id, [](DirectStream& each) { return each.Unread(); });
 }
 
-void SetTimes(uint64_t id, int64_t receive_ns, int64_t send_ns) {
+Moved AtMark(uint64_t id) {
+  return Directly(id, [](DirectStream& each) { return each.AtMark(); });
+}
+
+void SetOptions(uint64_t id, int64_t receive_ns, int64_t send_ns, bool urgent_in_line) {
   (void)Directly(id, [&](DirectStream& each) {
+    each.SetUrgentInLine(urgent_in_line);
     each.SetTimes(absl::Nanoseconds(receive_ns), absl::Nanoseconds(send_ns));
     return Moved{};
   });
@@ -161,7 +167,9 @@ extern "C" [[gnu::visibility("default"), gnu::used]] bool esdp_switch_engine(
             .send = Send,
             .shut = Shut,
             .unread = Unread,
-            .times = SetTimes,
+            .at_mark = AtMark,
+            .options = SetOptions,
+            .expect_urgent = [] { ProgramEnd::ExpectUrgent(); },
             .show = ShowDirect,
             .edges = ShowEdges,
             .relay_instead = RelayInstead,

@@ -7,6 +7,7 @@
 
 #include "impl/switch/engine/direct_stream.h"
 #include "impl/switch/engine/program_end.h"
+#include "impl/switch/engine/to_mark.h"
 
 namespace esdp::switching {
 
@@ -26,18 +27,18 @@ class FarEnd {
   FarEnd(const FarEnd&) = delete;
   FarEnd& operator=(const FarEnd&) = delete;
 
-  virtual Result Read(void* to, size_t room, size_t& got) = 0;
-  virtual Result Write(const void* from, size_t bytes, size_t& done) = 0;
+  virtual Result Read(void* to, size_t room, size_t& got, bool& urgent) = 0;
+  virtual Result Write(const void* from, size_t bytes, size_t& done, bool urgent) = 0;
   virtual void EndOfOutput() = 0;
 };
 
 // A TCP socket that is its caller's.
 class TcpEnd final : public FarEnd {
  public:
-  explicit TcpEnd(int tcp) : tcp_(tcp) {}
+  explicit TcpEnd(int tcp) : tcp_(tcp) { KeepUrgentInLine(tcp); }
 
-  Result Read(void* to, size_t room, size_t& got) override;
-  Result Write(const void* from, size_t bytes, size_t& done) override;
+  Result Read(void* to, size_t room, size_t& got, bool& urgent) override;
+  Result Write(const void* from, size_t bytes, size_t& done, bool urgent) override;
   void EndOfOutput() override;
 
  private:
@@ -49,8 +50,8 @@ class StreamEnd final : public FarEnd {
  public:
   explicit StreamEnd(std::shared_ptr<DirectStream> stream) : stream_(std::move(stream)) {}
 
-  Result Read(void* to, size_t room, size_t& got) override;
-  Result Write(const void* from, size_t bytes, size_t& done) override;
+  Result Read(void* to, size_t room, size_t& got, bool& urgent) override;
+  Result Write(const void* from, size_t bytes, size_t& done, bool urgent) override;
   void EndOfOutput() override;
 
  private:

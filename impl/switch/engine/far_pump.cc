@@ -19,7 +19,7 @@ bool FarPump::MoveOut() {
   bool moved = false;
   if (out_failed_) return false;
   if (out_.begin == out_.end && !out_.last) {
-    const auto result = program_.Read(out_.bytes.data(), out_.bytes.size(), out_.end);
+    const auto result = program_.Read(out_.bytes.data(), out_.bytes.size(), out_.end, out_.urgent);
     out_.begin = 0;
     moved = result == ProgramEnd::Result::kMoved;
     reset_by_program_ = reset_by_program_ || result == ProgramEnd::Result::kReset;
@@ -27,7 +27,8 @@ bool FarPump::MoveOut() {
   }
   if (out_.begin < out_.end) {
     size_t done = 0;
-    const auto result = far_->Write(out_.bytes.data() + out_.begin, out_.end - out_.begin, done);
+    const auto result =
+        far_->Write(out_.bytes.data() + out_.begin, out_.end - out_.begin, done, out_.urgent);
     out_failed_ = result == FarEnd::Result::kReset;
     if (done == 0) return moved;
     out_.begin += done;
@@ -45,7 +46,7 @@ bool FarPump::MoveIn() {
   bool moved = false;
   if (holds_input_) return false;
   if (in_.begin == in_.end && !in_.last) {
-    const auto result = far_->Read(in_.bytes.data(), in_.bytes.size(), in_.end);
+    const auto result = far_->Read(in_.bytes.data(), in_.bytes.size(), in_.end, in_.urgent);
     in_failed_ = result == FarEnd::Result::kReset;
     in_.begin = 0;
     received_ += in_.end;
@@ -54,7 +55,8 @@ bool FarPump::MoveIn() {
   }
   if (in_.begin < in_.end) {
     size_t done = 0;
-    const auto result = program_.Write(in_.bytes.data() + in_.begin, in_.end - in_.begin, done);
+    const auto result =
+        program_.Write(in_.bytes.data() + in_.begin, in_.end - in_.begin, done, in_.urgent);
     if (result == ProgramEnd::Result::kEnded) {
       reset_by_program_ = program_.IsClosed();
       done = in_.end - in_.begin;

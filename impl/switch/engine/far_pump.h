@@ -42,8 +42,9 @@ class FarPump {
   struct Way {
     std::vector<std::byte> bytes;
     size_t begin = 0, end = 0;
-    bool last = false;   // nothing comes any more
-    bool ended = false;  // and the other side knows
+    bool urgent = false;  // the last of these is
+    bool last = false;    // nothing comes any more
+    bool ended = false;   // and the other side knows
   };
 
   bool MoveOut();

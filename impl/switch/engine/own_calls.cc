@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -151,6 +152,15 @@ ESDP_OWN(int, fcntl, (int fd, int command, ...)) {
     return esdp::switching::Duplicate(fd, static_cast<int>(argument));
   }
   return real(fd, command, argument);
+}
+
+ESDP_OWN(int, ioctl, (int fd, unsigned long request, ...)) {
+  static const auto real = Real<int (*)(int, unsigned long, ...)>("ioctl");
+  va_list rest;
+  va_start(rest, request);
+  void* const argument = va_arg(rest, void*);
+  va_end(rest);
+  return real(fd, request, argument);
 }
 
 ESDP_OWN(int, fcntl64, (int fd, int command, ...)) {

@@ -3,14 +3,27 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <cerrno>
 
-namespace esdp::switching {
+#include "impl/switch/engine/to_mark.h"
 
-ProgramEnd::Result ProgramEnd::Read(void* to, size_t room, size_t& got) const {
+namespace esdp::switching {
+namespace {
+
+std::atomic<bool> expects_urgent{false};
+
+}  // namespace
+
+void ProgramEnd::ExpectUrgent() { expects_urgent.store(true); }
+
+ProgramEnd::Result ProgramEnd::Read(void* to, size_t room, size_t& got, bool& urgent) const {
+  const bool to_mark = expects_urgent.load();
   ssize_t bytes = 0;
+  urgent = false;
   do {
-    bytes = recv(descriptor_, to, room, MSG_DONTWAIT);
+    bytes = to_mark ? ReceiveToMark(descriptor_, to, room, urgent)
+                    : recv(descriptor_, to, room, MSG_DONTWAIT);
   } while (bytes < 0 && errno == EINTR);
   got = bytes > 0 ? static_cast<size_t>(bytes) : 0;
   if (bytes > 0) return Result::kMoved;
@@ -18,10 +31,16 @@ ProgramEnd::Result ProgramEnd::Read(void* to, size_t room, size_t& got) const {
   return errno == EAGAIN ? Result::kAgain : Result::kReset;
 }
 
-ProgramEnd::Result ProgramEnd::Write(const void* from, size_t bytes, size_t& done) const {
+ProgramEnd::Result ProgramEnd::Write(const void* from, size_t bytes, size_t& done,
+                                     bool urgent) const {
+  int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (urgent ? MSG_OOB : 0);
   ssize_t sent = 0;
   do {
-    sent = send(descriptor_, from, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+    sent = send(descriptor_, from, bytes, flags);
+    if (sent < 0 && errno == EOPNOTSUPP && urgent) {
+      flags &= ~MSG_OOB;
+      errno = EINTR;
+    }
   } while (sent < 0 && errno == EINTR);
   done = sent > 0 ? static_cast<size_t>(sent) : 0;
   if (sent >= 0) return Result::kMoved;

@@ -21,9 +21,13 @@ class ProgramEnd {
 
   // What the program has written; kEnded: it writes nothing more; kReset: it has closed, and left
   // bytes unread.
-  Result Read(void* to, size_t room, size_t& got) const;
-  // For the program to read; kEnded: it reads nothing more.
-  Result Write(const void* from, size_t bytes, size_t& done) const;
+  // `urgent`: this is one urgent byte.
+  Result Read(void* to, size_t room, size_t& got, bool& urgent) const;
+  // For the program to read; kEnded: it reads nothing more. `urgent`: the last byte is, where the
+  // system has urgent bytes in a stream pair.
+  Result Write(const void* from, size_t bytes, size_t& done, bool urgent) const;
+  // Of any: from now on what a program writes is looked at for urgent bytes, which costs.
+  static void ExpectUrgent();
   // Nothing is left for the program.
   void EndOfInput() const;
   // The program has written something, or its end.

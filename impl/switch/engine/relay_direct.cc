@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "impl/switch/engine/relay.h"
+#include "impl/switch/engine/to_mark.h"
 
 // Connections that go directly, and those that do no longer.
 
@@ -12,6 +13,7 @@ namespace {
 
 StreamOptions StreamOptionsOf(const RuleOptions& options) {
   StreamOptions made;
+  made.urgent = UrgentBytes::kApart;
   if (options.zcopy_bytes != 0) made.zcopy_min = options.zcopy_bytes;
   return made;
 }
@@ -47,10 +49,12 @@ bool Relay::DrainIntoStream() {
   StreamEnd stream(direct_);
   for (;;) {
     size_t got = 0, begin = 0;
-    const ProgramEnd::Result result = program_.Read(bytes.data(), bytes.size(), got);
+    bool urgent = false;
+    const ProgramEnd::Result result = program_.Read(bytes.data(), bytes.size(), got, urgent);
     while (begin < got) {
       size_t done = 0;
-      if (stream.Write(bytes.data() + begin, got - begin, done) != FarEnd::Result::kMoved) break;
+      const auto written = stream.Write(bytes.data() + begin, got - begin, done, urgent);
+      if (written != FarEnd::Result::kMoved) break;
       begin += done;
     }
     if (begin < got) direct_->Abort();
@@ -61,6 +65,8 @@ bool Relay::DrainIntoStream() {
 void Relay::BeginStream(Descriptor end) {
   if (phase_ != Phase::kDirect) return;
   phase_ = Phase::kStream;
+  direct_->SetUrgentInLine(true);
+  KeepUrgentInLine(end.get());
   end_ = std::move(end);
   program_ = ProgramEnd(end_.get());
   Show(Shown::kSdp, Reason::kRelayed);

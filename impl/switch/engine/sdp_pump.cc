@@ -34,7 +34,8 @@ void SdpPump::ReadProgram() {
   while (!program_ended_ && !out_failed_ && !closing_ && !sending_[next_to_send_]) {
     const unsigned slot = next_to_send_;
     size_t got = 0;
-    const ProgramEnd::Result result = program_.Read(At(kSlots + slot), buffer_bytes_, got);
+    bool urgent = false;
+    const ProgramEnd::Result result = program_.Read(At(kSlots + slot), buffer_bytes_, got, urgent);
     if (result == ProgramEnd::Result::kAgain) return;
     if (result == ProgramEnd::Result::kReset) {
       reset_by_program_ = true;  // an end in order would hide it
@@ -45,7 +46,7 @@ void SdpPump::ReadProgram() {
       break;
     }
     const auto posted =
-        socket_.Send(OutSlice(slot, got), SendFlags::kNone,
+        socket_.Send(OutSlice(slot, got), urgent ? SendFlags::kUrgent : SendFlags::kNone,
                      {.queue = engine_.queue(), .cookie = CookieOf(id_, Posted::kSend, slot)});
     if (!posted.ok()) {
       out_failed_ = true;
@@ -87,7 +88,7 @@ void SdpPump::WriteProgram() {
     if (slot.written < slot.filled) {
       size_t done = 0;
       const std::byte* const from = At(next_to_write_) + slot.written;
-      const auto result = program_.Write(from, slot.filled - slot.written, done);
+      const auto result = program_.Write(from, slot.filled - slot.written, done, slot.urgent);
       if (result == ProgramEnd::Result::kAgain) return;
       if (result == ProgramEnd::Result::kEnded) {
         reset_by_program_ = reset_by_program_ || program_.IsClosed();
@@ -111,7 +112,10 @@ void SdpPump::OnReceived(const Event& event) {
     return;
   }
   received_ += event.bytes;
-  if (event.bytes > 0) incoming_[SlotOf(event)] = {.filled = event.bytes, .is_full = true};
+  if (event.bytes > 0) {
+    const bool urgent = (event.flags & kUrgent) != 0;
+    incoming_[SlotOf(event)] = {.filled = event.bytes, .is_full = true, .urgent = urgent};
+  }
   end_of_stream_ = end_of_stream_ || event.eof();
   WriteProgram();
 }

@@ -62,6 +62,7 @@ class SdpPump {
   struct Incoming {
     size_t filled = 0, written = 0;
     bool is_full = false;
+    bool urgent = false;  // the last byte is
   };
 
   void ReadProgram();

@@ -66,9 +66,25 @@ bool Replace(Connection& connection, int number, int with) {
   return replaced;
 }
 
+// Whom signals of the socket go to. False: nobody.
+bool CopyOwner(int from, int to) {
+  f_owner_ex owner = {};
+  if (made.fcntl.get()(from, F_GETOWN_EX, &owner) != 0 || owner.pid == 0) return false;
+  (void)made.fcntl.get()(to, F_SETOWN_EX, &owner);
+  const auto signal = static_cast<intptr_t>(made.fcntl.get()(from, F_GETSIG, nullptr));
+  if (signal > 0) (void)made.fcntl.get()(to, F_SETSIG, reinterpret_cast<void*>(signal));
+  return true;
+}
+
 // What the program has set that the stream pair keeps by itself.
 void CopyOptions(int from, int flags, int to) {
   (void)made.fcntl.get()(to, F_SETFL, flags & (O_NONBLOCK | O_ASYNC));
+  int in_line = 0;
+  socklen_t length = sizeof(in_line);
+  (void)real.getsockopt.get()(from, SOL_SOCKET, SO_OOBINLINE, &in_line, &length);
+  if (in_line != 0) {
+    (void)real.setsockopt.get()(to, SOL_SOCKET, SO_OOBINLINE, &in_line, sizeof(in_line));
+  }
   for (const int name : {SO_RCVTIMEO, SO_SNDTIMEO}) {
     timeval time = {};
     socklen_t bytes = sizeof(time);
@@ -133,6 +149,7 @@ int Relay(Connection& connection, Begin begin) {
     return error;
   }
   CopyOptions(below, flags, relay.program_end);
+  const bool signals = CopyOwner(below, relay.program_end);
   connection.reset_at_close = ResetsAtClose(below);
   connection.inode = InodeOf(relay.program_end);
   connection.below = below;
@@ -141,7 +158,8 @@ int Relay(Connection& connection, Begin begin) {
   table.ForEachNumber(connection,
                       [&](int each) { all = Replace(connection, each, relay.program_end) && all; });
   connection.awaits_first = begin == Begin::kAccepts;
-  const bool direct = begin != Begin::kUnknown && connection.rule->options.mode == Mode::kDirect;
+  const bool direct =
+      begin != Begin::kUnknown && !signals && connection.rule->options.mode == Mode::kDirect;
   connection.non_blocking = (flags & O_NONBLOCK) != 0;
   connection.state.store(direct ? State::kSettingUp : State::kRelayed, std::memory_order_release);
   CloseOwn(relay.program_end);
@@ -156,6 +174,7 @@ int RelayInstead(Connection& connection) {
   if (const int error = engine.relay_instead(connection.relay, fresh); error != 0) return error;
   if (fresh >= 0) {
     CopyOptions(number, made.fcntl.get()(number, F_GETFL), fresh);
+    (void)CopyOwner(number, fresh);
     connection.inode = InodeOf(fresh);
     table.ForEachNumber(connection, [&](int each) { (void)Replace(connection, each, fresh); });
     CloseOwn(fresh);

@@ -64,7 +64,7 @@ bool GoDirect(uint64_t id, bool (*drain)(void* what), void* what, int& shown) {
     connection->state = State::kRelayed;
     return false;
   }
-  TellTimes(*connection);
+  TellOptions(*connection);
   connection->state = State::kDirect;  // before the look at the flag, which has the other order
   if (connection->by_edges) engine.edges(id);
   if (connection->polled) shown = DuplicateHigh(connection->number);

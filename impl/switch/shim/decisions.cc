@@ -19,7 +19,9 @@
 #include "impl/switch/shim/made.h"
 #include "impl/switch/shim/port_name.h"
 #include "impl/switch/shim/program_rules.h"
+#include "impl/switch/shim/switch_taker.h"
 #include "impl/switch/shim/table.h"
+#include "impl/switch/taker.h"
 
 namespace esdp::switching {
 namespace {
@@ -292,6 +294,13 @@ int DecideUnseen(int number) {
     MakePlain(*connection, Reason::kCopyPassedOn);
   }
   return 0;
+}
+
+void RelayForSignals(int number) {
+  if (!libc::taken_numbers.Has(number) || !IsThisProcess()) return;
+  const KeptErrno kept;
+  const TableLock lock;
+  if (Connection* const switched = FindRelayed(number)) (void)RelayInstead(*switched);
 }
 
 namespace {

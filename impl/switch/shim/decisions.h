@@ -23,6 +23,9 @@ void DecideBeforeClose(int number);
 int DecideConnected(int number);
 // Bytes may move that nobody of us sees: what is not decided is relayed until it is.
 int DecideUnseen(int number);
+// Signals of the number go to somebody, whose handler may read an urgent byte while it interrupts a
+// read: what goes directly is relayed.
+void RelayForSignals(int number);
 // Nobody may look at an accepted connection for longer than its peer waits for an answer: where a
 // request is there after a while the engine answers it. Under the lock, of one just accepted.
 void AnswerSoon(Connection& connection);

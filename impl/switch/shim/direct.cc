@@ -27,6 +27,12 @@ ssize_t Answered(const Moved& moved) {
   return moved.bytes;
 }
 
+bool IsUrgentInLine(int fd) {
+  int on = 0;
+  socklen_t bytes = sizeof(on);
+  return real.getsockopt.get()(fd, SOL_SOCKET, SO_OOBINLINE, &on, &bytes) == 0 && on != 0;
+}
+
 int64_t TimeOf(int fd, int name) {
   timeval time = {};
   socklen_t bytes = sizeof(time);
@@ -121,6 +127,10 @@ libc::Taker::Count ReceiveDirect(int fd, msghdr& message, int flags) {
   Connection* const connection = table.Find(fd);
   if (connection == nullptr || (flags & MSG_ERRQUEUE) != 0) return std::nullopt;
   while (connection->state == State::kSettingUp) {
+    if ((flags & MSG_OOB) != 0) {
+      errno = EINVAL;
+      return -1;
+    }
     const ssize_t waited = WaitForSetUp(fd, flags);
     if (waited <= 0 && connection->state == State::kSettingUp) return waited;
   }
@@ -134,8 +144,8 @@ libc::Taker::Count SendDirect(int fd, const msghdr& message, int flags) {
   Connection* const connection = table.Find(fd);
   if (connection == nullptr || connection->state == State::kRelayed) return std::nullopt;
   if (message.msg_iovlen > kMostPieces || message.msg_controllen != 0) return std::nullopt;
-  if ((flags & MSG_OOB) != 0) return std::nullopt;
   if (connection->state == State::kDirect) return SendOnce(*connection, fd, message, flags);
+  if ((flags & MSG_OOB) != 0) engine.expect_urgent();
   return SendInSetUp(*connection, fd, message, flags);
 }
 
@@ -167,9 +177,10 @@ void ShowEdgesOf(Connection& connection) {
   engine.edges(connection.relay);
 }
 
-void TellTimes(const Connection& connection) {
+void TellOptions(const Connection& connection) {
   const int number = connection.number;
-  engine.times(connection.relay, TimeOf(number, SO_RCVTIMEO), TimeOf(number, SO_SNDTIMEO));
+  engine.options(connection.relay, TimeOf(number, SO_RCVTIMEO), TimeOf(number, SO_SNDTIMEO),
+                 IsUrgentInLine(number));
 }
 
 void SwitchTaker::ShowReadiness(int fd) noexcept { ShowReadinessOf(fd); }

@@ -16,8 +16,8 @@ libc::Taker::Answer ShutDirect(int fd, int how);
 void ShowReadinessOf(int fd);
 // Somebody waits by edges.
 void ShowEdgesOf(Connection& connection);
-// How long its calls wait, as the pair has been told.
-void TellTimes(const Connection& connection);
+// What the pair has been told that its calls go by: how long they wait, where urgent bytes are.
+void TellOptions(const Connection& connection);
 
 }  // namespace esdp::switching
 

@@ -143,6 +143,7 @@ int Control(int fd, int command, void* argument) {
     if (connection != nullptr) connection->non_blocking = (flags & O_NONBLOCK) != 0;
     if (connection != nullptr && (flags & O_ASYNC) != 0) ShowEdgesOf(*connection);
   }
+  if ((command == F_SETOWN || command == F_SETOWN_EX) && result == 0) RelayForSignals(fd);
   const bool copies = command == F_DUPFD || command == F_DUPFD_CLOEXEC;
   return copies ? Copied(fd, WithinLimit(result)) : result;
 }

@@ -71,6 +71,7 @@ bool IsOfPair(int level, int name) {
     case SO_RCVTIMEO:
     case SO_SNDTIMEO:
     case SO_RCVLOWAT:
+    case SO_OOBINLINE:
       return true;
     default:
       return false;
@@ -93,11 +94,12 @@ SwitchTaker::Answer IoctlOfDirect(Connection& connection, int fd, unsigned long 
     if (result == 0) connection.non_blocking = *static_cast<const int*>(argument) != 0;
     return result;
   }
-  if (request != FIONREAD || connection.state != State::kDirect) return std::nullopt;
-  const Moved unread = engine.unread(connection.relay);
-  if (unread.bytes < 0) return std::nullopt;
+  const bool counts = request == FIONREAD;
+  if ((!counts && request != SIOCATMARK) || connection.state != State::kDirect) return std::nullopt;
+  const Moved answer = (counts ? engine.unread : engine.at_mark)(connection.relay);
+  if (answer.bytes < 0) return std::nullopt;
   if (argument == nullptr) return Fail(EFAULT);
-  *static_cast<int*>(argument) = static_cast<int>(unread.bytes);
+  *static_cast<int*>(argument) = static_cast<int>(answer.bytes);
   return 0;
 }
 
@@ -153,7 +155,7 @@ SwitchTaker::Answer SwitchTaker::SetOption(int fd, int level, int name, const vo
   if (connection == nullptr) return std::nullopt;
   if (IsOfPair(level, name)) {
     const int result = real.setsockopt.get()(fd, level, name, value, len);
-    if (result == 0) TellTimes(*connection);
+    if (result == 0) TellOptions(*connection);
     return result;
   }
   if (IsRefused(level, name)) return Fail(EOPNOTSUPP);
@@ -175,6 +177,11 @@ SwitchTaker::Answer SwitchTaker::SetOption(int fd, int level, int name, const vo
 
 // Of what is there to be read a request is nothing.
 SwitchTaker::Answer SwitchTaker::Ioctl(int fd, unsigned long request, void* argument) noexcept {
+  if (request == FIOSETOWN || request == SIOCSPGRP) {
+    const int result = real.ioctl.get()(fd, request, argument);
+    if (result == 0) RelayForSignals(fd);
+    return result;
+  }
   Connection* const connection = table.Find(fd);
   if (connection == nullptr || connection->state == State::kRelayed) return std::nullopt;
   if (IsSwitched(connection->state)) return IoctlOfDirect(*connection, fd, request, argument);

@@ -36,10 +36,15 @@ int Fail(int error) {
   return -1;
 }
 
-// TCP's answer is thrown away beyond the room; a stream pair has nothing like it.
-ssize_t Discard(int fd, const msghdr& message, int flags) {
+size_t RoomOf(const msghdr& message) {
   size_t room = 0;
   for (size_t i = 0; i < message.msg_iovlen; ++i) room += message.msg_iov[i].iov_len;
+  return room;
+}
+
+// TCP's answer is thrown away beyond the room; a stream pair has nothing like it.
+ssize_t Discard(int fd, const msghdr& message, int flags) {
+  const size_t room = RoomOf(message);
   std::array<char, 4096> scratch;
   const bool peeks = (flags & MSG_PEEK) != 0, all = (flags & MSG_WAITALL) != 0;
   size_t done = 0;
@@ -67,14 +72,19 @@ void WaitForFirst(int fd) {
 
 libc::Taker::Count ReceiveRelayed(int fd, const msghdr& message, int flags) {
   if ((flags & MSG_ERRQUEUE) != 0) return Fail(EAGAIN);
-  if ((flags & MSG_OOB) != 0) return Fail(EINVAL);
-  if ((flags & MSG_TRUNC) == 0) return std::nullopt;
+  if ((flags & MSG_TRUNC) == 0 || (flags & MSG_OOB) != 0) return std::nullopt;
   return Discard(fd, message, flags & ~MSG_TRUNC);
 }
 
-// An address means nothing to a connected socket, and urgent bytes are not carried.
+// An address means nothing to a connected socket. Who relays it has to know of urgent bytes.
+// Of no byte none is.
 libc::Taker::Count SendRelayed(int fd, const msghdr& message, int flags) {
-  if ((flags & MSG_OOB) != 0) return Fail(EOPNOTSUPP);
+  if ((flags & MSG_OOB) != 0) {
+    const Connection* const connection = table.Find(fd);
+    if (connection == nullptr || connection->foreign) return Fail(EOPNOTSUPP);
+    if (RoomOf(message) == 0) return 0;
+    engine.expect_urgent();
+  }
   if (message.msg_controllen != 0) return Fail(EINVAL);
   if (message.msg_name == nullptr) return std::nullopt;
   msghdr without = message;
@@ -84,7 +94,7 @@ libc::Taker::Count SendRelayed(int fd, const msghdr& message, int flags) {
 }
 
 libc::Taker::Count ReceiveSwitched(int fd, msghdr& message, int flags) {
-  WaitForFirst(fd);
+  if ((flags & MSG_OOB) == 0) WaitForFirst(fd);
   const libc::Taker::Count moved = ReceiveDirect(fd, message, flags);
   return moved.has_value() ? moved : ReceiveRelayed(fd, message, flags);
 }
@@ -145,6 +155,7 @@ SwitchTaker::Count SwitchTaker::Receive(int fd, msghdr& message, int flags) {
       return ReceiveSwitched(fd, message, flags);
     case State::kAccepted:
     case State::kSpoke:
+      if ((flags & MSG_OOB) != 0) return std::nullopt;  // a request of SDP has no urgent byte
       error = DecideBeforeRead(fd, (flags & MSG_DONTWAIT) != 0);
       break;
     case State::kConnecting:
