@@ -242,6 +242,24 @@ _, (copy,), _, _ = socket.recv_fds(its, 1, 1); a.close(); a = socket.socket(file
             relayed=1,
         )
 
+    # As Java does it.
+    def test_who_waits_in_a_read_goes_on_with_what_is_put_under_the_number(self):
+        for act, what in (("os.dup2(x.fileno(), a.fileno())", "b''"), ("os.close(a.detach())", "Bad file descriptor")):
+            env = self.environment(BOTH, ESDP_SWITCH_MODE="direct")
+            text = f"""
+meet()
+x, y = socket.socketpair(); x.shutdown(socket.SHUT_RDWR)
+signal.signal(signal.SIGUSR1, lambda *_: None); signal.siginterrupt(signal.SIGUSR1, True)
+number = a.fileno()
+def read():
+    try: print(os.read(number, 9))
+    except OSError as e: print(e.strerror)
+reader = threading.Thread(target=read); reader.start(); time.sleep(0.1)
+{act}; signal.pthread_kill(reader.ident, signal.SIGUSR1); reader.join(); print(b.recv(9))
+"""
+            for _ in range(5):
+                self.assertEqual(self.finish(self.start_python(ENDS + text, env=env))[0], f"{what}\nb''\n")
+
     def test_an_undecided_one_that_is_passed_on_is_looked_at(self):
         text = """
 import os, socket, subprocess, sys

@@ -243,7 +243,7 @@ class OnePortTest(SwitchTest):
         self.assertEqual(self.reply(silent), b"")
 
     def test_one_thread_may_be_both_ends_of_which_the_servers_speaks_first(self):
-        for rules in (SDP, BOTH_PATIENT):
+        for rules in (SDP, BOTH_PATIENT, BOTH):
             self.log.unlink(missing_ok=True)
             begin = time.monotonic()
             output, _ = self.finish(self.start_python(BOTH_ENDS, rules=rules))
@@ -284,6 +284,21 @@ class OnePortTest(SwitchTest):
             self.assertEqual(self.finish(client)[0], "[word]\n")
         self.assertEqual(server.communicate()[0], "False\n")
         self.assertEqual([each.sdp for each in self.moved()], [10] * 6, self.log_text())
+
+    def test_a_server_that_says_one_other_byte_has_answered(self):
+        server = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(server.close)
+        server.settimeout(5)
+        client = self.start_python(CLIENT, str(server.getsockname()[1]), "word", "read", rules="use try client * *:* answer=60000")
+        first, _ = server.accept()
+        self.assertTrue(first.recv(100).startswith(b"MPA ID Req Frame"))
+        first.sendall(b"2")
+        second, _ = server.accept()
+        self.assertEqual(second.recv(100), b"word")
+        second.sendall(b"by tcp")
+        self.assertEqual(self.finish(client)[0], "by tcp\n")
+        first.close()
+        second.close()
 
     def test_one_that_is_passed_on_may_be_asked_late(self):
         _, port = self.start_python(PASSES_ON, "", listens=True)

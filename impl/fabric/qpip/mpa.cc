@@ -1,5 +1,6 @@
 #include "impl/fabric/qpip/mpa.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace esdp::fabric::qpip {
@@ -26,11 +27,10 @@ ConstBytes KeyOf(MpaKind kind) {
   return std::as_bytes(std::span(kind == MpaKind::kRequest ? kRequestKey : kReplyKey));
 }
 
-bool StartsWith(ConstBytes bytes, ConstBytes key) {
-  for (size_t i = 0; i < key.size(); ++i) {
-    if (bytes[i] != key[i]) return false;
-  }
-  return true;
+// As far as there are bytes.
+bool BeginsWith(ConstBytes bytes, ConstBytes key) {
+  const size_t compared = std::min(bytes.size(), key.size());
+  return std::equal(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(compared), key.begin());
 }
 
 }  // namespace
@@ -54,8 +54,8 @@ const char* ToString(MpaError error) {
 }
 
 MpaError DecodeMpaHeader(ConstBytes bytes, MpaKind kind, MpaStartup& startup) {
+  if (!BeginsWith(bytes, KeyOf(kind))) return MpaError::kWrongKey;
   if (bytes.size() < kMpaHeaderBytes) return MpaError::kShort;
-  if (!StartsWith(bytes, KeyOf(kind))) return MpaError::kWrongKey;
 
   const uint8_t flags = LoadBigEndian<uint8_t>(bytes, kFlagsAt);
   startup = MpaStartup{};

@@ -53,7 +53,8 @@ enum class MpaError : uint8_t {
 };
 const char* ToString(MpaError error);
 
-// Reads the fixed part; `startup.private_data_bytes` then tells how much follows (with the words,
+// Reads the fixed part: kWrongKey as soon as one byte differs, since who speaks something else may
+// say no more for long. `startup.private_data_bytes` then tells how much follows (with the words,
 // startup.wire_data_bytes()). Words are not read yet.
 MpaError DecodeMpaHeader(ConstBytes bytes, MpaKind kind, MpaStartup& startup);
 // Reads the words of an enhanced frame. `data` begins behind the fixed part.

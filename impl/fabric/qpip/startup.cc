@@ -123,8 +123,9 @@ StartupReader::Outcome StartupReader::Read(TcpStream& stream) {
       return Outcome::kFailed;
     }
     filled_ += result.bytes;
-    if (filled_ != kMpaHeaderBytes || needed_ != kMpaHeaderBytes) continue;
+    if (needed_ != kMpaHeaderBytes) continue;
     malformed_ = DecodeMpaHeader(ConstBytes(bytes_).first(filled_), kind_, startup_);
+    if (malformed_ == MpaError::kShort) continue;
     if (malformed_ != MpaError::kNone) return Outcome::kMalformed;
     needed_ += startup_.wire_data_bytes();
   }

@@ -39,6 +39,23 @@ class Inside {
   int cancel_ = 0;
 };
 
+// Counts a call.
+class Counted {
+ public:
+  Counted(std::atomic<int>& count, bool counts) : count_(count), counts_(counts ? 1 : 0) {
+    if (counts_ > 0) count_.fetch_add(1);
+  }
+  ~Counted() {
+    if (counts_ > 0) count_.fetch_sub(1);
+  }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  std::atomic<int>& count_;
+  const int counts_;
+};
+
 Moved Failed(int error) { return {.bytes = -1, .error = error}; }
 
 // The pieces of a message as a Stream takes them, few of them without an allocation.
@@ -137,11 +154,21 @@ Moved DirectStream::Receive(msghdr& message, int flags, bool waits) {
     if ((flags & MSG_WAITALL) != 0 && !args.peek) args.min = pieces.bytes();
     args.deadline = DeadlineOf(absl::Nanoseconds(receive_ns_.load(std::memory_order_relaxed)));
   }
+  const Counted waiting(readers_waiting_, args.wait);
+  if (args.wait && closed_) return Failed(Moved::kNotDirect);
   const absl::StatusOr<size_t> read =
       discards ? Discard(pieces.bytes(), args) : stream_.ReadV(pieces.get(), args);
+  if (!read.ok() && closed_) return Failed(Moved::kNotDirect);
   if (!read.ok()) return FailedReceive(read.status());
   if (!args.peek) received_.fetch_add(*read, std::memory_order_relaxed);
   return {.bytes = static_cast<ssize_t>(*read)};
+}
+
+bool DirectStream::SendReadersAway() {
+  closed_ = true;
+  if (readers_waiting_ == 0) return false;
+  (void)stream_.socket().CancelAll(Direction::kReceive);
+  return true;
 }
 
 absl::StatusOr<size_t> DirectStream::Discard(size_t bytes, ReadArgs args) {

@@ -37,6 +37,9 @@ class DirectStream {
   // What is there before the next urgent byte, or that alone.
   Moved ReceiveToMark(void* to, size_t room, bool& urgent);
   Moved Send(const msghdr& message, int flags, bool waits);
+  // The number leads here no longer: who waits to receive goes on with what is under it now. False:
+  // nobody waits any more; else there may still be one that began to wait only now.
+  bool SendReadersAway();
   int Shutdown(int how);
   Moved Unread();
   // 1: the next byte is the urgent one; else 0.
@@ -80,6 +83,8 @@ class DirectStream {
   std::atomic<uint64_t> sent_{0}, received_{0};
   std::atomic<bool> input_shut_{false}, output_shut_{false};
   std::atomic<bool> failure_told_{false};
+  std::atomic<bool> closed_{false};
+  std::atomic<int> readers_waiting_{0};
   std::atomic<bool> urgent_in_line_{false};
 };
 

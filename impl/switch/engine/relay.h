@@ -73,6 +73,7 @@ class Relay {
   void OnOrphan();
   void OnPeer(const Event& event);
   void CloseInOrder();
+  void SendReadersAway();
   bool FlushOutput();
   bool FlushDirect();
   void OnDirectEvent(const Event& event);

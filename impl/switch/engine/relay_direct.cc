@@ -84,6 +84,7 @@ void Relay::BeginStream(Descriptor end) {
 // What the peer sends from now on nobody reads: as with TCP that resets the connection.
 void Relay::CloseDirect(bool reset) {
   if (phase_ == Phase::kGone || std::exchange(closing_, true)) return;
+  SendReadersAway();
   if (reset) return Abort();
   EndOutput();
   if (phase_ == Phase::kStream) return CloseInOrder();
@@ -95,6 +96,13 @@ void Relay::CloseDirect(bool reset) {
       direct_->socket().Poll(kPollReadable | kPollPeerEnded,
                              {.queue = domain.queue, .cookie = CookieOf(id_, Posted::kPoll)});
   if (!posted.ok()) Abort();
+}
+
+// Again where one may have begun to wait behind the look.
+void Relay::SendReadersAway() {
+  constexpr unsigned kAgainAfter = 20;  // milliseconds
+  if (!direct_->SendReadersAway()) return;
+  engine_.RelayLater(id_, kAgainAfter, [](Relay& self) { self.SendReadersAway(); });
 }
 
 void Relay::OnOrphan() {

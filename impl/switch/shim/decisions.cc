@@ -165,6 +165,23 @@ void AskWhereConnected() {
   for (const int number : std::span(numbers).first(count)) (void)DecideConnected(number);
 }
 
+// Its client is a connection of this process that asks, however long that takes on a busy machine.
+bool IsOfOurs(int number) {
+  const TableLock lock;
+  ConnectionNames names;
+  Endpoint peer;
+  FillNames(number, names);
+  if (!ToEndpoint(names.peer, names.peer_bytes, peer)) return false;
+  bool ours = false;
+  table.ForEach([&](const Connection& each) {
+    Endpoint local;
+    ours = ours ||
+           (IsSwitched(each.state) && ToEndpoint(each.names.local, each.names.local_bytes, local) &&
+            local.address == peer.address && local.port == peer.port);
+  });
+  return ours;
+}
+
 // Nobody has asked for SDP within the time that the rule gives.
 int SpeakFirst(int number) {
   libc::SetLowMark(number, 1);
@@ -208,6 +225,7 @@ int DecideBeforeWrite(int number) {
     }
     if (std::exchange(asks, false)) {
       AskWhereConnected();
+      if (IsOfOurs(number)) until = libc::MonotonicMilliseconds() + kRequestWithinMs;
       continue;
     }
     const int64_t left = until - libc::MonotonicMilliseconds();

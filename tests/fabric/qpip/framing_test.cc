@@ -127,13 +127,15 @@ TEST(MpaTest, AStartupFrameCutAnywhereIsShort) {
   }
 }
 
-TEST(MpaTest, EveryByteOfTheKeyCounts) {
+TEST(MpaTest, EveryByteOfTheKeyCountsAsSoonAsItIsThere) {
   const golden::Vector vector = golden::Load("sdp.vec", "mpa-frame").front();
   for (size_t i = 0; i < 16; ++i) {
     std::vector<std::byte> bytes = vector.bytes;
     bytes[i] ^= std::byte{1};
     MpaStartup startup;
     EXPECT_EQ(DecodeMpaHeader(bytes, MpaKind::kRequest, startup), MpaError::kWrongKey);
+    const ConstBytes first = ConstBytes(bytes).first(i + 1);
+    EXPECT_EQ(DecodeMpaHeader(first, MpaKind::kRequest, startup), MpaError::kWrongKey);
   }
   MpaStartup startup;
   EXPECT_EQ(DecodeMpaHeader(vector.bytes, MpaKind::kReply, startup), MpaError::kWrongKey);

@@ -96,6 +96,14 @@ TEST_F(StartupTest, ABadReplyFailsTheConnect) {
   }
 }
 
+TEST_F(StartupTest, OneByteThatIsNoReplysFailsTheConnectThoughNoneFollows) {
+  for (const std::string text : {"2", "MPA ID Req"}) {
+    ConnectToPeer({.responder_resources = 16});
+    ASSERT_TRUE(peer_->Send(Octets(text.begin(), text.end())));
+    ExpectConnectFails(Cause::kProtocol);
+  }
+}
+
 // RFC 6581: a responder that picks what was not offered is told so, as its first frame.
 TEST_F(StartupTest, AResponderThatPicksWhatWasNotOfferedIsToldByTerminate) {
   const std::vector<std::pair<Octets, uint16_t>> answers = {
