@@ -71,8 +71,8 @@ bool CopyOwner(int from, int to) {
   f_owner_ex owner = {};
   if (made.fcntl.get()(from, F_GETOWN_EX, &owner) != 0 || owner.pid == 0) return false;
   (void)made.fcntl.get()(to, F_SETOWN_EX, &owner);
-  const auto signal = static_cast<intptr_t>(made.fcntl.get()(from, F_GETSIG, nullptr));
-  if (signal > 0) (void)made.fcntl.get()(to, F_SETSIG, reinterpret_cast<void*>(signal));
+  const int signal = made.fcntl.get()(from, F_GETSIG);
+  if (signal > 0) (void)made.fcntl.get()(to, F_SETSIG, signal);
   return true;
 }
 
