@@ -91,9 +91,14 @@ void BeforeFork() {
   HoldDescriptors();  // last: to relay makes some
 }
 
-void AfterFork() {
+void LetGo() {
   LetGoDescriptors();
   TableLock::LetGo();
+}
+
+void AfterFork() {
+  NoteFork(/*in_child=*/false);
+  LetGo();
 }
 
 // The child goes on with what is plain and undecided; what the parent relays it may use, and the
@@ -111,8 +116,8 @@ void AfterForkInChild() {
     if (each.state == State::kListening && each.below >= 0) Own(each.below, true);
   });
   engine.after_fork();
-  AnswerAfterFork();
-  AfterFork();
+  NoteFork(/*in_child=*/true);
+  LetGo();
 }
 
 [[gnu::constructor]] void WakeUp(int count, char** arguments, char** /*environment*/) {

@@ -327,7 +327,7 @@ constexpr uint64_t kAnswers = ~uint64_t{0};  // no number
 constexpr unsigned kAnswersEach = 1000;      // milliseconds
 constexpr int64_t kAnswersFor = 10'000;      // since accept: a peer asks as soon as it is connected
 
-constinit std::atomic<bool> answers_soon{false};
+constinit std::atomic<bool> answers_soon{false}, has_forked{false};
 
 bool HasWholeRequest(int number) {
   Bytes bytes;
@@ -370,11 +370,15 @@ void GiveUpPart(int number) {
 }  // namespace
 
 void AnswerSoon(Connection& connection) {
+  if (has_forked) return;
   connection.accepted_at = libc::MonotonicMilliseconds();
   if (!answers_soon.exchange(true)) engine.later(kAnswersEach, kAnswers);
 }
 
-void AnswerAfterFork() { answers_soon = false; }
+void NoteFork(bool in_child) {
+  has_forked = !in_child;
+  if (in_child) answers_soon = false;
+}
 
 void OnDue(uint64_t what) {
   if (what == kAnswers) return Answer();

@@ -27,10 +27,10 @@ int DecideUnseen(int number);
 // read: what goes directly is relayed.
 void RelayForSignals(int number);
 // Nobody may look at an accepted connection for longer than its peer waits for an answer: where a
-// request is there after a while the engine answers it. Under the lock, of one just accepted.
+// request is there after a while the engine answers it. Under the lock, of one just accepted. Not in a
+// process that has forked: it accepts for its children, and is to have no thread for that.
 void AnswerSoon(Connection& connection);
-// In a child.
-void AnswerAfterFork();
+void NoteFork(bool in_child);
 // What was put off is due.
 void OnDue(uint64_t what);
 
