@@ -14,7 +14,7 @@
 
 namespace esdp::switching {
 
-inline constexpr uint32_t kEngineVersion = 6;
+inline constexpr uint32_t kEngineVersion = 7;
 inline constexpr char kEngineEntry[] = "esdp_switch_engine";
 
 // Why a connection goes the way it goes. The numbers never change.
@@ -120,6 +120,8 @@ struct EngineCalls {
   void (*close_direct)(uint64_t id, bool reset) = nullptr;
   void (*note)(const PlainNote& note) = nullptr;
   Learned (*learned)(const Name& peer) = nullptr;
+  // It has been asked for something in this process, and so has its thread.
+  bool (*runs)() = nullptr;
   // `due` of the host is called then.
   void (*later)(unsigned milliseconds, uint64_t what) = nullptr;
   void (*flush)(unsigned milliseconds) = nullptr;

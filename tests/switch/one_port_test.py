@@ -73,6 +73,13 @@ c.sendall(b"one"); print(s.recv(100).decode(), end=" ")
 s.sendall(b"two"); print(c.recv(100).decode(), end=" ")
 print(select.select([l], [], [], 0)[0] != [])
 """
+# Looks at its first connection alone.
+HOLDER = """
+import socket
+l = socket.create_server(("127.0.0.1", 0)); print(l.getsockname()[1])
+c, _ = l.accept(); c.sendall(b"[" + c.recv(100) + b"]"); c.close()
+held = [l.accept() for _ in range(100)]
+"""
 ACCEPTS_LATE = """
 import select, socket, time
 l = socket.create_server(("127.0.0.1", 0)); print(l.getsockname()[1])
@@ -270,7 +277,8 @@ class OnePortTest(SwitchTest):
 
     # Of a client that does not know that it is heard.
     def test_a_request_is_answered_before_its_client_gives_up_whatever_the_server_does(self):
-        _, port = self.start_python(CLOSER.replace("l.accept()[0].close()", "c = l.accept()"), listens=True)
+        _, port = self.start_python(HOLDER, listens=True)
+        self.assertEqual(self.finish(self.start_python(CLIENT, port, "word", "read"))[0], "[word]\n")
         client = self.connect(port)
         client.settimeout(2.5)
         client.sendall(REQUEST)

@@ -152,8 +152,9 @@ for make in (lambda: os.open("file", os.O_RDONLY), pipe, pair, lambda: os.open("
     select.select([b], [], [], 5); number = b.detach()
     assert libc.syscall(3, number) == 0  # close
     held = []  # lower numbers that are free by now
-    while (made := make()) < number: held.append(made)
-    assert made == number, (made, number)
+    while (made := make()) != number:  # a thread of ours may have it for a moment
+        if made < number: held.append(made)
+        else: os.close(made)
     assert os.read(made, 99) == b"of the file"
     for each in (*held, made, folder): os.close(each)
     a.close()

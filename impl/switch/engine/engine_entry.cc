@@ -176,6 +176,7 @@ extern "C" [[gnu::visibility("default"), gnu::used]] bool esdp_switch_engine(
             .close_direct = CloseDirect,
             .note = Note,
             .learned = LearnedOf,
+            .runs = Engine::Exists,
             .later = Later,
             .flush = Flush,
             .after_fork = AfterFork};

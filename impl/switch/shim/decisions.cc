@@ -370,7 +370,7 @@ void GiveUpPart(int number) {
 }  // namespace
 
 void AnswerSoon(Connection& connection) {
-  if (has_forked) return;
+  if (has_forked || !engine.runs()) return;
   connection.accepted_at = libc::MonotonicMilliseconds();
   if (!answers_soon.exchange(true)) engine.later(kAnswersEach, kAnswers);
 }

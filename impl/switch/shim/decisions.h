@@ -27,8 +27,9 @@ int DecideUnseen(int number);
 // read: what goes directly is relayed.
 void RelayForSignals(int number);
 // Nobody may look at an accepted connection for longer than its peer waits for an answer: where a
-// request is there after a while the engine answers it. Under the lock, of one just accepted. Not in a
-// process that has forked: it accepts for its children, and is to have no thread for that.
+// request is there after a while the engine answers it. Under the lock, of one just accepted. Where
+// that has no thread yet it gets none for it: a process that accepts for its children is to fork
+// without one.
 void AnswerSoon(Connection& connection);
 void NoteFork(bool in_child);
 // What was put off is due.
