@@ -19,7 +19,8 @@ enum class UrgentBytes : uint8_t {
   kAmongOthers,  // it is read as any other byte
   kInLine,       // as TCP with SO_OOBINLINE: a Read ends before it, and the next one begins with it
   kApart,        // as TCP without: a Read ends before it, the next one goes on behind it, and
-                 // ReadUrgent gives it
+                 // ReadUrgent gives it; in the memory of a Read it may stand behind the bytes
+                 // that are told
 };
 
 // Sizes in bytes.
