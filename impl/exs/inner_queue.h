@@ -19,6 +19,12 @@ class InnerEnd {
   virtual void OnEnd(const exs_event_t& event) = 0;
 };
 
+// Of what nobody hears of.
+class Unheard final : public InnerEnd {
+ public:
+  void OnEnd(const exs_event_t& /*event*/) override {}
+};
+
 // The queue of operations that calls of libc have begun and do not wait for: what send(2) took. Who
 // comes by takes the events; only while somebody has an interest in them the helper does.
 //
@@ -36,6 +42,7 @@ class InnerQueue {
   void Collect();
   void BeginInterest();
   void EndInterest() { interests_.fetch_sub(1); }
+  InnerEnd& unheard() { return unheard_; }
 
  private:
   void Watch();
@@ -45,6 +52,7 @@ class InnerQueue {
   std::mutex mutex_;
   std::shared_ptr<Queue> queue_;
   bool watched_ = false;
+  Unheard unheard_;
 };
 
 }  // namespace esdp::exs

@@ -195,8 +195,8 @@ class LibcTaker final : public libc::Taker {
 }  // namespace
 
 void TakeCallsOfLibc() {
-  static LibcTaker* const taker = new LibcTaker;  // for calls while the process exits, too
-  libc::taker.store(taker, std::memory_order_release);
+  // Never destroyed, for calls while the process exits. By one thread at a time: see Library::Open.
+  if (libc::taker.load() == nullptr) libc::taker.store(new LibcTaker, std::memory_order_release);
 }
 
 }  // namespace esdp::exs

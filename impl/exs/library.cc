@@ -22,6 +22,7 @@ constexpr uint32_t kBackgroundDepth = 1u << 16;
 std::atomic<Library*> current{nullptr};
 std::atomic<Numbers*> parents_numbers{nullptr};  // of a process that had one, and forked this one
 std::atomic<bool> opening{false};  // one thread at a time; a child of fork takes it back
+bool hooked = false;               // BeforeFork and those behind it are called
 
 }  // namespace
 
@@ -45,9 +46,9 @@ int Library::Open(const std::string& fabric) {
   if (opening.exchange(true)) return EAGAIN;
   int error = 0;
   if (Current() == nullptr) {
-    static const int hooked = pthread_atfork(BeforeFork, AfterForkInParent, AfterForkInChild);
+    hooked = hooked || pthread_atfork(BeforeFork, AfterForkInParent, AfterForkInChild) == 0;
     std::unique_ptr<Library> library(new Library);
-    error = hooked != 0 ? ENOBUFS : library->OpenContext(fabric.empty() ? "auto" : fabric);
+    error = hooked ? library->OpenContext(fabric.empty() ? "auto" : fabric) : ENOBUFS;
     if (error == 0) current.store(library.release(), std::memory_order_release);
     if (error == 0) TakeCallsOfLibc();
   }
@@ -100,6 +101,7 @@ void Library::AfterForkInParent() {
 void Library::AfterForkInChild() {
   Library* parents = current.exchange(nullptr);
   opening.store(false);
+  hooked = true;  // also where the parent forked just then
   if (parents == nullptr) return;
   parents->numbers_.Unlock();
   parents_numbers.store(&parents->numbers_);

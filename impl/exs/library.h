@@ -55,6 +55,8 @@ class Library {
   bool IsOfThisProcess() const;
   // Once, when the process exits.
   static void Flush();
+  // Whoever makes a number of the program's ours: two threads may try that with the same one.
+  std::mutex& adopting() { return adopting_; }
   // Nobody hears of its end.
   void CloseInBackground(Socket& socket, CloseMode mode);
 
@@ -71,6 +73,7 @@ class Library {
   Helper helper_{context_};
   EventQueue background_;
   std::mutex background_mutex_;
+  std::mutex adopting_;
   MemoryTable memory_;
   Numbers numbers_;
   Polls polls_;

@@ -66,8 +66,7 @@ int WhyNoPost(int fd, int type, int error) {
 }
 
 int Adopt(Library& library, int fd, std::shared_ptr<ExsSocket>* socket) {
-  static std::mutex adopting;  // two threads, one number
-  const std::lock_guard lock(adopting);
+  const std::lock_guard lock(library.adopting());
   if (const int error = library.numbers().Find(fd, socket); error != EOPNOTSUPP) return error;
   if (PlainKindOf(fd) != PlainKind::kUnconnected) return EOPNOTSUPP;
   const int family = OptionOf(fd, SO_DOMAIN);

@@ -190,21 +190,14 @@ Moved Send(Library& library, ExsSocket& socket, const msghdr& message, int flags
 
 namespace {
 
-// Of what nobody hears of.
-class Unheard final : public InnerEnd {
- public:
-  void OnEnd(const exs_event_t&) override {}
-};
-
 int ShutSending(Library& library, ExsSocket& socket) {
-  static Unheard* const unheard = new Unheard;  // while the process exits, too
   library.inner().Collect();
   const std::shared_ptr<Queue> queue = library.inner().queue();
   if (queue == nullptr || !queue->Reserve(1)) return ENOBUFS;
   Operation filled;
   filled.type = EXS_EVT_SHUTDOWN;
   filled.inner = true;
-  filled.handle = static_cast<InnerEnd*>(unheard);
+  filled.handle = &library.inner().unheard();
   const int error =
       socket.Post(ExsSocket::Lane::kSending, *queue, filled,
                   [](Socket& below, const OpArgs& args) { return below.Shutdown(args); });

@@ -137,11 +137,16 @@ class SystemCalls final : public FileCalls {
   void Close(int descriptor) override { (void)close(descriptor); }
 };
 
+// Never destroyed, and there before anybody asks: a child of fork waits for no thread that makes it.
+union Room {
+  constexpr Room() : calls() {}
+  ~Room() {}
+  SystemCalls calls;
+};
+constinit Room room;
+
 }  // namespace
 
-FileCalls& FileCalls::System() {
-  static SystemCalls calls;
-  return calls;
-}
+FileCalls& FileCalls::System() { return room.calls; }
 
 }  // namespace esdp::files

@@ -6,6 +6,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/types/optional.h"
+#include "impl/base/made_once.h"
 #include "impl/base/status.h"
 
 namespace esdp {
@@ -104,6 +105,9 @@ absl::Status WithText(ErrorKind kind, std::string_view text) {
   return status;
 }
 
+// Made before memory ends.
+constinit MadeOnce<const absl::Status> no_memory;
+
 }  // namespace
 
 absl::Status MakeError(ErrorKind kind, std::string_view text) {
@@ -111,9 +115,10 @@ absl::Status MakeError(ErrorKind kind, std::string_view text) {
 }
 
 absl::Status NoMemory() {
-  static const auto* const status =
-      new absl::Status(WithText(ErrorKind::kMemory, "the system has no memory left"));
-  return *status;
+  return no_memory.Get([] {
+    return std::make_unique<const absl::Status>(
+        WithText(ErrorKind::kMemory, "the system has no memory left"));
+  });
 }
 
 absl::Status ClosedHandle() {

@@ -90,7 +90,7 @@ void PushReceives(absl::Span<const ReceiveWork> batch, RegionTable& regions,
 }
 
 void ReleasePages(const ReceiveSlot& receive, const EntryList& entries) {
-  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   for (uint32_t i = 0; i < receive.entry_count; ++i) {
     const ScatterEntry& entry = entries.At(receive.place.entry + i);
     const auto begin = reinterpret_cast<uintptr_t>(entry.address);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "impl/base/made_once.h"
 #include "impl/base/status.h"
 
 namespace esdp::fabric::verbs {
@@ -79,10 +80,10 @@ class DeviceEvents::Source {
 };
 
 std::shared_ptr<DeviceEvents::Source> DeviceEvents::Source::Of(const Device& device) {
-  static std::mutex mutex;
-  static auto* const sources = new std::map<ibv_context*, std::weak_ptr<Source>>;
+  static constinit std::mutex mutex;
+  static constinit MadeOnce<std::map<ibv_context*, std::weak_ptr<Source>>> sources;
   const std::lock_guard<std::mutex> lock(mutex);
-  std::weak_ptr<Source>& known = (*sources)[device.context()];
+  std::weak_ptr<Source>& known = sources.Get()[device.context()];
   std::shared_ptr<Source> source = known.lock();
   if (source == nullptr) {
     source = std::make_shared<Source>(device.calls(), device.context());

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "impl/base/made_once.h"
 #include "impl/sockets/blocking/blocking_listener.h"
 #include "impl/sockets/blocking/blocking_stream.h"
 #include "impl/sockets/blocking/signal_rule.h"
@@ -181,8 +182,8 @@ StreamOptions Stream::options() const {
 StreamStats Stream::Stats() const { return state_ == nullptr ? StreamStats{} : state_->Stats(); }
 
 Socket& Stream::socket() {
-  static Socket none;
-  return state_ == nullptr ? none : state_->socket();
+  static constinit MadeOnce<Socket> none;
+  return state_ == nullptr ? none.Get() : state_->socket();
 }
 
 StreamListener::StreamListener() = default;

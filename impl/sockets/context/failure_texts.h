@@ -28,6 +28,8 @@ class FailureTexts {
   uint32_t Keep(std::string_view text);
   // Empty where it is kept no longer.
   std::string Of(uint32_t number) const;
+  // What each call takes.
+  std::mutex& mutex() { return mutex_; }
 
  private:
   struct Text {

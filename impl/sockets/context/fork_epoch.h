@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 
 namespace esdp::sockets {
 
@@ -14,6 +15,28 @@ inline uint32_t ForkEpoch() { return fork_epoch.load(std::memory_order_relaxed);
 
 // ForkEpoch, and from now on it changes: to be asked first.
 uint32_t WatchForks();
+
+// A mutex of which the process has one, and which no other thread has during a fork: the child
+// would wait for a thread that it does not have.
+//
+//   Owns:     nothing; the mutex and this live until the process ends.
+//   Threads:  made as the process loads the library, before there are others.
+//   Blocks:   a fork, until the mutex is free. Whoever has it takes no other one, and does not fork.
+//   Units:    -
+//   Errors:   -
+class HeldInForks {
+ public:
+  explicit HeldInForks(std::mutex& mutex);
+  HeldInForks(const HeldInForks&) = delete;
+  HeldInForks& operator=(const HeldInForks&) = delete;
+
+  static void HoldAll();
+  static void LetGoOfAll();
+
+ private:
+  std::mutex& mutex_;
+  const HeldInForks* const next_;
+};
 
 }  // namespace esdp::sockets
 

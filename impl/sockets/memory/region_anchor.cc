@@ -3,10 +3,13 @@
 #include <mutex>
 #include <utility>
 
+#include "impl/sockets/context/fork_epoch.h"
+
 namespace esdp::sockets {
 namespace {
 
-std::mutex mutex;
+constinit std::mutex mutex;
+const HeldInForks held(mutex);
 RegionAnchor* first_free = nullptr;  // reached from here until the program ends, so none is a leak
 
 }  // namespace

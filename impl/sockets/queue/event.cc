@@ -3,7 +3,9 @@
 #include <new>
 #include <string>
 
+#include "impl/base/made_once.h"
 #include "impl/sockets/context/failure_texts.h"
+#include "impl/sockets/context/fork_epoch.h"
 #include "impl/sockets/errors.h"
 #include "impl/sockets/queue/event_text.h"
 
@@ -13,11 +15,11 @@ namespace {
 
 constexpr std::string_view kPeer = "\1";  // stands for the event's peer
 
-// Never destroyed: an Event may be asked for its text while the process ends.
-FailureTexts& AllTexts() {
-  static auto* const texts = new FailureTexts;
-  return *texts;
-}
+constinit MadeOnce<FailureTexts> texts;
+
+FailureTexts& AllTexts() { return texts.Get(); }
+
+const HeldInForks held(AllTexts().mutex());
 
 void ReplaceAll(std::string& text, std::string_view what, std::string_view with) {
   for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at)) {
