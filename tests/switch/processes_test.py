@@ -41,6 +41,41 @@ print("each")
         self.assertEqual(output, "each\n")
         self.assertEqual(len(self.moved("accepted")), 5)
 
+    def test_a_process_forks_at_any_moment_of_its_first_connection(self):
+        # Each time a process that has had none: what its child inherits is half made in places.
+        output = self.run_text(
+            """
+import threading
+def echo(c):
+    while d := c.recv(100): c.sendall(d)
+    c.close()
+def serve():
+    while True:
+        c, _ = l.accept(); threading.Thread(target=echo, args=(c,), daemon=True).start()
+server = os.fork()
+if server == 0: serve()
+def first_connection():
+    s = socket.create_connection(l.getsockname()); s.sendall(b"x"); return s
+def in_child(body):
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(10); body(); os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+def of_its_own():
+    s = first_connection(); assert s.recv(1) == b"x"; s.close()
+def program():
+    s, until = first_connection(), time.perf_counter() + i * 2e-5
+    while time.perf_counter() < until: pass
+    in_child(of_its_own)
+    assert s.recv(1) == b"x"; s.close()
+try:
+    for i in range(150): in_child(program)
+    print("each")
+finally: os.kill(server, signal.SIGKILL)
+"""
+        )
+        self.assertEqual(output, "each\n")
+
     def test_workers_that_share_a_listener_take_sdp_each(self):
         output = self.run_text(
             """

@@ -31,17 +31,16 @@ constexpr unsigned kSourceShift = 56;
 constexpr unsigned kFlushGrace = 250;
 
 std::atomic<Engine*> current{nullptr};
-std::mutex current_mutex;
 
 }  // namespace
 
 Engine& Engine::Current() {
-  if (Engine* const known = current.load(std::memory_order_acquire); known != nullptr) {
-    return *known;
-  }
-  const std::lock_guard lock(current_mutex);
-  if (current.load() == nullptr) current.store(new Engine);
-  return *current.load();
+  Engine* known = current.load(std::memory_order_acquire);
+  if (known != nullptr) return *known;
+  // Without a lock, which a fork at this moment would leave to nobody. It has no thread yet.
+  std::unique_ptr<Engine> fresh(new Engine);
+  if (current.compare_exchange_strong(known, fresh.get())) known = fresh.release();
+  return *known;
 }
 
 bool Engine::Exists() { return current.load(std::memory_order_acquire) != nullptr; }

@@ -161,6 +161,7 @@ extern "C" [[gnu::visibility("default"), gnu::used]] bool esdp_switch_engine(
     const HostCalls& loaded_by, EngineCalls& engine) {
   if (loaded_by.version != kEngineVersion) return false;
   host = loaded_by;
+  FindRealCalls();
   engine = {.relay = RelayNew,
             .abort = AbortRelay,
             .receive = Receive,

@@ -10,6 +10,10 @@ namespace esdp::switching {
 // Who has loaded the engine.
 extern HostCalls host;
 
+// What the engine's own calls go to, before it has a thread: where a process forks while one looks
+// for them, the child would wait for that thread, which it does not have.
+void FindRealCalls();
+
 // A descriptor that closes itself.
 class Descriptor {
  public:

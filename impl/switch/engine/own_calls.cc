@@ -20,12 +20,22 @@
 namespace esdp::switching {
 namespace {
 
-template <typename Function>
-Function Real(const char* name) {
-  return reinterpret_cast<Function>(host.real(name));
-}
+// clang-format off
+#define ESDP_REAL_CALLS(X)                                                                 \
+  X(socket) X(socketpair) X(accept4) X(epoll_create1) X(eventfd) X(timerfd_create)         \
+  X(memfd_create) X(pipe2) X(open) X(fcntl) X(ioctl) X(close) X(read) X(readv) X(recv)     \
+  X(recvmsg) X(write) X(writev) X(send) X(sendmsg) X(shutdown) X(bind) X(connect)          \
+  X(getsockname) X(getpeername) X(getsockopt) X(setsockopt) X(epoll_ctl)
+// clang-format on
 
-// What `act` returns, which makes or closes a descriptor. No fork comes between that and what is told of it.
+constinit struct {
+#define ESDP_MEMBER(name) decltype(&::name) name = nullptr;  // NOLINT: a name has no parentheses
+  ESDP_REAL_CALLS(ESDP_MEMBER)
+#undef ESDP_MEMBER
+} real;
+
+// What `act` returns, which makes or closes a descriptor. No fork comes between that and what is
+// told of it.
 template <typename Act>
 int Undivided(const Act& act) {
   struct Call {
@@ -42,9 +52,8 @@ int Undivided(const Act& act) {
 }
 
 int DuplicateWithin(int fd, int from) {
-  static const auto real = Real<int (*)(int, int, ...)>("fcntl");
   const int least = host.first_high();
-  const int copy = real(fd, F_DUPFD_CLOEXEC, from > least ? from : least);
+  const int copy = real.fcntl(fd, F_DUPFD_CLOEXEC, from > least ? from : least);
   if (copy >= 0) host.own(copy, true);
   return copy;
 }
@@ -56,13 +65,12 @@ int Duplicate(int fd, int from) {
 // To a high number, where one is free.
 int Lift(int fd) {
   if (fd < 0) return fd;
-  static const auto real_close = Real<int (*)(int)>("close");
   const int lifted = DuplicateWithin(fd, 0);
   if (lifted < 0) {
     host.own(fd, true);
     return fd;
   }
-  real_close(fd);
+  real.close(fd);
   return lifted;
 }
 
@@ -81,6 +89,13 @@ int LiftedPair(int pair[2], const Make& make) {
 }
 
 }  // namespace
+
+void FindRealCalls() {
+#define ESDP_FIND(name) real.name = reinterpret_cast<decltype(real.name)>(host.real(#name));
+  ESDP_REAL_CALLS(ESDP_FIND)
+#undef ESDP_FIND
+}
+
 }  // namespace esdp::switching
 
 // NOLINTBEGIN: the names are those of libc
@@ -89,61 +104,51 @@ int LiftedPair(int pair[2], const Make& make) {
 
 using esdp::switching::Lifted;
 using esdp::switching::LiftedPair;
-using esdp::switching::Real;
+using esdp::switching::real;
 
 ESDP_OWN(int, socket, (int domain, int type, int protocol)) {
-  static const auto real = Real<int (*)(int, int, int)>("socket");
-  return Lifted([&] { return real(domain, type, protocol); });
+  return Lifted([&] { return real.socket(domain, type, protocol); });
 }
 
 ESDP_OWN(int, socketpair, (int domain, int type, int protocol, int pair[2])) {
-  static const auto real = Real<int (*)(int, int, int, int*)>("socketpair");
-  return LiftedPair(pair, [&] { return real(domain, type, protocol, pair); });
+  return LiftedPair(pair, [&] { return real.socketpair(domain, type, protocol, pair); });
 }
 
 ESDP_OWN(int, accept4, (int fd, sockaddr* address, socklen_t* len, int flags)) {
-  static const auto real = Real<int (*)(int, sockaddr*, socklen_t*, int)>("accept4");
-  return Lifted([&] { return real(fd, address, len, flags); });
+  return Lifted([&] { return real.accept4(fd, address, len, flags); });
 }
 
 ESDP_OWN(int, epoll_create1, (int flags)) {
-  static const auto real = Real<int (*)(int)>("epoll_create1");
-  return Lifted([&] { return real(flags); });
+  return Lifted([&] { return real.epoll_create1(flags); });
 }
 
 ESDP_OWN(int, eventfd, (unsigned value, int flags)) {
-  static const auto real = Real<int (*)(unsigned, int)>("eventfd");
-  return Lifted([&] { return real(value, flags); });
+  return Lifted([&] { return real.eventfd(value, flags); });
 }
 
 ESDP_OWN(int, timerfd_create, (int clock, int flags)) {
-  static const auto real = Real<int (*)(int, int)>("timerfd_create");
-  return Lifted([&] { return real(clock, flags); });
+  return Lifted([&] { return real.timerfd_create(clock, flags); });
 }
 
 ESDP_OWN(int, memfd_create, (const char* name, unsigned flags)) {
-  static const auto real = Real<int (*)(const char*, unsigned)>("memfd_create");
-  return Lifted([&] { return real(name, flags); });
+  return Lifted([&] { return real.memfd_create(name, flags); });
 }
 
 ESDP_OWN(int, pipe2, (int pair[2], int flags)) {
-  static const auto real = Real<int (*)(int*, int)>("pipe2");
-  return LiftedPair(pair, [&] { return real(pair, flags); });
+  return LiftedPair(pair, [&] { return real.pipe2(pair, flags); });
 }
 
 ESDP_OWN(int, open, (const char* path, int flags, ...)) {
-  static const auto real = Real<int (*)(const char*, int, ...)>("open");
   va_list rest;
   va_start(rest, flags);
   const auto mode = va_arg(rest, unsigned);
   va_end(rest);
-  return Lifted([&] { return real(path, flags, mode); });
+  return Lifted([&] { return real.open(path, flags, mode); });
 }
 
 ESDP_OWN(int, dup, (int fd)) { return esdp::switching::Duplicate(fd, 0); }
 
 ESDP_OWN(int, fcntl, (int fd, int command, ...)) {
-  static const auto real = Real<int (*)(int, int, ...)>("fcntl");
   va_list rest;
   va_start(rest, command);
   const long argument = va_arg(rest, long);
@@ -151,16 +156,15 @@ ESDP_OWN(int, fcntl, (int fd, int command, ...)) {
   if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) {
     return esdp::switching::Duplicate(fd, static_cast<int>(argument));
   }
-  return real(fd, command, argument);
+  return real.fcntl(fd, command, argument);
 }
 
 ESDP_OWN(int, ioctl, (int fd, unsigned long request, ...)) {
-  static const auto real = Real<int (*)(int, unsigned long, ...)>("ioctl");
   va_list rest;
   va_start(rest, request);
   void* const argument = va_arg(rest, void*);
   va_end(rest);
-  return real(fd, request, argument);
+  return real.ioctl(fd, request, argument);
 }
 
 ESDP_OWN(int, fcntl64, (int fd, int command, ...)) {
@@ -172,18 +176,14 @@ ESDP_OWN(int, fcntl64, (int fd, int command, ...)) {
 }
 
 ESDP_OWN(int, close, (int fd)) {
-  static const auto real = Real<int (*)(int)>("close");
   return esdp::switching::Undivided([&] {
     esdp::switching::host.own(fd, false);
-    return real(fd);
+    return real.close(fd);
   });
 }
 
-#define ESDP_PAST(result, name, arguments, ...)                \
-  ESDP_OWN(result, name, arguments) {                          \
-    static const auto real = Real<result(*) arguments>(#name); \
-    return real(__VA_ARGS__);                                  \
-  }
+#define ESDP_PAST(result, name, arguments, ...) \
+  ESDP_OWN(result, name, arguments) { return real.name(__VA_ARGS__); }
 
 ESDP_PAST(ssize_t, read, (int fd, void* to, size_t bytes), fd, to, bytes)
 ESDP_PAST(ssize_t, readv, (int fd, const iovec* to, int count), fd, to, count)

@@ -109,6 +109,7 @@ void AfterForkInChild() {
     if (each.state == State::kListening) Own(each.below, false);  // the name of the port stays
     if (!IsSwitched(each.state)) return;
     each.foreign = true;
+    each.relay = 0;  // the child's engine numbers its own
     each.below = -1;
   });
   CloseAllOwn();
