@@ -134,6 +134,24 @@ except ConnectionResetError: print("reset")
         )
         self.assertEqual(output, "4 b'back'\nreset\n")
 
+    def test_waits_by_number_see_what_comes(self):
+        output = self.run_ends(
+            """
+import ctypes, threading
+libc, time_left = ctypes.CDLL(None), (ctypes.c_long * 2)(20, 0)
+def waits(what, number, *words):
+    a.sendall(b"?"); assert b.recv(1) == b"?"; time.sleep(0.3)  # until it goes directly: nobody has waited for `a` yet
+    sent = threading.Timer(0.2, b.sendall, [b"word"]); sent.start()
+    print(what, libc.syscall(number, *words, time_left, None, ctypes.c_size_t(8)), a.recv(9)); sent.join()
+def set_of(fd): return (ctypes.c_ulong * 16)(*(1 << fd % 64 if fd // 64 == i else 0 for i in range(16)))
+arm = os.uname().machine == "aarch64"
+waits("ppoll", 73 if arm else 271, struct.pack("ihh", a.fileno(), select.POLLIN, 0), ctypes.c_size_t(1))
+b.close(); a.close(); a = socket.create_connection(l.getsockname()); b, _ = l.accept()
+waits("pselect", 72 if arm else 270, a.fileno() + 1, set_of(a.fileno()), None, None)
+"""
+        )
+        self.assertEqual(output, "ppoll 1 b'word'\npselect 1 b'word'\n")
+
     # Whoever closes by a call that nobody sees leaves a number that may be any file's next.
     def test_a_number_that_was_closed_unseen_is_that_of_the_file_that_has_it_now(self):
         output = self.run_ends(

@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/select.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -50,6 +52,18 @@ long By(const Words& words) {
   return Spread(Call, words);
 }
 
+// The kernel's has its last two arguments in one.
+long PselectBy(const Words& words) {
+  struct Mask {
+    const sigset_t* set;
+    size_t bytes;
+  };
+  const auto* const mask = As<const Mask*>(words[5]);
+  return ::pselect(As<int>(words[0]), As<fd_set*>(words[1]), As<fd_set*>(words[2]),
+                   As<fd_set*>(words[3]), As<const timespec*>(words[4]),
+                   mask != nullptr ? mask->set : nullptr);
+}
+
 constexpr size_t kNumbers = 512;
 
 constexpr std::array<Named, kNumbers> MakeNamed() {
@@ -86,11 +100,14 @@ constexpr std::array<Named, kNumbers> MakeNamed() {
   named[SYS_getpeername] = By<::getpeername>;
   named[SYS_getsockopt] = By<::getsockopt>;
   named[SYS_setsockopt] = By<::setsockopt>;
-  named[SYS_epoll_ctl] = By<::epoll_ctl>;
-#ifdef SYS_dup2  // not where everything was numbered anew
   named[SYS_accept] = By<::accept>;
+  named[SYS_epoll_ctl] = By<::epoll_ctl>;
+  named[SYS_ppoll] = By<::ppoll>;
+  named[SYS_pselect6] = PselectBy;
+#ifdef SYS_dup2  // not where everything was numbered anew
   named[SYS_dup2] = By<::dup2>;
   named[SYS_poll] = By<::poll>;
+  named[SYS_select] = By<::select>;
 #endif
   return named;
 }
