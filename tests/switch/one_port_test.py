@@ -58,6 +58,20 @@ for word in sys.argv[2:]:
     else: s.sendall(word.encode())
 """
 # Closes what it takes, without a look.
+# The same, by a reset.
+RESETTER = """
+import socket, struct
+l = socket.create_server(("127.0.0.1", 0)); print(l.getsockname()[1])
+while True:
+    c, _ = l.accept(); print("one")
+    c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)); c.close()
+"""
+READ_TO_RESET = """
+import socket, sys
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1]))); s.settimeout(10)
+try: print(s.recv(1))
+except ConnectionResetError: print("reset", s.recv(1))
+"""
 CLOSER = """
 import socket, sys
 l = socket.create_server(("127.0.0.1", 0)); print(l.getsockname()[1])
@@ -236,6 +250,16 @@ class OnePortTest(SwitchTest):
             server.kill()
             accepted = server.communicate()[0].count("one")
             self.assertEqual(accepted, 8 * len(clients), "nobody has connected once more")
+
+    def test_a_server_that_resets_what_it_has_not_looked_at_resets_the_connection(self):
+        for rules, clients in ((BOTH_PATIENT, (True, False)), (SDP, (True,))):
+            server, port = self.start_python(RESETTER, listens=True, rules=rules)
+            for switched in clients:
+                for _ in range(4 if switched else 1):
+                    client = self.start_python(READ_TO_RESET, port, rules=rules, switched=switched)
+                    self.assertEqual(self.finish(client), ("reset b''\n", ""))
+            server.kill()
+            self.assertEqual(server.communicate()[0].count("one"), 3 + len(clients), "nobody has connected once more")
 
     def test_a_server_of_sdp_alone_says_nothing_before_it_is_asked(self):
         _, port = self.start_python(SPEAKS_FIRST, listens=True, rules="use sdp server * *:* wait=0")

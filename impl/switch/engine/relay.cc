@@ -143,6 +143,7 @@ void Relay::OnSetUp(const Event& event) {
     Peers().Learn(request_.names.peer, Learned::kSpeaks);
   }
   tcp_.Reset();
+  if (aborted_) return End(Reason::kNone);
   if (request_.options.mode == Mode::kDirect) return BeginDirect(std::move(connected));
   phase_ = Phase::kSdp;
   sdp_ = std::make_unique<SdpPump>(engine_, id_, std::move(connected), program_);
@@ -189,6 +190,7 @@ void Relay::OnConnectedAnew() {
 
 void Relay::BeginTcp(Reason reason) {
   phase_ = Phase::kTcp;
+  if (aborted_) return Abort();
   if (int none = -1; request_.options.mode == Mode::kDirect) {
     (void)host.go_direct(id_, nullptr, nullptr, none);
   }
@@ -305,6 +307,11 @@ bool Relay::FlushOutput() {
 
 void Relay::Abort() {
   aborted_ = true;
+  // A client that has asked for SDP, or is about to, is to find the reset behind the answer: without
+  // one it would take the server for one of TCP alone, and connect once more.
+  const bool is_asked = request_.begin != Begin::kConnects &&
+                        (phase_ == Phase::kUnknown || phase_ == Phase::kSettingUp);
+  if (is_asked) return;
   if (phase_ == Phase::kTcp) {
     const linger at_once = {.l_onoff = 1, .l_linger = 0};
     (void)setsockopt(tcp_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
