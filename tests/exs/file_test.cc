@@ -183,6 +183,9 @@ TEST_F(FileTest, OneThatIsCancelledBeforeItBeginsHoldsNoDescriptor) {
   std::vector<exsx_xferpart_t> parts = {Range(fd, 0, 8 * 1000 * 1000)};
   exs_xferfile_t file;
   ASSERT_EQ(0, Post(parts, &file, 1));
+  std::vector<uint8_t> begin(1000);
+  ReceiveAt(begin);
+  EXPECT_EQ(0, Next(other_).exs_evt_errno);  // the first has opened all that it needs
   const long before = DescriptorsOf(fd);
   exs_xferfile_t behind;
   ASSERT_EQ(0, Post(parts, &behind, 2));
