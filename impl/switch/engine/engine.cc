@@ -1,10 +1,12 @@
 #include "impl/switch/engine/engine.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -32,6 +34,14 @@ constexpr unsigned kFlushGrace = 250;
 
 std::atomic<Engine*> current{nullptr};
 
+// A program that may have little memory, as vsftpd gives its sessions: malloc would take 64 MiB and
+// more of it for each thread, of addresses alone.
+void SpareAddresses() {
+  rlimit limit = {};
+  const bool is_limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  if (is_limited) (void)mallopt(M_ARENA_MAX, 1);
+}
+
 }  // namespace
 
 Engine& Engine::Current() {
@@ -47,6 +57,7 @@ bool Engine::Exists() { return current.load(std::memory_order_acquire) != nullpt
 
 int Engine::Start() {
   if (started_) return 0;
+  SpareAddresses();
   epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
   wake_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!epoll_.valid() || !wake_.valid()) return errno;

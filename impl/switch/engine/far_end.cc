@@ -42,7 +42,9 @@ FarEnd::Result StreamEnd::Write(const void* from, size_t bytes, size_t& done, bo
   const Moved moved = stream_->Send(message, flags, /*waits=*/false);
   done = moved.bytes > 0 ? static_cast<size_t>(moved.bytes) : 0;
   if (moved.bytes >= 0) return Result::kMoved;
-  return moved.error == EAGAIN ? Result::kAgain : Result::kReset;
+  if (moved.error == EAGAIN) return Result::kAgain;
+  stream_->Abort();  // also where the connection lives, and memory has ended: who reads is told
+  return Result::kReset;
 }
 
 void StreamEnd::EndOfOutput() { (void)stream_->Shutdown(SHUT_WR); }
