@@ -16,8 +16,8 @@ def connect():
 
 
 class ProcessesTest(SwitchTest):
-    def run_text(self, text):
-        return self.finish(self.start_python(ENDS + text))[0]
+    def run_text(self, text, **keywords):
+        return self.finish(self.start_python(ENDS + text, **keywords))[0]
 
     def test_the_child_of_an_accept_decides_and_the_parents_close_is_none(self):
         output = self.run_text(
@@ -165,6 +165,27 @@ print(got.decode(), child.wait())
 """
         )
         self.assertEqual(output, "through cat 0\n")
+
+    def test_a_program_that_is_started_may_speak_first_and_its_server_goes_on(self):
+        output = self.run_text(
+            """
+def by_system(c): os.set_inheritable(c.fileno(), True); os.system(f"echo hello >&{c.fileno()}")
+def by_spawn(c):
+    to = [(os.POSIX_SPAWN_DUP2, c.fileno(), 1)]
+    os.waitpid(os.posix_spawn("/bin/echo", ["echo", "hello"], os.environ, file_actions=to), 0)
+for start in (by_system, by_spawn):
+    server = os.fork()
+    if server == 0:
+        c, _ = l.accept(); start(c); c.sendall(b"more"); assert c.recv(9) == b"quit"; c.sendall(b"bye"); c.close(); os._exit(0)
+    s = socket.create_connection(l.getsockname()); got = b""
+    while b"more" not in got: got += s.recv(10)
+    assert is_pair(s); s.sendall(b"quit")
+    while d := s.recv(9): got += d
+    print(got, os.waitpid(server, 0)[1])
+""",
+            rules="use both server * *:* wait=2000;use both client * *:*",  # who speaks first waits until it is asked
+        )
+        self.assertEqual(output, "b'hello\\nmorebye' 0\n" * 2)
 
     def test_a_connection_that_is_passed_on_works_in_a_program_without_the_switch(self):
         output = self.run_text(

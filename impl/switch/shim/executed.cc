@@ -10,8 +10,10 @@
 
 #include "impl/switch/entry.h"
 #include "impl/switch/shim/adoption.h"
+#include "impl/switch/shim/decisions.h"
 #include "impl/switch/shim/executed.h"
 #include "impl/switch/shim/made.h"
+#include "impl/switch/shim/switch_taker.h"
 #include "impl/switch/shim/table.h"
 
 // The calls that execute a program. What it has of our numbers it reads and writes with no switch that
@@ -51,9 +53,28 @@ void BeforeExec() {
   if (AnyIsDirect()) RelayKept();
 }
 
+// The process goes on beside the program that it starts, and both may use a connection that nobody
+// has looked at yet: it is relayed here, where one that decides for itself would have it alone.
+// `kept`: those alone that the program has under the same number.
+void RelayUndecided(bool kept) {
+  if (!libc::taken_numbers.any() || !IsThisProcess()) return;
+  const KeptErrno errno_kept;
+  for (int number = 0; number <= table.highest(); ++number) {
+    if (!libc::taken_numbers.Has(number)) continue;
+    if (kept && (made.fcntl.get()(number, F_GETFD) & FD_CLOEXEC) != 0) continue;
+    (void)DecideUnseen(number);
+  }
+}
+
+void BeforeCommand() {
+  RelayUndecided(/*kept=*/true);
+  BeforeExec();
+}
+
 // What a child is given is in `actions`, which tell nobody.
 void BeforeSpawn(const posix_spawn_file_actions_t* actions) {
-  if (actions == nullptr) return BeforeExec();
+  if (actions == nullptr) return BeforeCommand();
+  RelayUndecided(/*kept=*/false);
   if (!libc::taken_numbers.any()) return;
   const KeptErrno kept;
   const TableLock lock;
@@ -164,12 +185,12 @@ ESDP_ENTRY(int, SpawnP, "posix_spawnp",
 }
 
 ESDP_ENTRY(int, System, "system", (const char* command)) {
-  BeforeExec();
+  BeforeCommand();
   return executed.system.get()(command);
 }
 
 ESDP_ENTRY(FILE*, POpen, "popen", (const char* command, const char* mode)) {
-  BeforeExec();
+  BeforeCommand();
   return executed.popen.get()(command, mode);
 }
 
