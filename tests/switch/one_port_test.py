@@ -57,8 +57,7 @@ for word in sys.argv[2:]:
     elif word == "await": sys.stdin.readline()
     else: s.sendall(word.encode())
 """
-# Closes what it takes, without a look.
-# The same, by a reset.
+# Resets what it takes, without a look.
 RESETTER = """
 import socket, struct
 l = socket.create_server(("127.0.0.1", 0)); print(l.getsockname()[1])
@@ -72,6 +71,7 @@ s = socket.create_connection(("127.0.0.1", int(sys.argv[1]))); s.settimeout(10)
 try: print(s.recv(1))
 except ConnectionResetError: print("reset", s.recv(1))
 """
+# Closes what it takes, without a look.
 CLOSER = """
 import socket, sys
 l = socket.create_server(("127.0.0.1", 0)); print(l.getsockname()[1])

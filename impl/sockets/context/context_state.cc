@@ -71,7 +71,7 @@ absl::StatusOr<std::shared_ptr<ContextState>> ContextState::Open(const ContextOp
 
 ContextState::ContextState(const ContextOptions& options)
     : options_(options),
-      fork_epoch_(WatchForks()),
+      fork_epoch_(ForkEpoch()),
       last_socket_(SocketsBegin()),
       operations_(options.operations_max),
       untaken_(ToDuration(options.take_accepted_within)),

@@ -8,12 +8,6 @@ namespace esdp::sockets {
 namespace {
 
 constinit const HeldInForks* first_held = nullptr;
-constinit std::atomic<bool> watched{false};
-
-void InChild() {
-  fork_epoch.fetch_add(1, std::memory_order_relaxed);
-  HeldInForks::LetGoOfAll();
-}
 
 }  // namespace
 
@@ -34,12 +28,18 @@ void HeldInForks::LetGoOfAll() {
   }
 }
 
-uint32_t WatchForks() {
-  // Nobody waits for the thread that comes first: see MadeOnce.
-  if (!watched.exchange(true)) {
-    (void)pthread_atfork(HeldInForks::HoldAll, HeldInForks::LetGoOfAll, InChild);
-  }
-  return ForkEpoch();
+namespace {
+
+void InChild() {
+  fork_epoch.fetch_add(1, std::memory_order_relaxed);
+  HeldInForks::LetGoOfAll();
 }
 
+// As the library is loaded: not at the first Context, since a fork just then would leave it to
+// nobody, and so that the handlers of whoever uses the library, which may call it, come before.
+[[gnu::constructor]] void WatchForks() {
+  (void)pthread_atfork(HeldInForks::HoldAll, HeldInForks::LetGoOfAll, InChild);
+}
+
+}  // namespace
 }  // namespace esdp::sockets

@@ -9,12 +9,9 @@ namespace esdp::sockets {
 
 extern std::atomic<uint32_t> fork_epoch;
 
-// A number that changes in the child of every fork. What was opened under another number must not
+// A number that changes in the child of every fork, from the load of the library on. What was opened under another number must not
 // be used: its threads and its queue pairs are the parent's.
 inline uint32_t ForkEpoch() { return fork_epoch.load(std::memory_order_relaxed); }
-
-// ForkEpoch, and from now on it changes: to be asked first.
-uint32_t WatchForks();
 
 // A mutex of which the process has one, and which no other thread has during a fork: the child
 // would wait for a thread that it does not have.
@@ -30,6 +27,7 @@ class HeldInForks {
   HeldInForks(const HeldInForks&) = delete;
   HeldInForks& operator=(const HeldInForks&) = delete;
 
+  // Around a fork.
   static void HoldAll();
   static void LetGoOfAll();
 
