@@ -152,6 +152,22 @@ waits("pselect", 72 if arm else 270, a.fileno() + 1, set_of(a.fileno()), None, N
         )
         self.assertEqual(output, "ppoll 1 b'word'\npselect 1 b'word'\n")
 
+    # Its next file has the number, and would be taken for what the set still tells of the one before.
+    def test_what_is_closed_has_left_the_epoll_set(self):
+        output = self.run_ends(
+            """
+ep = select.epoll()
+for ends in range(20):
+    meet(); ep.register(b, select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP)
+    assert ep.poll(10) == [(b.fileno(), select.EPOLLOUT)]
+    if ends % 2: a.shutdown(socket.SHUT_WR); assert b.recv(9) == b""
+    b.close(); left = ep.poll(0)
+    if left: print("left", ends, left)
+    a.close(); a = socket.create_connection(l.getsockname()); b, _ = l.accept()
+"""
+        )
+        self.assertEqual(output, "")
+
     # Whoever closes by a call that nobody sees leaves a number that may be any file's next.
     def test_a_number_that_was_closed_unseen_is_that_of_the_file_that_has_it_now(self):
         output = self.run_ends(

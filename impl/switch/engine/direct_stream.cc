@@ -308,12 +308,17 @@ void DirectStream::Show(Descriptor shown) {
   (void)hidden_.Release();
 }
 
-DirectStream::Ends DirectStream::StopShowing() {
+DirectStream::Ends DirectStream::TakeEnds() {
   const std::lock_guard lock(mutex_);
   if (hidden_.valid()) return {.hidden = std::move(hidden_)};
-  if (const auto ends = stream_.StopShowing(); ends.has_value()) {
-    return {.hidden = Descriptor(ends->second), .shown = Descriptor(ends->first)};
-  }
+  const auto ends = stream_.StopShowing();
+  if (!ends.has_value()) return {};
+  return {.hidden = Descriptor(ends->second), .shown = Descriptor(ends->first)};
+}
+
+DirectStream::Ends DirectStream::StopShowing() {
+  Ends ends = TakeEnds();
+  if (ends.hidden.valid()) return ends;
   std::array<int, 2> pair{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0) return {};
   return {.hidden = Descriptor(pair[1]), .fresh = Descriptor(pair[0])};

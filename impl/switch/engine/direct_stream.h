@@ -56,6 +56,8 @@ class DirectStream {
     Descriptor hidden, shown = {}, fresh = {};
   };
   Ends StopShowing();
+  // The same of a number that is being closed: no fresh ones.
+  Ends TakeEnds();
   // A descriptor that tells when more can be moved.
   int ReadinessDescriptor();
   void Abort() { stream_.Abort(); }
