@@ -308,20 +308,25 @@ void DirectStream::Show(Descriptor shown) {
   (void)hidden_.Release();
 }
 
-DirectStream::Ends DirectStream::TakeEnds() {
+DirectStream::Ends DirectStream::StopShowing() {
   const std::lock_guard lock(mutex_);
   if (hidden_.valid()) return {.hidden = std::move(hidden_)};
-  const auto ends = stream_.StopShowing();
-  if (!ends.has_value()) return {};
-  return {.hidden = Descriptor(ends->second), .shown = Descriptor(ends->first)};
-}
-
-DirectStream::Ends DirectStream::StopShowing() {
-  Ends ends = TakeEnds();
-  if (ends.hidden.valid()) return ends;
+  if (const auto ends = stream_.StopShowing(); ends.has_value()) {
+    return {.hidden = Descriptor(ends->second), .shown = Descriptor(ends->first)};
+  }
   std::array<int, 2> pair{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0) return {};
   return {.hidden = Descriptor(pair[1]), .fresh = Descriptor(pair[0])};
+}
+
+// The hidden end stays: who is sent away from a read, and looks under the number before that is
+// closed, is to meet no end there.
+void DirectStream::CloseShown() {
+  const std::lock_guard lock(mutex_);
+  const auto ends = stream_.StopShowing();
+  if (!ends.has_value()) return;
+  hidden_ = Descriptor(ends->second);
+  Descriptor(ends->first).Reset();
 }
 
 int DirectStream::ReadinessDescriptor() {

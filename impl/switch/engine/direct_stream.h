@@ -56,8 +56,9 @@ class DirectStream {
     Descriptor hidden, shown = {}, fresh = {};
   };
   Ends StopShowing();
-  // The same of a number that is being closed: no fresh ones.
-  Ends TakeEnds();
+  // The number is being closed. A set of epoll goes on with what it was given until the last
+  // descriptor of that is closed: it is to be the program's, whose next file may have the number.
+  void CloseShown();
   // A descriptor that tells when more can be moved.
   int ReadinessDescriptor();
   void Abort() { stream_.Abort(); }

@@ -139,14 +139,8 @@ void Engine::CloseDirect(uint64_t id, bool reset) {
   const std::shared_ptr<DirectStream> direct = Directs().Take(id);
   if (direct == nullptr) return;
   const bool resets = reset || direct->Unread().bytes > 0;
-  // A set of epoll goes on with what it was given until the last descriptor of that is closed. It is
-  // to be the program's, whose next file may have the number.
-  auto ends = std::make_shared<DirectStream::Ends>(direct->TakeEnds());
-  ends->shown.Reset();
-  AskRelay(id, [resets, ends](Relay& relay) {
-    ends->hidden.Reset();
-    relay.CloseDirect(resets);
-  });
+  direct->CloseShown();
+  AskRelay(id, [resets](Relay& relay) { relay.CloseDirect(resets); });
 }
 
 void Engine::AfterDirectCall(uint64_t id) {
