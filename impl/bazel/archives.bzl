@@ -20,19 +20,25 @@ archives = rule(
 )
 
 def linked_without_library(deps):
-    """What these targets link, the library itself apart: a CcLinkingContext."""
+    """What these targets link, the library's own code apart: a CcLinkingContext."""
     kept = []
     for dep in deps:
         for linked in dep[CcInfo].linking_context.linker_inputs.to_list():
             package = linked.owner.package
             if linked.owner.workspace_name or not (package in ("", "api") or package.startswith("impl/")):
                 kept.append(linked)
+            elif linked.user_link_flags:
+                kept.append(cc_common.create_linker_input(
+                    owner = linked.owner,
+                    user_link_flags = depset(linked.user_link_flags),
+                ))
     return cc_common.create_linking_context(linker_inputs = depset(kept, order = "topological"))
 
 def _without_library_impl(ctx):
     return [CcInfo(linking_context = linked_without_library(ctx.attr.deps))]
 
-# For a program that has the library from elsewhere, as it is installed.
+# For what has the library's code from elsewhere: a program that loads the installed one, or the installed one itself, which
+# takes an archive of it.
 without_library = rule(
     implementation = _without_library_impl,
     attrs = {"deps": attr.label_list(providers = [CcInfo])},

@@ -124,6 +124,12 @@ class InstallTest(unittest.TestCase):
         preloaded = dict(self.environment, LD_PRELOAD=str(self.prefix / "lib/libesdp_debug.so"))
         self.assertEqual(said, run(program, env=preloaded).stdout)
 
+    def test_a_program_forks_with_each_library(self):
+        for package in PACKAGES:
+            with self.subTest(package):
+                forks = self.build(RUNFILES / "tests/package/forks.cc", package)
+                self.assertEqual("111\n", run(forks, env=self.environment).stdout)
+
     def test_cmake_refuses_a_version_that_is_not_compatible(self):
         version = self.prefix / "lib/cmake/esdp/esdpConfigVersion.cmake"
         for wanted, accepted in (("0.1", True), ("0.1.0", True), ("0", True), ("0.2", False), ("1.0", False)):
