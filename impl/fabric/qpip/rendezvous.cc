@@ -102,6 +102,8 @@ absl::StatusOr<ListenerId> Rendezvous::ListenOver(int descriptor) {
   }
   commons_.poller.SetDeadline(
       request.watch, AddSaturating(commons_.clock->Now(), commons_.options.startup_timeout));
+  // As a rule its request is there.
+  (void)OnRequestReady(owner);
   drop.Cancel();
   forget.Cancel();
   return ListenerId{listener};

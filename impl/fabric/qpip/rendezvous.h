@@ -107,7 +107,9 @@ class Rendezvous {
   void Drop(uint64_t owner);
   // Drops one that has not come about: of ListenOver the owner is told.
   void TurnAway(uint64_t owner, Cause cause, std::string detail);
-  absl::Status Begin(QueuePairId id, TcpStream stream, ConstBytes private_data, Time deadline);
+  // The attempt's handle.
+  absl::StatusOr<uint64_t> Begin(QueuePairId id, TcpStream stream, ConstBytes private_data,
+                                 Time deadline);
   bool SendRequest(uint64_t owner, Initiator& initiator);
   void OnReply(uint64_t owner, Initiator& initiator);
   void SendFarewell(Initiator& initiator, const ReplyVerdict& verdict);

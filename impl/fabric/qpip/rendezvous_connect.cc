@@ -15,18 +15,23 @@ absl::Status Rendezvous::Connect(QueuePairId id, const Address& local, const Add
                                  ConstBytes private_data, Time deadline) {
   if (absl::Status status = CheckPrivateData(private_data); !status.ok()) return status;
   ESDP_ASSIGN_OR_RETURN(TcpStream stream, TcpStream::Connect(local, peer, commons_.options));
-  return Begin(id, std::move(stream), private_data, deadline);
+  return Begin(id, std::move(stream), private_data, deadline).status();
 }
 
 absl::Status Rendezvous::ConnectOver(QueuePairId id, int descriptor, ConstBytes private_data,
                                      Time deadline) {
   if (absl::Status status = CheckPrivateData(private_data); !status.ok()) return status;
   ESDP_ASSIGN_OR_RETURN(TcpStream stream, TcpStream::Over(descriptor, commons_.options));
-  return Begin(id, std::move(stream), private_data, deadline);
+  ESDP_ASSIGN_OR_RETURN(const uint64_t owner, Begin(id, std::move(stream), private_data, deadline));
+  try {
+    (void)OnInitiatorReady(owner);   // it is connected: the request may leave at once
+  } catch (const std::bad_alloc&) {  // it leaves when the poller says so
+  }
+  return absl::OkStatus();
 }
 
-absl::Status Rendezvous::Begin(QueuePairId id, TcpStream stream, ConstBytes private_data,
-                               Time deadline) {
+absl::StatusOr<uint64_t> Rendezvous::Begin(QueuePairId id, TcpStream stream,
+                                           ConstBytes private_data, Time deadline) {
   const uint64_t owner =
       initiators_.Insert(Initiator{.queue_pair = id,
                                    .stream = std::move(stream),
@@ -40,7 +45,7 @@ absl::Status Rendezvous::Begin(QueuePairId id, TcpStream stream, ConstBytes priv
   }
   commons_.poller.SetDeadline(initiator.watch, deadline);
   queue_pairs_.Find(id)->BeginStartup();
-  return absl::OkStatus();
+  return owner;
 }
 
 bool Rendezvous::OnInitiatorReady(uint64_t owner) {

@@ -76,7 +76,7 @@ class ProgressLoop {
     ProgressLoop& loop;
     bool worked;
     // NOLINTNEXTLINE(bugprone-exception-escape): nobody is left to be told that memory is short.
-    ~Leaving() { loop.Unlock(worked); }
+    ~Leaving() { loop.Unlock(worked, worked); }
   };
   bool DrainRequests() { return !submissions_.empty() && ExecuteWaiting(); }
   bool ExecuteWaiting();

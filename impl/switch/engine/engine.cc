@@ -93,6 +93,8 @@ int Engine::Add(const RelayRequest& request, RelayMade& made) {
   const uint64_t id = next_id_++;
   auto relay = std::make_shared<std::unique_ptr<Relay>>(
       std::make_unique<Relay>(*this, id, request, std::move(ours), std::move(tcp)));
+  // Here, and not on the engine's thread, which would have to be woken for it.
+  (*relay)->PostEarly();
   relays_now_.fetch_add(1);
   asked_.emplace_back([this, id, relay] {
     Relay& begun = **relay;
@@ -187,7 +189,10 @@ absl::StatusOr<Engine::Domain*> Engine::DomainOf(Mode mode) {
   if (direct_.has_value()) return &*direct_;
   Domain made;
   const absl::Status opened = Open(made, Progress::kThread);
-  if (opened.ok()) return &direct_.emplace(std::move(made));
+  if (opened.ok()) {
+    direct_now_ = &direct_.emplace(std::move(made));
+    return &*direct_;
+  }
   Tell(9, "no Context: %s", std::string(opened.message()).c_str());
   return opened;
 }
@@ -262,10 +267,20 @@ void Engine::TakeEvents(EventQueue& queue) {
   do {
     count = queue.TryDequeue(std::span(events)).value_or(0);
     for (size_t i = 0; i < count; ++i) {
-      const auto found = relays_.find(events[i].cookie >> kCookieShift);
-      if (found != relays_.end()) found->second->OnEvent(events[i]);
+      Relay* const relay = FindRelay(events[i].cookie >> kCookieShift);
+      if (relay != nullptr) relay->OnEvent(events[i]);
     }
   } while (count == events.size());
+}
+
+// What was posted early may end before the engine has been told of its relay.
+Relay* Engine::FindRelay(uint64_t id) {
+  auto found = relays_.find(id);
+  if (found == relays_.end()) {
+    TakeAsked();
+    found = relays_.find(id);
+  }
+  return found != relays_.end() ? found->second.get() : nullptr;
 }
 
 void Engine::RunTimers() {

@@ -60,6 +60,8 @@ class Engine {
   Context& context() { return relayed_.context; }
   EventQueue& queue() { return relayed_.queue; }
   absl::StatusOr<Domain*> DomainOf(Mode mode);
+  // What goes directly has begun: from any thread, nullptr before.
+  Domain* direct_domain() { return direct_now_.load(std::memory_order_acquire); }
   bool Watch(int descriptor, uint32_t events, Source source, uint64_t id);
   void Unwatch(int descriptor);
   // `act` soon, on the engine's thread, unless the relay has gone by then.
@@ -74,6 +76,7 @@ class Engine {
   void Run();
   void TakeAsked();
   void TakeEvents(EventQueue& queue);
+  Relay* FindRelay(uint64_t id);
   void RunTimers();
   int NextTimeout();
   void DropGone();
@@ -93,6 +96,7 @@ class Engine {
   Descriptor epoll_, wake_;
   Domain relayed_;
   std::optional<Domain> direct_;
+  std::atomic<Domain*> direct_now_{nullptr};
   std::unordered_map<uint64_t, std::unique_ptr<Relay>> relays_;
   std::multimap<int64_t, std::function<void()>> timers_;  // by when they are due
   std::vector<uint64_t> gone_;

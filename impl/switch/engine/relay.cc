@@ -98,32 +98,38 @@ void Relay::AwaitRestOfRequest() {
   });
 }
 
+void Relay::PostEarly() {
+  if (phase_ != Phase::kSettingUp || request_.options.mode != Mode::kDirect) return;
+  Engine::Domain* const domain = engine_.direct_domain();
+  if (domain != nullptr) posted_early_ = PostSetUp(*domain);
+}
+
 void Relay::BeginSdp() {
-  const bool connects = request_.begin == Begin::kConnects;
-  absl::StatusOr<Engine::Domain*> domain = engine_.DomainOf(request_.options.mode);
+  const absl::StatusOr<Engine::Domain*> domain = engine_.DomainOf(request_.options.mode);
   if (!domain.ok()) return OnNoSdp(Reason::kFabric);
-  Context& context = (*domain)->context;
+  const absl::Status posted = posted_early_ ? *posted_early_ : PostSetUp(**domain);
+  if (posted.ok()) return;
+  Tell(5, "no SDP: %s", std::string(posted.message()).c_str());
+  OnNoSdp(Reason::kFabric);
+}
+
+absl::Status Relay::PostSetUp(Engine::Domain& domain) {
+  const bool connects = request_.begin == Begin::kConnects;
+  Context& context = domain.context;
   absl::StatusOr<Socket> socket =
       context.CreateSocket(Family::kIpv4, SocketType::kStream, OptionsOf(request_.options));
-  if (!socket.ok()) return OnNoSdp(Reason::kFabric);
+  if (!socket.ok()) return socket.status();
   socket_ = *std::move(socket);
   const int patience = request_.verdict == Verdict::kSdp ? kPatientAnswers : 1;
   const int answers = request_.is_heard ? kHeardAnswers : patience;
   const absl::Duration within =
       connects ? answers * absl::Milliseconds(request_.options.answer_ms) : kAcceptWithin;
-  const OpArgs args = {.queue = (*domain)->queue,
+  const OpArgs args = {.queue = domain.queue,
                        .cookie = CookieOf(id_, Posted::kSetUp),
                        .deadline = context.After(within)};
-  absl::Status posted;
-  if (connects) {
-    posted = socket_.ConnectOver(tcp_.get(), args).status();
-  } else {
-    posted = socket_.ListenOver(tcp_.get());
-    if (posted.ok()) posted = socket_.Accept(1, args).status();
-  }
-  if (posted.ok()) return;
-  Tell(5, "no SDP: %s", std::string(posted.message()).c_str());
-  OnNoSdp(Reason::kFabric);
+  if (connects) return socket_.ConnectOver(tcp_.get(), args).status();
+  const absl::Status listens = socket_.ListenOver(tcp_.get());
+  return listens.ok() ? socket_.Accept(1, args).status() : listens;
 }
 
 void Relay::OnSetUp(const Event& event) {

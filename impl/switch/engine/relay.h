@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
+#include "absl/status/status.h"
 #include "esdp/event.h"
 #include "esdp/socket.h"
 #include "impl/switch/engine/direct_stream.h"
@@ -32,6 +34,8 @@ class Relay {
   Relay(Engine& engine, uint64_t id, const RelayRequest& request, Descriptor end, Descriptor tcp);
   ~Relay();
 
+  // Any thread, before Begin: the set-up, where that goes without the engine's thread.
+  void PostEarly();
   void Begin();
   void OnProgram();
   void OnTcp();
@@ -61,6 +65,7 @@ class Relay {
   void LookAtFirstBytes();
   void AwaitRestOfRequest();
   void BeginSdp();
+  absl::Status PostSetUp(Engine::Domain& domain);
   void OnSetUp(const Event& event);
   void OnNoSdp(Reason reason);
   void ConnectAnew();
@@ -92,6 +97,7 @@ class Relay {
   Descriptor tcp_;
   Phase phase_;
   Socket socket_;  // kSettingUp
+  std::optional<absl::Status> posted_early_;
   std::unique_ptr<SdpPump> sdp_;
   std::shared_ptr<DirectStream> direct_;
   std::unique_ptr<FarPump> far_pump_;
