@@ -14,7 +14,7 @@
 
 namespace esdp::switching {
 
-inline constexpr uint32_t kEngineVersion = 7;
+inline constexpr uint32_t kEngineVersion = 8;
 inline constexpr char kEngineEntry[] = "esdp_switch_engine";
 
 // Why a connection goes the way it goes. The numbers never change.
@@ -115,7 +115,7 @@ struct EngineCalls {
   void (*edges)(uint64_t id) = nullptr;
   // It is relayed from now on: what is in the pair is its bytes. `fresh` is the program's end of
   // another pair that is to be under the number, and the caller's to close; -1: it is the same one.
-  int (*relay_instead)(uint64_t id, int& fresh) = nullptr;
+  int (*relay_instead)(uint64_t id, const ConnectionNames& names, int& fresh) = nullptr;
   // The program closes the number of a connection that goes directly.
   void (*close_direct)(uint64_t id, bool reset) = nullptr;
   void (*note)(const PlainNote& note) = nullptr;

@@ -32,13 +32,14 @@ ssize_t ReceiveOr(int fd, void* to, size_t bytes, int flags, const Next& next) {
 
 // As TCP has it: no address is told.
 template <typename Next>
-ssize_t ReceiveFromOr(int fd, void* to, size_t bytes, int flags, const sockaddr* address,
-                      socklen_t* len, const Next& next) {
+ssize_t ReceiveFromOr(int fd, void* to, size_t bytes, int flags, sockaddr* address, socklen_t* len,
+                      const Next& next) {
   return Route(
       fd,
       [=](Taker& who) {
         const iovec piece = {to, bytes};
         msghdr message = MessageOf(&piece, 1);
+        message.msg_name = address;
         const Taker::Count got = who.Receive(fd, message, flags);
         if (got.value_or(-1) >= 0 && address != nullptr && len != nullptr) *len = 0;
         return got;
@@ -91,6 +92,13 @@ bool HandsOver(int fd, const msghdr* message) {
   if (who != nullptr && !ToLibc::holds()) who->PassedOn(message);
 }
 
+bool MayBring(const msghdr* message) { return message != nullptr && message->msg_controllen > 0; }
+
+[[gnu::noinline, gnu::cold]] void TellHandedOver(const msghdr& message) {
+  Taker* const who = taker.load(std::memory_order_acquire);
+  if (who != nullptr && !ToLibc::holds()) who->HandedOver(message);
+}
+
 }  // namespace
 
 ESDP_SHORT_ENTRY(ssize_t, Read, read, (int fd, void* to, size_t bytes), (fd, to, bytes),
@@ -138,10 +146,14 @@ ESDP_SHORT_ENTRY(ssize_t, ReadV, readv, (int fd, const iovec* pieces, int count)
 }
 
 ESDP_SHORT_ENTRY(ssize_t, RecvMsg, recvmsg, (int fd, msghdr* message, int flags),
-                 (fd, message, flags), taken_numbers.IsPlain(fd)) {
+                 (fd, message, flags), taken_numbers.IsPlain(fd) && !MayBring(message)) {
   return Route(
       fd, [=](Taker& who) { return who.Receive(fd, *message, flags); },
-      [=] { return real.recvmsg.get()(fd, message, flags); });
+      [=] {
+        const ssize_t got = real.recvmsg.get()(fd, message, flags);
+        if (got >= 0 && MayBring(message)) TellHandedOver(*message);
+        return got;
+      });
 }
 
 // The time to wait is only looked at between messages, as the system does.

@@ -53,6 +53,8 @@ class Taker {
   }
   // A message on a number that is not taken hands over these.
   virtual void PassedOn(const msghdr& /*message*/) {}
+  // One that was received there has brought these.
+  virtual void HandedOver(const msghdr& /*message*/) {}
   // Of every listener, where `watches_listeners`: listen has succeeded, accept has made `number`,
   // and answers with what is returned.
   virtual void Listening(int /*listener*/) {}

@@ -202,6 +202,37 @@ a.sendall(b"passed"); print(a.recv(100).decode(), child.wait())
         )
         self.assertEqual(output, "[passed] 0\n")
 
+    def test_a_connection_that_is_passed_on_has_its_names_in_a_program_under_the_switch(self):
+        output = self.run_text(
+            '''
+text = """
+import socket, sys
+n = int(sys.argv[1]) or socket.recv_fds(socket.socket(fileno=0), 1, 1)[1][0]
+s = socket.socket(fileno=n); s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+print(s.family.name, s.getsockname(), s.getpeername(), s.recv(4, socket.MSG_WAITALL), flush=True); s.sendall(b'seen')
+"""
+for end in (0, 1):
+    for passes in (False, True):
+        ends = connect(); ends[0].sendall(b"x"); assert ends[1].recv(1) == b"x"
+        its, other = ends[end], ends[1 - end]; os.set_inheritable(its.fileno(), True)
+        mine, theirs = socket.socketpair()
+        run = [sys.executable, "-c", text, str(0 if passes else its.fileno())]
+        child = subprocess.Popen(run, stdin=theirs, close_fds=passes, stdout=subprocess.PIPE)
+        if passes: socket.send_fds(mine, [b"x"], [its.fileno()])
+        other.sendall(b"data")
+        said = child.communicate()[0].decode().strip()
+        print(said == f"AF_INET {its.getsockname()} {its.getpeername()} b'data'" or said, other.recv(4, socket.MSG_WAITALL))
+        its.sendall(b"on"); print(other.recv(2, socket.MSG_WAITALL))
+# To itself: it is one more number of the connection.
+a, b = connect(); a.sendall(b"x"); b.recv(1); s, t = socket.socketpair(); socket.send_fds(s, [b"x"], [a.fileno()])
+c = socket.socket(fileno=socket.recv_fds(t, 1, 1)[1][0]); print(c.family.name, c.getpeername() == b.getsockname()); a.close()
+c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, (1).to_bytes(8, "little")); c.close()
+try: print(b.recv(1))
+except ConnectionResetError: print("reset")
+'''
+        )
+        self.assertEqual(output, "True b'seen'\nb'on'\n" * 4 + "AF_INET True\nreset\n")
+
     def test_processes_are_spawned_beside_traffic(self):
         output = self.run_text(
             """

@@ -233,6 +233,19 @@ print("same")
         )
         self.assertEqual(output, "same\n")
 
+    def test_a_time_to_linger_is_kept_and_no_address_comes_with_bytes(self):
+        output = self.run_ends(
+            """
+meet()
+a.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 7))
+print(struct.unpack("ii", a.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER, 8)))
+for _ in range(2):
+    a.sendall(b"x"); print(b.recvfrom(1), b.recvmsg(1)[3] if a.send(b"x") else None)
+    if os.fork() == 0: os._exit(0)  # it is relayed from then on
+"""
+        )
+        self.assertEqual(output, "(1, 7)\n(b'x', None) None\n(b'x', None) None\n")
+
     def test_each_direction_ends_by_itself(self):
         output = self.run_ends(
             """
@@ -245,6 +258,62 @@ print("ended")
 """
         )
         self.assertEqual(output, "ended\n")
+
+    def test_a_shutdown_of_reading_ends_the_waits_for_what_comes(self):
+        # By another thread, as programs end those that they do not know how to interrupt.
+        text = """
+def wait(s, way):
+    if way == "recv": return s.recv(5)
+    if way == "all": return s.recv(5, socket.MSG_WAITALL)
+    if way == "select": return len(select.select([s], [], [], 20)[0])
+    if way == "poll": p = select.poll(); p.register(s, select.POLLIN); return p.poll(20000)[0][1] & select.POLLIN
+    with select.epoll() as e: e.register(s, select.EPOLLIN); return e.poll(20)[0][1] & select.EPOLLIN
+for how in (socket.SHUT_RD, socket.SHUT_RDWR):
+    for way in ("recv", "all", "select", "poll", "epoll"):
+        for later in (0, 0.05):
+            c = socket.create_connection(l.getsockname()); d, _ = l.accept()
+            c.sendall(b"x"); d.recv(1); d.sendall(b"y"); c.recv(1)
+            got = []; t = threading.Thread(target=lambda: got.append(wait(c, way))); t.start()
+            time.sleep(later); c.shutdown(how); t.join(10); print(how, way, got, t.is_alive())
+            c.close(); d.close()
+meet()
+b.sendall(b"before"); select.select([a], [], [], 10); a.shutdown(socket.SHUT_RD)
+print(a.recv(3), a.recv(9), a.recv(9), a.send(b"on"), b.recv(9))
+"""
+        self.assertEqual(self.run_ends(text), self.run_ends("def is_pair(s): return True\n" + text, switched=False))
+
+    def test_what_stdio_has_closed_is_not_the_last_number_of_a_connection(self):
+        output = self.run_ends(
+            """
+import ctypes
+c = ctypes.CDLL(None); c.fdopen.restype = ctypes.c_void_p
+meet()
+file = ctypes.c_void_p(c.fdopen(os.dup(a.fileno()), b"r+")); assert c.fputs(b"stdio", file) >= 0 and c.fclose(file) == 0
+assert b.recv(5, socket.MSG_WAITALL) == b"stdio"
+a.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)); a.close()
+try: print(b.recv(1))
+except ConnectionResetError: print("reset")
+"""
+        )
+        self.assertEqual(output, "reset\n")
+
+    def test_a_writer_that_comes_first_is_told_of_the_reset(self):
+        # And gets no signal, which a write behind that does.
+        text = """
+hits = []; signal.signal(signal.SIGPIPE, lambda *_: hits.append(1))
+meet(); a.sendall(b"x"); b.recv(1)
+if sys.argv[1:] == ["forks"] and os.fork() == 0: os._exit(0)  # it is relayed from then on
+a.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)); a.close()
+p = select.poll(); p.register(b, select.POLLERR); p.poll(10000)
+for i in range(2):
+    try: print(os.write(b.fileno(), b"x"))
+    except OSError as e: print(errno.errorcode[e.errno])
+    time.sleep(0.01); print(len(hits))
+print(b.recv(1))
+"""
+        for arguments in ((), ("forks",)):
+            output = self.finish(self.start_python(ENDS + text, *arguments))[0]
+            self.assertEqual(output, "ECONNRESET\n0\nEPIPE\n1\nb''\n", arguments)
 
     def test_bytes_unread_at_a_close_and_a_linger_of_nothing_reset_the_peer(self):
         for end in (

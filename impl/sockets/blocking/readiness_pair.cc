@@ -56,7 +56,7 @@ void ReadinessPair::ShowRoom() {
   const size_t ended = sends_->events();
   const bool freed = ended > 0 && 3 * ended >= own_.sends;
   const bool room = own_.room || !stream_.connected() || freed;
-  pair_.ShowRoom(room && !stream_.write_shut());
+  pair_.ShowRoom(room || stream_.write_shut());
 }
 
 // One edge may have told of the last bytes and of the end. Who reads by edges may stop at a read that

@@ -148,7 +148,7 @@ Moved DirectStream::Receive(msghdr& message, int flags, bool waits) {
   message.msg_flags = 0;
   message.msg_controllen = 0;
   message.msg_namelen = 0;
-  if (pieces.bytes() == 0 || input_shut_.load(std::memory_order_relaxed)) return {};
+  if (pieces.bytes() == 0) return {};
   ReadArgs args = {.peek = (flags & MSG_PEEK) != 0, .wait = waits && (flags & MSG_DONTWAIT) == 0};
   if (args.wait) {
     if ((flags & MSG_WAITALL) != 0 && !args.peek) args.min = pieces.bytes();
@@ -156,16 +156,17 @@ Moved DirectStream::Receive(msghdr& message, int flags, bool waits) {
   }
   const Counted waiting(readers_waiting_, args.wait);
   if (args.wait && closed_) return Failed(Moved::kNotDirect);
+  if (input_shut_) args.wait = false;
   const absl::StatusOr<size_t> read =
       discards ? Discard(pieces.bytes(), args) : stream_.ReadV(pieces.get(), args);
   if (!read.ok() && closed_) return Failed(Moved::kNotDirect);
+  if (!read.ok() && input_shut_) return {};
   if (!read.ok()) return FailedReceive(read.status());
   if (!args.peek) received_.fetch_add(*read, std::memory_order_relaxed);
   return {.bytes = static_cast<ssize_t>(*read)};
 }
 
 bool DirectStream::SendReadersAway() {
-  closed_ = true;
   if (readers_waiting_ == 0) return false;
   (void)stream_.socket().CancelAll(Direction::kReceive);
   return true;
@@ -226,7 +227,6 @@ Moved DirectStream::ReceiveUrgent(msghdr& message, int flags) {
 Moved DirectStream::ReceiveToMark(void* to, size_t room, bool& urgent) {
   const Inside call;
   if (!call.entered()) return Failed(EAGAIN);
-  if (input_shut_.load(std::memory_order_relaxed)) return {};
   bool looked = false;
   for (;;) {
     urgent = stream_.AtUrgentMark().value_or(false);
@@ -237,7 +237,8 @@ Moved DirectStream::ReceiveToMark(void* to, size_t room, bool& urgent) {
       received_.fetch_add(*read, std::memory_order_relaxed);
       return {.bytes = static_cast<ssize_t>(*read)};
     }
-    if (std::exchange(looked, true)) return FailedReceive(read.status());
+    if (!std::exchange(looked, true)) continue;
+    return input_shut_ ? Moved{} : FailedReceive(read.status());
   }
 }
 
@@ -292,7 +293,7 @@ Moved DirectStream::FailedSend(const absl::Status& status, int flags) {
 
 int DirectStream::Shutdown(int how) {
   if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR) return EINVAL;
-  if (how != SHUT_WR) input_shut_.store(true);
+  if (how != SHUT_WR) input_shut_ = true;
   if (how == SHUT_RD || output_shut_.exchange(true)) return 0;
   const bool posted = stream_.socket().Shutdown(on_shutdown_).ok();
   (void)stream_.ShutdownWrite();  // what is shown

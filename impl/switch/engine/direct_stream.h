@@ -37,8 +37,10 @@ class DirectStream {
   // What is there before the next urgent byte, or that alone.
   Moved ReceiveToMark(void* to, size_t room, bool& urgent);
   Moved Send(const msghdr& message, int flags, bool waits);
-  // The number leads here no longer: who waits to receive goes on with what is under it now. False:
-  // nobody waits any more; else there may still be one that began to wait only now.
+  // The number leads here no longer: who is sent away goes on with what is under it now.
+  void Leave() { closed_ = true; }
+  // Nobody is to wait to receive. False: nobody does any more; else there may still be one that began
+  // only now.
   bool SendReadersAway();
   int Shutdown(int how);
   Moved Unread();

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "impl/switch/engine/direct_stream.h"
+#include "impl/switch/engine/program_end.h"
 #include "impl/switch/engine/relay.h"
 #include "impl/switch/monotonic.h"
 
@@ -88,6 +89,7 @@ int Engine::Add(const RelayRequest& request, RelayMade& made) {
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0) return errno;
   Descriptor program(pair[0]), ours(pair[1]);
   KeepUrgentInLine(ours.get());
+  ProgramEnd::SetNames(ours.get(), request.names);
   Descriptor tcp(fcntl(request.descriptor, F_DUPFD_CLOEXEC, 0));
   if (!tcp.valid()) return errno;
   const uint64_t id = next_id_++;
@@ -95,6 +97,7 @@ int Engine::Add(const RelayRequest& request, RelayMade& made) {
       std::make_unique<Relay>(*this, id, request, std::move(ours), std::move(tcp)));
   // Here, and not on the engine's thread, which would have to be woken for it.
   (*relay)->PostEarly();
+  resets_.emplace(id, (*relay)->reset());
   relays_now_.fetch_add(1);
   asked_.emplace_back([this, id, relay] {
     Relay& begun = **relay;
@@ -119,15 +122,20 @@ void Engine::AskRelay(uint64_t id, std::function<void(Relay&)> act) {
 }
 
 void Engine::Abort(uint64_t id) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = resets_.find(id); found != resets_.end()) *found->second = true;
+  }
   AskRelay(id, [](Relay& relay) { relay.Abort(); });
 }
 
-int Engine::RelayInstead(uint64_t id, int& fresh) {
+int Engine::RelayInstead(uint64_t id, const ConnectionNames& names, int& fresh) {
   const std::shared_ptr<DirectStream> direct = Directs().Find(id);
   if (direct == nullptr) return ENOTCONN;
   // A child that shares our memory, and not our descriptors, may ask: they are closed here.
   auto ends = std::make_shared<DirectStream::Ends>(direct->StopShowing());
   if (!ends->hidden.valid()) return EMFILE;
+  if (ends->fresh.valid()) ProgramEnd::SetNames(ends->hidden.get(), names);
   (void)Directs().Take(id);
   fresh = ends->fresh.Release();
   AskRelay(id, [ends](Relay& relay) {
@@ -143,6 +151,10 @@ void Engine::CloseDirect(uint64_t id, bool reset) {
   const bool resets = reset || direct->Unread().bytes > 0;
   direct->CloseShown();
   AskRelay(id, [resets](Relay& relay) { relay.CloseDirect(resets); });
+}
+
+void Engine::SendReadersAway(uint64_t id) {
+  AskRelay(id, [](Relay& relay) { relay.SendReadersAway(); });
 }
 
 void Engine::AfterDirectCall(uint64_t id) {
@@ -300,7 +312,10 @@ int Engine::NextTimeout() {
 
 void Engine::DropGone() {
   for (const uint64_t id : gone_) {
-    if (relays_.erase(id) > 0) relays_now_.fetch_sub(1);
+    if (relays_.erase(id) == 0) continue;
+    relays_now_.fetch_sub(1);
+    const std::lock_guard lock(mutex_);
+    resets_.erase(id);
   }
   gone_.clear();
   if (flushing_ && relays_now_.load() == 0) {

@@ -42,8 +42,9 @@ class Engine {
   static bool Exists();
   int Add(const RelayRequest& request, RelayMade& made);
   void Abort(uint64_t id);
-  int RelayInstead(uint64_t id, int& fresh);
+  int RelayInstead(uint64_t id, const ConnectionNames& names, int& fresh);
   void CloseDirect(uint64_t id, bool reset);
+  void SendReadersAway(uint64_t id);
   // A call that went directly is over; where it goes no longer so the relay looks again.
   void AfterDirectCall(uint64_t id);
   void Later(unsigned milliseconds, std::function<void()> act);
@@ -91,6 +92,7 @@ class Engine {
   bool settled_ = false;   // all that was written has left
   std::vector<std::function<void()>> asked_;
   uint64_t next_id_ = 1;
+  std::unordered_map<uint64_t, std::shared_ptr<std::atomic<bool>>> resets_;  // of its relays
   std::atomic<size_t> relays_now_{0};
 
   Descriptor epoll_, wake_;

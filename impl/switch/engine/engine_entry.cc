@@ -67,7 +67,16 @@ Moved Send(uint64_t id, const msghdr& message, int flags, bool waits) {
 }
 
 int Shut(uint64_t id, int how) {
-  return Directly(id, [&](DirectStream& each) { return Moved{0, each.Shutdown(how)}; }).error;
+  return Directly(id,
+                  [&](DirectStream& each) {
+                    const int error = each.Shutdown(how);
+                    // There may be one that is about to wait.
+                    if (error != EINVAL && how != SHUT_WR && each.SendReadersAway()) {
+                      Engine::Current().SendReadersAway(id);
+                    }
+                    return Moved{0, error};
+                  })
+      .error;
 }
 
 Moved Unread(uint64_t id) {
@@ -101,8 +110,8 @@ void ShowEdges(uint64_t id) {
   });
 }
 
-int RelayInstead(uint64_t id, int& fresh) {
-  return Guarded([&] { return Engine::Current().RelayInstead(id, fresh); });
+int RelayInstead(uint64_t id, const ConnectionNames& names, int& fresh) {
+  return Guarded([&] { return Engine::Current().RelayInstead(id, names, fresh); });
 }
 
 void CloseDirect(uint64_t id, bool reset) {

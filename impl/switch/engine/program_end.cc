@@ -2,18 +2,28 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 
 #include "impl/switch/engine/to_mark.h"
+#include "impl/switch/pair_name.h"
 
 namespace esdp::switching {
 namespace {
 
 std::atomic<bool> expects_urgent{false};
+std::atomic<uint32_t> names_set{0};
 
 }  // namespace
+
+void ProgramEnd::SetNames(int descriptor, const ConnectionNames& names) {
+  const uint64_t unique = uint64_t{static_cast<uint32_t>(getpid())} << 32 | names_set.fetch_add(1);
+  sockaddr_un name;
+  const socklen_t bytes = WritePairName(names, unique, name);
+  (void)bind(descriptor, reinterpret_cast<const sockaddr*>(&name), bytes);
+}
 
 void ProgramEnd::ExpectUrgent() { expects_urgent.store(true); }
 
@@ -27,7 +37,7 @@ ProgramEnd::Result ProgramEnd::Read(void* to, size_t room, size_t& got, bool& ur
   } while (bytes < 0 && errno == EINTR);
   got = bytes > 0 ? static_cast<size_t>(bytes) : 0;
   if (bytes > 0) return Result::kMoved;
-  if (bytes == 0) return Result::kEnded;
+  if (bytes == 0) return reset_->load() ? Result::kReset : Result::kEnded;
   return errno == EAGAIN ? Result::kAgain : Result::kReset;
 }
 

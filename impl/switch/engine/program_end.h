@@ -1,8 +1,13 @@
 #ifndef ESDP_IMPL_SWITCH_ENGINE_PROGRAM_END_H_
 #define ESDP_IMPL_SWITCH_ENGINE_PROGRAM_END_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "impl/switch/engine_interface.h"
 
 namespace esdp::switching {
 
@@ -17,10 +22,15 @@ class ProgramEnd {
  public:
   enum class Result : uint8_t { kMoved, kAgain, kEnded, kReset };
 
-  explicit ProgramEnd(int descriptor) : descriptor_(descriptor) {}
+  // `reset`: the program has asked for a reset, and closes after that.
+  ProgramEnd(int descriptor, std::shared_ptr<const std::atomic<bool>> reset)
+      : descriptor_(descriptor), reset_(std::move(reset)) {}
+  // Of any, by any thread: other processes that have the program's end can tell from it which connection
+  // it is. Once.
+  static void SetNames(int descriptor, const ConnectionNames& names);
 
-  // What the program has written; kEnded: it writes nothing more; kReset: it has closed, and left
-  // bytes unread.
+  // What the program has written; kEnded: it writes nothing more; kReset: it has closed with a reset,
+  // or has left bytes unread.
   // `urgent`: this is one urgent byte.
   Result Read(void* to, size_t room, size_t& got, bool& urgent) const;
   // For the program to read; kEnded: it reads nothing more. `urgent`: the last byte is, where the
@@ -37,6 +47,7 @@ class ProgramEnd {
 
  private:
   int descriptor_;
+  std::shared_ptr<const std::atomic<bool>> reset_;
 };
 
 }  // namespace esdp::switching

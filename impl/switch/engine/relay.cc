@@ -42,7 +42,7 @@ Relay::Relay(Engine& engine, uint64_t id, const RelayRequest& request, Descripto
       id_(id),
       request_(request),
       end_(std::move(end)),
-      program_(end_.get()),
+      program_(end_.get(), reset_),
       tcp_(std::move(tcp)),
       phase_(request.begin == Begin::kUnknown ? Phase::kUnknown : Phase::kSettingUp) {
   const StatusRecord record = {

@@ -3,6 +3,7 @@
 
 #include <sys/epoll.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -34,6 +35,9 @@ class Relay {
   Relay(Engine& engine, uint64_t id, const RelayRequest& request, Descriptor end, Descriptor tcp);
   ~Relay();
 
+  // Up once a reset is asked for: what the program closes after that is no end in order, however early
+  // it is seen. Any thread.
+  const std::shared_ptr<std::atomic<bool>>& reset() const { return reset_; }
   // Any thread, before Begin: the set-up, where that goes without the engine's thread.
   void PostEarly();
   void Begin();
@@ -44,6 +48,8 @@ class Relay {
   // It went directly, and moves bytes through this end of a pair now; or ends.
   void BeginStream(Descriptor end);
   void CloseDirect(bool reset);
+  // It goes directly, and what comes is not to be waited for any more.
+  void SendReadersAway();
   // The process exits: whether all that the program has written has left.
   bool Flush();
 
@@ -78,7 +84,6 @@ class Relay {
   void OnOrphan();
   void OnPeer(const Event& event);
   void CloseInOrder();
-  void SendReadersAway();
   bool FlushOutput();
   bool FlushDirect();
   void OnDirectEvent(const Event& event);
@@ -92,6 +97,7 @@ class Relay {
   Engine& engine_;
   const uint64_t id_;
   const RelayRequest request_;
+  const std::shared_ptr<std::atomic<bool>> reset_ = std::make_shared<std::atomic<bool>>(false);
   Descriptor end_;
   ProgramEnd program_;
   Descriptor tcp_;

@@ -68,7 +68,7 @@ void Relay::BeginStream(Descriptor end) {
   direct_->SetUrgentInLine(true);
   KeepUrgentInLine(end.get());
   end_ = std::move(end);
-  program_ = ProgramEnd(end_.get());
+  program_ = ProgramEnd(end_.get(), reset_);
   Show(Shown::kSdp, Reason::kRelayed);
   Tell(4, "number %d is relayed from here on", request_.number);
   far_pump_ = std::make_unique<FarPump>(std::make_unique<StreamEnd>(direct_), program_,
@@ -84,6 +84,7 @@ void Relay::BeginStream(Descriptor end) {
 // What the peer sends from now on nobody reads: as with TCP that resets the connection.
 void Relay::CloseDirect(bool reset) {
   if (phase_ == Phase::kGone || std::exchange(closing_, true)) return;
+  direct_->Leave();
   SendReadersAway();
   if (reset) return Abort();
   EndOutput();
@@ -101,7 +102,7 @@ void Relay::CloseDirect(bool reset) {
 // Again where one may have begun to wait behind the look.
 void Relay::SendReadersAway() {
   constexpr unsigned kAgainAfter = 20;  // milliseconds
-  if (!direct_->SendReadersAway()) return;
+  if (phase_ == Phase::kGone || !direct_->SendReadersAway()) return;
   engine_.RelayLater(id_, kAgainAfter, [](Relay& self) { self.SendReadersAway(); });
 }
 

@@ -94,17 +94,17 @@ void CopyOptions(int from, int flags, int to) {
   }
 }
 
-bool ResetsAtClose(int descriptor) {
+linger LingersOf(int descriptor) {
   linger lingers = {};
   socklen_t bytes = sizeof(lingers);
   (void)real.getsockopt.get()(descriptor, SOL_SOCKET, SO_LINGER, &lingers, &bytes);
-  return lingers.l_onoff != 0 && lingers.l_linger == 0;
+  return lingers;
 }
 
 void OnLast(Connection& connection) {
   if (connection.state == State::kDirect) {
-    engine.close_direct(connection.relay, connection.reset_at_close);
-  } else if (IsSwitched(connection.state) && connection.reset_at_close && !connection.foreign) {
+    engine.close_direct(connection.relay, connection.resets_at_close());
+  } else if (IsSwitched(connection.state) && connection.resets_at_close() && !connection.foreign) {
     engine.abort(connection.relay);
   }
   CloseOwn(connection.below);
@@ -150,7 +150,7 @@ int Relay(Connection& connection, Begin begin) {
   }
   CopyOptions(below, flags, relay.program_end);
   const bool signals = CopyOwner(below, relay.program_end);
-  connection.reset_at_close = ResetsAtClose(below);
+  connection.lingers = LingersOf(below);
   connection.inode = InodeOf(relay.program_end);
   connection.below = below;
   connection.relay = relay.id;
@@ -171,7 +171,8 @@ int RelayInstead(Connection& connection) {
   if (connection.state != State::kDirect) return 0;
   const int number = connection.number;
   int fresh = -1;
-  if (const int error = engine.relay_instead(connection.relay, fresh); error != 0) return error;
+  if (const int error = engine.relay_instead(connection.relay, connection.names, fresh); error != 0)
+    return error;
   if (fresh >= 0) {
     CopyOptions(number, made.fcntl.get()(number, F_GETFL), fresh);
     (void)CopyOwner(number, fresh);
@@ -180,6 +181,7 @@ int RelayInstead(Connection& connection) {
     CloseOwn(fresh);
   }
   if (connection.output_shut) (void)real.shutdown.get()(number, SHUT_WR);
+  if (connection.input_shut) (void)real.shutdown.get()(number, SHUT_RD);
   connection.state.store(State::kRelayed, std::memory_order_release);
   return 0;
 }

@@ -15,6 +15,7 @@
 #include "impl/switch/shim/direct.h"
 #include "impl/switch/shim/engine_link.h"
 #include "impl/switch/shim/executed.h"
+#include "impl/switch/shim/handed_over.h"
 #include "impl/switch/shim/limits.h"
 #include "impl/switch/shim/made.h"
 #include "impl/switch/shim/opened.h"
@@ -141,6 +142,7 @@ void AfterForkInChild() {
     libc::watches_listeners.store(serves || FirstBehindProgram() >= 0);
     connects_by_rule.store(connects);
     for (int number = 0; serves && number < 3; ++number) LookAtInherited(number);
+    AdoptInherited();
   }
   errno = before;
 }

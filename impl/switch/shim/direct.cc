@@ -20,8 +20,6 @@ namespace {
 
 using libc::real;
 
-constexpr size_t kMostPieces = 1024;  // IOV_MAX
-
 ssize_t Answered(const Moved& moved) {
   if (moved.bytes < 0) errno = moved.error;
   return moved.bytes;
@@ -159,6 +157,11 @@ libc::Taker::Answer ShutDirect(int fd, int how) {
   if (connection->state != State::kDirect) return std::nullopt;
   if (how != SHUT_RD) connection->output_shut = true;
   const int error = engine.shut(connection->relay, how);
+  // It shows from now on that there is nothing to wait for.
+  if (error != EINVAL && how != SHUT_WR) {
+    connection->input_shut = true;
+    (void)real.shutdown.get()(fd, SHUT_RD);
+  }
   errno = error != 0 ? error : before;
   return error != 0 ? -1 : 0;
 }

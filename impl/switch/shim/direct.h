@@ -1,6 +1,8 @@
 #ifndef ESDP_IMPL_SWITCH_SHIM_DIRECT_H_
 #define ESDP_IMPL_SWITCH_SHIM_DIRECT_H_
 
+#include <cstddef>
+
 #include "impl/switch/shim/table.h"
 #include "impl/switch/taker.h"
 
@@ -8,6 +10,8 @@
 // call is the kernel's.
 
 namespace esdp::switching {
+
+inline constexpr size_t kMostPieces = 1024;  // IOV_MAX
 
 libc::Taker::Count ReceiveDirect(int fd, msghdr& message, int flags);
 libc::Taker::Count SendDirect(int fd, const msghdr& message, int flags);

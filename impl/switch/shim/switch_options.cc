@@ -37,10 +37,11 @@ int GiveName(const Name& name, socklen_t bytes, sockaddr* address, socklen_t* le
   return 0;
 }
 
-int GiveInt(int number, void* value, socklen_t* len) {
+template <typename Value>
+int Give(const Value& kept, void* value, socklen_t* len) {
   if (value == nullptr || len == nullptr) return Fail(EFAULT);
-  const auto bytes = std::min<socklen_t>(sizeof(number), *len);
-  std::copy_n(reinterpret_cast<const char*>(&number), bytes, static_cast<char*>(value));
+  const auto bytes = std::min<socklen_t>(sizeof(kept), *len);
+  std::copy_n(reinterpret_cast<const char*>(&kept), bytes, static_cast<char*>(value));
   *len = bytes;
   return 0;
 }
@@ -79,9 +80,13 @@ bool IsOfPair(int level, int name) {
 }
 
 // The one relayed by another process: its TCP socket is not here.
-int OptionOfForeign(int level, int name, void* value, socklen_t* len) {
-  if (level == SOL_SOCKET && name == SO_TYPE) return GiveInt(SOCK_STREAM, value, len);
-  if (level == SOL_SOCKET && name == SO_PROTOCOL) return GiveInt(IPPROTO_TCP, value, len);
+int OptionOfForeign(const Connection& connection, int level, int name, void* value,
+                    socklen_t* len) {
+  if (level == SOL_SOCKET && name == SO_TYPE) return Give<int>(SOCK_STREAM, value, len);
+  if (level == SOL_SOCKET && name == SO_PROTOCOL) return Give<int>(IPPROTO_TCP, value, len);
+  if (level == SOL_SOCKET && name == SO_DOMAIN) {
+    return Give<int>(connection.names.local.any.sa_family, value, len);
+  }
   if (value == nullptr || len == nullptr) return Fail(EFAULT);
   std::fill_n(static_cast<char*>(value), *len, 0);
   return 0;
@@ -141,9 +146,10 @@ SwitchTaker::Answer SwitchTaker::GetOption(int fd, int level, int name, void* va
   const Connection* const connection = FindRelayed(fd);
   if (connection == nullptr || IsOfPair(level, name)) return std::nullopt;
   if (const int kept = KeptOption(level, name); kept >= 0) {
-    return GiveInt(connection->kept_options[static_cast<size_t>(kept)], value, len);
+    return Give(connection->kept_options[static_cast<size_t>(kept)], value, len);
   }
-  if (connection->foreign) return OptionOfForeign(level, name, value, len);
+  if (level == SOL_SOCKET && name == SO_LINGER) return Give(connection->lingers, value, len);
+  if (connection->foreign) return OptionOfForeign(*connection, level, name, value, len);
   return real.getsockopt.get()(connection->below, level, name, value, len);
 }
 
@@ -167,8 +173,7 @@ SwitchTaker::Answer SwitchTaker::SetOption(int fd, int level, int name, const vo
     return 0;
   }
   if (level == SOL_SOCKET && name == SO_LINGER && value != nullptr && len >= sizeof(linger)) {
-    const auto& asked = *static_cast<const linger*>(value);
-    connection->reset_at_close = asked.l_onoff != 0 && asked.l_linger == 0;
+    connection->lingers = *static_cast<const linger*>(value);
     return 0;
   }
   if (connection->foreign) return 0;

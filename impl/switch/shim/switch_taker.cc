@@ -2,6 +2,8 @@
 
 #include <linux/sockios.h>
 #include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -70,10 +72,31 @@ void WaitForFirst(int fd) {
   (void)real.poll.get()(&one, 1, static_cast<int>(connection->rule->options.wait_ms));
 }
 
-libc::Taker::Count ReceiveRelayed(int fd, const msghdr& message, int flags) {
+libc::Taker::Count ReceiveRelayed(int fd, msghdr& message, int flags) {
   if ((flags & MSG_ERRQUEUE) != 0) return Fail(EAGAIN);
-  if ((flags & MSG_TRUNC) == 0 || (flags & MSG_OOB) != 0) return std::nullopt;
-  return Discard(fd, message, flags & ~MSG_TRUNC);
+  if ((flags & MSG_TRUNC) != 0 && (flags & MSG_OOB) == 0) {
+    return Discard(fd, message, flags & ~MSG_TRUNC);
+  }
+  if (message.msg_name == nullptr) return std::nullopt;
+  // The name that the pair has is no address.
+  msghdr without = message;
+  without.msg_name = nullptr;
+  const ssize_t got = real.recvmsg.get()(fd, &without, flags);
+  message.msg_namelen = 0;
+  message.msg_controllen = without.msg_controllen;
+  message.msg_flags = without.msg_flags;
+  return got;
+}
+
+// A stream pair tells a writer of nothing but a closed end. Of TCP a reset is told, once, to whoever
+// comes first.
+int WhyNobodyReads(int fd, int flags) {
+  int error = 0;
+  socklen_t bytes = sizeof(error);
+  (void)real.getsockopt.get()(fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
+  if (error != 0) return error;
+  if ((flags & MSG_NOSIGNAL) == 0) (void)pthread_kill(pthread_self(), SIGPIPE);
+  return EPIPE;
 }
 
 // An address means nothing to a connected socket. Who relays it has to know of urgent bytes.
@@ -86,11 +109,12 @@ libc::Taker::Count SendRelayed(int fd, const msghdr& message, int flags) {
     engine.expect_urgent();
   }
   if (message.msg_controllen != 0) return Fail(EINVAL);
-  if (message.msg_name == nullptr) return std::nullopt;
+  if (message.msg_iovlen > kMostPieces) return std::nullopt;
   msghdr without = message;
   without.msg_name = nullptr;
   without.msg_namelen = 0;
-  return real.sendmsg.get()(fd, &without, flags & ~MSG_FASTOPEN);
+  const ssize_t sent = real.sendmsg.get()(fd, &without, (flags & ~MSG_FASTOPEN) | MSG_NOSIGNAL);
+  return sent < 0 && errno == EPIPE ? Fail(WhyNobodyReads(fd, flags)) : sent;
 }
 
 libc::Taker::Count ReceiveSwitched(int fd, msghdr& message, int flags) {
@@ -197,7 +221,7 @@ SwitchTaker::Count SwitchTaker::Send(int fd, const msghdr& message, int flags) {
 SwitchTaker::Answer SwitchTaker::Shutdown(int fd, int how) noexcept {
   int error = 0;
   const State state = StateOf(fd);
-  if (state == State::kAccepted && how != SHUT_RD) error = DecideBeforeWrite(fd);
+  if (state == State::kAccepted) error = DecideBeforeWrite(fd);
   if (state == State::kConnecting) error = DecideConnected(fd);
   if (error == 0 && IsSwitched(StateOf(fd))) return ShutDirect(fd, how);
   return error == 0 ? std::nullopt : Answer(Fail(error));
@@ -209,7 +233,13 @@ SwitchTaker::Answer SwitchTaker::Close(int fd) noexcept {
   if (StateOf(fd) == State::kAccepted) DecideBeforeClose(fd);
   const KeptErrno kept;
   const TableLock lock;
-  (void)FindRelayed(fd);
+  Connection* const connection = FindRelayed(fd);
+  // What stdio has closed nobody saw: this may be the last one.
+  if (connection != nullptr && connection->numbers > 1) {
+    for (int number = 0; number <= table.highest(); ++number) {
+      if (table.Find(number) == connection) (void)FindRelayed(number);
+    }
+  }
   Forget(fd);
   return std::nullopt;
 }
@@ -277,27 +307,6 @@ SwitchTaker::Answer SwitchTaker::Connect(int fd, const sockaddr* address, sockle
   const int error = DecideConnected(fd);
   errno = before;
   return error == 0 ? result : Fail(error);
-}
-
-// Another process reads it, of which nobody knows. What the message says of its own length is as wrong
-// as the program has it: the system refuses it then.
-void SwitchTaker::PassedOn(const msghdr& message) {
-  const KeptErrno kept;
-  const auto* const begin = static_cast<const unsigned char*>(message.msg_control);
-  if (begin == nullptr) return;
-  for (const cmsghdr* each = CMSG_FIRSTHDR(&message); each != nullptr;
-       each = CMSG_NXTHDR(const_cast<msghdr*>(&message), const_cast<cmsghdr*>(each))) {
-    const auto at = static_cast<size_t>(reinterpret_cast<const unsigned char*>(each) - begin);
-    if (each->cmsg_len < CMSG_LEN(0) || each->cmsg_len > message.msg_controllen - at) return;
-    if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SCM_RIGHTS) continue;
-    const size_t count = (each->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < count; ++i) {
-      int number = -1;
-      std::copy_n(CMSG_DATA(each) + i * sizeof(int), sizeof(int),
-                  reinterpret_cast<unsigned char*>(&number));
-      if (libc::taken_numbers.Has(number) && IsThisProcess()) (void)DecideUnseen(number);
-    }
-  }
 }
 
 void SwitchTaker::Listening(int listener) {

@@ -31,6 +31,7 @@ class SwitchTaker final : public libc::Taker {
   void ShowReadiness(int fd) noexcept override;
   Answer EpollCtl(int set, int operation, int fd, epoll_event* event) override;
   void PassedOn(const msghdr& message) override;
+  void HandedOver(const msghdr& message) override;
   void Listening(int listener) override;
   int Accepted(int listener, int number) override;
 };

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include <array>
@@ -47,12 +48,13 @@ struct Connection {
   std::atomic<bool> polled{false};        // somebody waits, or has waited, for its readiness
   std::atomic<bool> by_edges{false};      // by edges; for good
   std::atomic<bool> output_shut{false};   // kDirect
+  bool input_shut = false;                // kDirect
   bool foreign = false;                   // a parent relays it
   bool shared = false;                    // another process may have it too
   bool name_was_held = false;             // of the peer's port, before connect
   bool is_heard = false;                  // a process of this host listens there for SDP
   bool lost_registration = false;         // there were more than there is room for
-  bool reset_at_close = false;            // SO_LINGER with no time
+  linger lingers = {};                    // switched: SO_LINGER
   bool refused = false;                   // by a rule that takes nothing but SDP
   uint16_t numbers = 0;
   int number = -1;  // one of them
@@ -67,6 +69,8 @@ struct Connection {
   std::array<int, 4> kept_options{};  // by KeptOption
   std::array<Registration, 4> registrations{};
   uint32_t next = 0;
+
+  bool resets_at_close() const { return lingers.l_onoff != 0 && lingers.l_linger == 0; }
 };
 
 // Table knows the sockets of the program that are, or may become, the switch's.
