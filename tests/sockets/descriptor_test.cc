@@ -153,6 +153,14 @@ TEST_P(StreamDescriptorTest, TheEndOfTheStreamShowsAsOfATcpSocket) {
   EXPECT_EQ(Now() & POLLERR, 0);
 }
 
+TEST_P(StreamDescriptorTest, BehindTheEndOfItsOwnOutputItIsWritableAsATcpSocketIs) {
+  ASSERT_TRUE(near_.ShutdownWrite().ok());
+  Write(far_, 3);
+  ExpectShows(POLLIN | POLLOUT);
+  EXPECT_EQ(Take(near_, 3), 3u);
+  ExpectShows(POLLOUT);
+}
+
 TEST_P(StreamDescriptorTest, AnAbortShowsAsAReset) {
   far_.Abort();
   EXPECT_TRUE(Pump([&] { return (Now() & (POLLERR | POLLHUP)) == (POLLERR | POLLHUP); })) << Now();

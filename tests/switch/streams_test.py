@@ -252,6 +252,7 @@ for _ in range(2):
 meet()
 a.sendall(b"last"); a.shutdown(socket.SHUT_WR)
 assert b.recv(10) == b"last" and b.recv(10) == b""
+assert select.select([], [a], [], 10)[1] == [a]  # a write would not wait
 b.sendall(b"more"); assert a.recv(10) == b"more"
 b.close(); assert a.recv(10) == b""
 print("ended")

@@ -236,9 +236,7 @@ SwitchTaker::Answer SwitchTaker::Close(int fd) noexcept {
   Connection* const connection = FindRelayed(fd);
   // What stdio has closed nobody saw: this may be the last one.
   if (connection != nullptr && connection->numbers > 1) {
-    for (int number = 0; number <= table.highest(); ++number) {
-      if (table.Find(number) == connection) (void)FindRelayed(number);
-    }
+    table.ForEachNumber(*connection, [](int each) { (void)FindRelayed(each); });
   }
   Forget(fd);
   return std::nullopt;
