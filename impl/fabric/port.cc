@@ -63,6 +63,7 @@ absl::Status Fabric::Reject(RequestId, ConstBytes) { return Unsupported("Reject"
 absl::Status Fabric::Disconnect(QueuePairId, bool) { return Unsupported("Disconnect"); }
 
 size_t Fabric::Poll(absl::Span<Completion>) { return 0; }
+void Fabric::ReturnLent(QueuePairId) {}
 bool Fabric::PollRendezvous(RendezvousEvent&) { return false; }
 bool Fabric::Advance(Time) { return false; }
 // NOLINTNEXTLINE(performance-unnecessary-value-param): an implementation keeps it.

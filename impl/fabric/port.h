@@ -123,7 +123,11 @@ class Fabric {
   // --- progress
   // -------------------------------------------------------------------------------------------------------
   // Moves data and fetches completions, in order per queue; returns how many. 0: nothing to do now.
+  // What an earlier Poll has lent is the fabric's again.
   virtual size_t Poll(absl::Span<Completion> completions);
+  // The oldest message that Poll has lent of this queue pair is not looked at any more: the peer
+  // may have its room sooner than with the next Poll.
+  virtual void ReturnLent(QueuePairId queue_pair);
   // Fetches one rendezvous event; false when there is none. A queue pair's kDisconnected comes
   // after its completions have been polled; kEstablished comes before its first receive completion.
   virtual bool PollRendezvous(RendezvousEvent& event);

@@ -60,9 +60,10 @@ struct Limits {
   bool of_this_host = false;
   // Registered memory is resident, and a queue pair has room for all its work from the start.
   bool pins_memory = false;
-  bool shares_memory = false;  // RegisterShared is more than Register
-  bool takes_tcp = false;      // ListenOver and ConnectOver work
-  bool virtual_time = false;   // Advance moves time; nothing happens by itself
+  bool shares_memory = false;   // RegisterShared is more than Register
+  bool lends_messages = false;  // QueuePairOptions::lend_messages makes a difference
+  bool takes_tcp = false;       // ListenOver and ConnectOver work
+  bool virtual_time = false;    // Advance moves time; nothing happens by itself
   // The peer of an end that was not orderly learns why. If not, it may be told kPeerDisconnect in
   // place of kPeerReset, kLocalAccess or kProtocol.
   bool tells_why = true;
@@ -108,6 +109,9 @@ const char* ToString(WorkStatus status);
 
 inline constexpr uint64_t kWrittenUnknown = ~uint64_t{0};
 
+// So many bytes of a message that is lent lie in the entries of its receive, too.
+inline constexpr size_t kLentHeadBytes = 64;
+
 struct Completion {
   QueuePairId queue_pair = QueuePairId::kNone;
   uint64_t work_id = 0;
@@ -117,6 +121,10 @@ struct Completion {
   uint32_t invalidated_key = 0;  // has_invalidated: our key that the peer's Send invalidated
   bool has_invalidated = false;
   uint64_t written = kWrittenUnknown;  // has_invalidated: Fabric::Written of that key at its end
+  // kReceive: the message lies here, and not in the entries but for its first kLentHeadBytes. To be
+  // read until ReturnLent or the next Poll, whatever becomes of the queue pair. The peer may still
+  // change it: what is looked at twice may differ.
+  const std::byte* lent = nullptr;
 };
 
 // Why a connection attempt or a connection ended.
@@ -176,6 +184,7 @@ struct QueuePairOptions {
   uint32_t initiator_depth = 16;  // asked for; the negotiated values come with kEstablished
   uint32_t responder_resources = 16;
   bool checksum = false;       // ask for an end-to-end checksum where the fabric can do without
+  bool lend_messages = false;  // what arrives need not be copied into the entries: Completion::lent
   Duration keep_alive_idle{};  // a dead peer is told within 4 times this; 0: the fabric's default
 };
 

@@ -93,6 +93,7 @@ bool Engine::PollCompletions(uint8_t place) {
     if (Session* session = connections_.Find(place, completion.queue_pair)) {
       driver_.FeedCompletion(*session, completion);
     }
+    if (completion.lent != nullptr) fabrics_[place]->ReturnLent(completion.queue_pair);
   }
   return count > 0;
 }

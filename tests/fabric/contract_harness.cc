@@ -47,11 +47,28 @@ void Endpoint::Collect() {
     }
     std::array<Completion, 16> batch;
     while (const size_t count = fabric_->Poll(absl::MakeSpan(batch))) {
+      for (size_t i = 0; i < count; ++i) {
+        if (on_polled) on_polled(batch[i]);
+        if (batch[i].lent != nullptr) Place(batch[i]);
+      }
       completions.insert(completions.end(), batch.begin(),
                          batch.begin() + static_cast<ptrdiff_t>(count));
       found = true;
     }
   }
+}
+
+void Endpoint::Place(const Completion& completion) {
+  const auto found = receives_.find({completion.queue_pair, completion.work_id});
+  if (found == receives_.end()) return;  // it is the test's own
+  ConstBytes left(completion.lent, completion.byte_length);
+  for (const ScatterEntry& entry : found->second) {
+    const ConstBytes piece = left.first(std::min<size_t>(entry.length, left.size()));
+    std::copy(piece.begin(), piece.end(), entry.address);
+    left = left.subspan(piece.size());
+  }
+  EXPECT_TRUE(left.empty());
+  fabric_->ReturnLent(completion.queue_pair);
 }
 
 absl::Status Endpoint::Send(QueuePairId queue_pair, uint64_t id,
@@ -70,6 +87,7 @@ absl::Status Endpoint::SendAndInvalidate(QueuePairId queue_pair, uint64_t id,
 
 absl::Status Endpoint::Receive(QueuePairId queue_pair, uint64_t id,
                                const std::vector<ScatterEntry>& entries) {
+  receives_[{queue_pair, id}] = entries;
   const ReceiveWork work{.work_id = id,
                          .entries = entries.data(),
                          .entry_count = static_cast<uint32_t>(entries.size())};

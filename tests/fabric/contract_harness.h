@@ -51,7 +51,8 @@ class Endpoint {
   Fabric* get() const { return fabric_.get(); }
   void End() { fabric_.reset(); }
 
-  // Polls everything there is: events first, so that a kEstablished comes before its receives.
+  // Polls everything there is: events first, so that a kEstablished comes before its receives. A
+  // message that is lent is copied to the receive of the same queue pair and number at once.
   void Collect();
 
   absl::Status Send(QueuePairId queue_pair, uint64_t id, const std::vector<ScatterEntry>& entries);
@@ -67,8 +68,13 @@ class Endpoint {
 
   std::deque<Completion> completions;
   std::deque<RendezvousEvent> events;
+  // Called for each completion, before anything else is asked of the fabric.
+  std::function<void(const Completion&)> on_polled;
 
  private:
+  void Place(const Completion& completion);
+
+  std::map<std::pair<QueuePairId, uint64_t>, std::vector<ScatterEntry>> receives_;
   std::unique_ptr<Fabric> fabric_;
 };
 

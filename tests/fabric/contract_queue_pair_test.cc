@@ -375,6 +375,102 @@ TEST_P(QueuePairContract, ReleasedReceivesStillTakeTheirMessages) {
   }
 }
 
+namespace {
+
+// What `completion` says has arrived: where it is lent, out of the fabric's own memory.
+std::vector<std::byte> Arrived(const Completion& completion, const Memory& target) {
+  if (completion.lent == nullptr) return target.Copy(0, completion.byte_length);
+  return {completion.lent, completion.lent + completion.byte_length};
+}
+
+}  // namespace
+
+TEST_P(QueuePairContract, LentMessagesAreReadWhereTheyLie) {
+  constexpr std::array<size_t, 12> kSizes{1,    63,    64,    65,    1000,  1024,
+                                          4096, 16400, 65552, 69632, 69633, 200000};
+  QueuePairOptions lending = Options();
+  lending.lend_messages = true;
+  const Link link = Connect(Options(), lending);
+  size_t lent = 0;
+  for (const size_t size : kSizes) {
+    SCOPED_TRACE(size);
+    Memory source(*one_, size);
+    Memory target(*two_, size);
+    source.Fill(size);
+    std::vector<std::byte> arrived;
+    std::vector<std::byte> placed;
+    two_->on_polled = [&](const Completion& completion) {
+      EXPECT_EQ(completion.byte_length, size);
+      arrived = Arrived(completion, target);
+      placed = target.Copy(0, std::min(size, kLentHeadBytes));
+      if (completion.lent == nullptr) return;
+      ++lent;
+      if (size > kLentHeadBytes) {
+        EXPECT_TRUE(target.IsClear(kLentHeadBytes, size - kLentHeadBytes));
+      }
+    };
+    ASSERT_POSTED(two_->Receive(link.two, size, {target.All()}));
+    ASSERT_POSTED(one_->Send(link.one, size, {source.All()}));
+    ExpectSuccess(*two_, link.two, size);
+    EXPECT_TRUE(arrived == source.Copy(0, size));
+    EXPECT_TRUE(placed == source.Copy(0, std::min(size, kLentHeadBytes)));
+  }
+  EXPECT_EQ(lent != 0, (*two_)->limits().lends_messages);
+}
+
+TEST_P(QueuePairContract, MessagesThatAreLentLeaveRoomForTheNext) {
+  constexpr size_t kSize = 16400;
+  constexpr uint64_t kMessages = 100;
+  QueuePairOptions lending = Options();
+  lending.lend_messages = true;
+  const Link link = Connect(lending, lending);
+  Memory source(*one_, kSize);
+  Memory target(*two_, kSize);
+  for (const bool returns : {true, false}) {
+    uint64_t received = 0;
+    two_->on_polled = [&](const Completion& completion) {
+      source.Fill(received);
+      EXPECT_TRUE(Arrived(completion, target) == source.Copy(0, kSize)) << received;
+      ++received;
+      if (returns) (*two_)->ReturnLent(link.two);
+    };
+    for (uint64_t i = 0; i < kMessages; ++i) {
+      source.Fill(i);
+      const ScatterEntry entry = target.All();
+      const ReceiveWork work{.work_id = i, .entries = &entry, .entry_count = 1};
+      ASSERT_POSTED((*two_)->PostReceive(link.two, {&work, 1}));
+      ASSERT_POSTED(one_->Send(link.one, i, {source.All()}));
+      ExpectSuccess(*one_, link.one, i);
+      ASSERT_TRUE(Pump([&] { return received == i + 1; }));
+    }
+  }
+}
+
+TEST_P(QueuePairContract, WhatIsLentOutlivesItsQueuePair) {
+  constexpr size_t kSize = 20000;
+  QueuePairOptions lending = Options();
+  lending.lend_messages = true;
+  Memory source(*one_, kSize);
+  Memory target(*two_, kSize);
+  source.Fill(3);
+  for (const bool destroys : {false, true}) {
+    const Link link = Connect(Options(), lending);
+    bool polled = false;
+    two_->on_polled = [&](const Completion& completion) {
+      if (completion.opcode != Opcode::kReceive || polled) return;
+      polled = true;
+      EXPECT_POSTED(destroys ? (*two_)->DestroyQueuePair(link.two)
+                             : (*two_)->Disconnect(link.two, /*orderly=*/false));
+      EXPECT_TRUE(Arrived(completion, target) == source.Copy(0, kSize));
+    };
+    ASSERT_POSTED(two_->Receive(link.two, 1, {target.All()}));
+    ASSERT_POSTED(one_->Send(link.one, 1, {source.All()}));
+    ASSERT_TRUE(Pump([&] { return polled; }));
+    two_->on_polled = nullptr;
+    Settle();
+  }
+}
+
 TEST_P(QueuePairContract, AnEmptyBatchIsNothing) {
   const Link link = Connect();
 

@@ -1,5 +1,5 @@
 // The simulated fabrics under the contract suite: of the iWARP and of the InfiniBand family, each
-// from two seeds. ESDP_SEED=n runs others.
+// from two seeds, one of which lends. ESDP_SEED=n runs others.
 
 #include <cstdlib>
 
@@ -37,6 +37,7 @@ std::vector<ContractVariant> ContractVariants() {
                                initiator_speaks_first, seed));
     variants.push_back(Variant(family + "Seed" + std::to_string(seed + 1), Family::kIpv6,
                                initiator_speaks_first, seed + 1));
+    variants.back().options.lend_messages = true;
   }
   return variants;
 }

@@ -44,6 +44,7 @@ What to measure (the client says, the server follows)
   --connections N      1
   --sources N          pieces of memory that sends take in turn: as many as --depth; 1: the same
                        one again and again, which stays in the processor's cache
+  --targets N          the same for receives: as many as are in flight
   --path PATH          copy, zcopy, or threshold (default); several, with commas: one run each
   --threshold BYTES    zero-copy from this size on, with --path threshold: 64K
   --seconds S          how long: 5; simulated: 0.02
@@ -101,6 +102,7 @@ class Parser {
     Number("--connections", Into(task_.connections));
     Number("--batch", Into(task_.batch));
     Number("--sources", Into(task_.sources));
+    Number("--targets", Into(task_.targets));
     Number("--threshold", Into(task_.threshold));
     Number("--bytes", Into(task_.bytes));
     Number("--spin", Into(task_.spin));

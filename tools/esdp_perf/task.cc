@@ -32,8 +32,13 @@ absl::Status CheckMemory(const Task& task) {
         "--size times --depth or --receives times --connections: more than 16 GiB of buffers");
   }
   if (task.sources > task.depth) return Refuse("--sources: up to --depth");
+  if (task.targets > ReceivesInFlight(task))
+    return Refuse("--targets: up to the receives in flight");
   if (task.verify && task.sources != 0 && task.sources < task.depth) {
     return Refuse("--sources: as many as --depth where content is verified");
+  }
+  if (task.verify && task.targets != 0 && task.targets < ReceivesInFlight(task)) {
+    return Refuse("--targets: as many as receives in flight where content is verified");
   }
   if (task.buffers < 3 || task.buffers > 1024) return Refuse("--buffers: from 3 to 1024");
   if (task.buffer_bytes < 1024 || task.buffer_bytes > (1 << 20)) {
@@ -86,6 +91,7 @@ Fields ToFields(const Task& task) {
   fields.Set("connections", task.connections);
   fields.Set("batch", task.batch);
   fields.Set("sources", task.sources);
+  fields.Set("targets", task.targets);
   fields.Set("bytes", task.bytes);
   fields.Set("seconds", task.seconds);
   fields.Set("warm_up", task.warm_up);
@@ -121,6 +127,7 @@ absl::StatusOr<Task> TaskFromFields(const Fields& fields) {
   task.connections = fields.Number("connections");
   task.batch = fields.Number("batch");
   task.sources = fields.Number("sources");
+  task.targets = fields.Number("targets");
   task.bytes = fields.Number("bytes");
   task.seconds = fields.Real("seconds");
   task.warm_up = fields.Real("warm_up");

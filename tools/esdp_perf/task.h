@@ -26,6 +26,7 @@ struct Task {
   uint64_t receives = 0;      // in flight with `receive_size`. 0: a megabyte of them, up to `depth`
   uint64_t connections = 1;
   uint64_t sources = 0;  // pieces of memory that sends take in turn. 0: as many as `depth`
+  uint64_t targets = 0;  // the same of receives. 0: as many as are in flight
   uint64_t bytes = 0;    // for each connection and direction. 0: as long as `seconds`
   double seconds = 5;
   double warm_up = 0;                 // seconds before them, which the figures leave out

@@ -42,7 +42,7 @@ absl::Status Worker::Add(esdp::Socket socket) {
   }
   if (part_.receives) {
     const uint64_t piece = task_.receive_size != 0 ? task_.receive_size : task_.size;
-    auto made = MakePieces(piece, ReceivesInFlight(task_));
+    auto made = MakePieces(piece, task_.targets != 0 ? task_.targets : ReceivesInFlight(task_));
     if (!made.ok()) return made.status();
     receives = *std::move(made);
   }

@@ -81,10 +81,14 @@ class Channel {
 
   // Takes what has been sent to wake us, and files. False: the other end is gone.
   bool DrainSocket();
+  // What it has published is still read.
+  bool IsRead() const { return reader_.keeps(); }
   // It has said what cannot be.
   bool IsBroken() const { return socket_broken_ || writer_.broken() || reader_.broken(); }
 
  private:
+  friend class LeftChannels;
+
   Channel(Descriptor socket, Mapping own, Mapping peers);
   void Wake();
   bool TakeMessage(ConstBytes bytes, const Descriptor& file);
@@ -108,7 +112,8 @@ class Channel {
   bool socket_broken_ = false;
   uint64_t armed_ = 0;
   bool starved_ = false;
-  uint64_t woken_ = 0;  // the last Arm of the other end's that it was woken for
+  std::unique_ptr<Channel> next_;  // LeftChannels
+  uint64_t woken_ = 0;             // the last Arm of the other end's that it was woken for
 };
 
 }  // namespace esdp::fabric::local

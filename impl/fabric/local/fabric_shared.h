@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "impl/base/clock.h"
+#include "impl/fabric/local/left_channels.h"
 #include "impl/fabric/local/options.h"
 #include "impl/fabric/local/peer_process.h"
 #include "impl/fabric/local/shared_regions.h"
@@ -36,6 +37,7 @@ struct FabricShared {
   bool reads_peers = true;  // until the system has refused it
   Outbox outbox;
   soft::Poller poller;
+  LeftChannels left_channels;
 };
 
 }  // namespace esdp::fabric::local

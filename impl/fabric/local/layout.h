@@ -14,14 +14,16 @@
 
 namespace esdp::fabric::local {
 
-inline constexpr uint64_t kLayoutVersion = 3;
+inline constexpr uint64_t kLayoutVersion = 4;
 
 inline constexpr uint32_t kSlots = 64;
 inline constexpr uint32_t kSlotBytes = 128;
-inline constexpr uint32_t kRingBytes = 128 * 1024;
-// Of a transfer that does not fit a slot: large enough to copy well, and several fit the ring, so
-// that one end fills while the other takes.
-inline constexpr uint32_t kPieceMax = 32 * 1024;
+inline constexpr uint32_t kRingBytes = 256 * 1024;
+// What does not fit a slot lies in the ring side by side, up to a message of 64 KiB with a header:
+// so it can be lent. What is longer goes in pieces: large enough to copy well, and several fit the
+// ring, so that one end fills while the other takes.
+inline constexpr uint32_t kPieceMax = 68 * 1024;
+inline constexpr uint32_t kPieceOfLonger = 32 * 1024;
 
 enum class SlotKind : uint8_t {
   kSend = 1,     // the first piece of a message: `length` of the whole

@@ -44,6 +44,7 @@ constexpr Limits kLimits{
     .remote_invalidate = true,
     .initiator_speaks_first = false,
     .of_this_host = true,
+    .lends_messages = true,
     .virtual_time = false,
 };
 
@@ -77,6 +78,9 @@ class LocalFabric final : public Frame {
   absl::Status PostSend(QueuePairId id, absl::Span<const SendWork> batch) override;
   absl::Status PostReceive(QueuePairId id, absl::Span<const ReceiveWork> batch) override;
   size_t Poll(absl::Span<Completion> completions) override;
+  void ReturnLent(QueuePairId id) override {
+    if (QueuePair* const queue_pair = Find(id)) queue_pair->ReturnLent();
+  }
   bool PollRendezvous(RendezvousEvent& event) override;
   bool ExpectWaits(bool expected) override;
   bool HasUnpolled() const override { return awake_ || Frame::HasUnpolled(); }
@@ -155,6 +159,7 @@ void LocalFabric::StayAwake(QueuePairId id) {
 // --- progress ---
 
 size_t LocalFabric::Poll(absl::Span<Completion> completions) {
+  if (!shared_.outbox.HasCompletions()) shared_.left_channels.Free();
   size_t count = Take(completions);
   bool moved = count != 0;
   if (count < completions.size() || completions.empty()) {

@@ -117,15 +117,21 @@ void QueuePair::ReleaseUnusedReceives() {
   }
 }
 
-void QueuePair::OnPolled(Opcode opcode) {
-  if (opcode == Opcode::kReceive) {
+void QueuePair::OnPolled(const Completion& completion) {
+  if (completion.opcode == Opcode::kReceive) {
     receives_.PopFront(shared_.regions);
+    if (completion.lent != nullptr) ++lent_polled_;
   } else {
     sends_.PopFront(shared_.regions);
   }
 }
 
+void QueuePair::ReturnLent() {
+  if (lent_polled_ != 0) LetGo(1);
+}
+
 bool QueuePair::Progress() {
+  if (lent_polled_ != 0) LetGo(lent_polled_);
   if (phase_ == Phase::kClosing) return ProgressClosing();
   if (phase_ != Phase::kReady || !announced_) return false;
   pull_budget_ = kPulledInTurn;

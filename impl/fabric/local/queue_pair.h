@@ -81,7 +81,9 @@ class QueuePair {
   // Its kEstablished has been polled: from now on messages may be received.
   void OnAnnounced() { announced_ = true; }
   // One of its completions has been polled.
-  void OnPolled(Opcode opcode);
+  void OnPolled(const Completion& completion);
+  // The oldest message of those that were lent and polled is not read any more.
+  void ReturnLent();
   // Lets the peer wake us from now on; false: there is something to do first.
   bool Sleep();
   bool IsAsleep() const { return channel_ == nullptr || channel_->is_armed(); }
@@ -96,7 +98,7 @@ class QueuePair {
 
  private:
   enum class Phase : uint8_t { kUnused, kStarting, kReady, kClosing, kEnded };
-  enum class Taking : uint8_t { kTaken, kWaits, kPulls, kEnded };
+  enum class Taking : uint8_t { kTaken, kLent, kWaits, kPulls, kEnded };
 
   void ReserveForReceives(size_t receives);
   // Whether the peer may read our memory anyway; and where it finds bytes of ours, if it may.
@@ -129,7 +131,9 @@ class QueuePair {
   Taking Take(const ReceivedSlot& slot);
   Taking TakeMessage(const ReceivedSlot& slot);
   Taking TakePiece(ConstBytes payload);
-  Taking FinishMessage();
+  Taking FinishMessage(const std::byte* lent = nullptr);
+  bool MayLend(const ReceivedSlot& slot) const;
+  void LetGo(size_t messages);
   static void Scatter(const soft::EntryList& entries, soft::Place& place, ConstBytes payload);
   Taking TakeWrite(const ReceivedSlot& slot);
   Taking TakeWriteFrom(const ReceivedSlot& slot);
@@ -182,6 +186,7 @@ class QueuePair {
   size_t receives_reserved_ = 0;  // completions
   uint64_t next_received_ = 0;    // to be filled
   Incoming incoming_;
+  size_t lent_polled_ = 0;  // messages that were lent, polled and not returned
 
   GrowingRing<PeerRead> peer_reads_;
   uint64_t peer_reads_answered_ = 0;

@@ -120,7 +120,7 @@ void QueuePair::CloseChannel(EndReason reason, uint64_t refused_read) {
   pulls_write_ = false;
   writes_.clear();
   pulling_ = false;
-  channel_.reset();
+  shared_.left_channels.Leave(std::move(channel_));
 }
 
 // What stands behind the first unfinished work is flushed even if it has left: nobody knows what

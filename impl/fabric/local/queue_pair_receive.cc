@@ -9,6 +9,8 @@ namespace esdp::fabric::local {
 namespace {
 
 constexpr size_t kLong = 8192;  // the peer may go on with its ring while we look at what follows
+constexpr size_t kLentMin = 1024;
+static_assert(kLentMin >= kLentHeadBytes && kLentMin > kInlineMax);
 
 }  // namespace
 
@@ -32,7 +34,8 @@ bool QueuePair::Receive() {
     }
     reader.Pop();
     moved = true;
-    if (slot->payload.size() >= kLong) channel_->GiveBack();
+    if (taking == Taking::kLent) reader.Keep();
+    if (slot->payload.size() >= kLong && reader.HasUntold()) channel_->GiveBack();
   }
   if (reader.broken()) return Breach();
   if (reader.HasUntold()) channel_->GiveBack();
@@ -79,7 +82,23 @@ QueuePair::Taking QueuePair::TakeMessage(const ReceivedSlot& slot) {
                        .received = 0,
                        .key = slot.header.key,
                        .place = receive.place};
-  return TakePiece(slot.payload);
+  if (!MayLend(slot)) return TakePiece(slot.payload);
+  Scatter(receives_.entries(), incoming_.place, slot.payload.first(kLentHeadBytes));
+  return FinishMessage(slot.payload.data());
+}
+
+// In one piece, and not so short that copying it is nothing.
+bool QueuePair::MayLend(const ReceivedSlot& slot) const {
+  return options_.lend_messages && slot.header.length >= kLentMin &&
+         slot.payload.size() == slot.header.length;
+}
+
+void QueuePair::LetGo(size_t messages) {
+  lent_polled_ -= messages;
+  if (channel_ == nullptr) return;
+  SlotReader& reader = channel_->reader();
+  for (size_t i = 0; i < messages; ++i) reader.LetGo();
+  if (reader.HasUntold()) channel_->GiveBack();
 }
 
 QueuePair::Taking QueuePair::TakePiece(ConstBytes payload) {
@@ -100,7 +119,7 @@ void QueuePair::Scatter(const soft::EntryList& entries, soft::Place& place, Cons
   }
 }
 
-QueuePair::Taking QueuePair::FinishMessage() {
+QueuePair::Taking QueuePair::FinishMessage(const std::byte* lent) {
   const Incoming message = std::exchange(incoming_, Incoming{});
   uint64_t written = kWrittenUnknown;
   if (message.has_key) {
@@ -117,9 +136,10 @@ QueuePair::Taking QueuePair::FinishMessage() {
                                      .byte_length = message.length,
                                      .invalidated_key = message.has_key ? message.key : 0,
                                      .has_invalidated = message.has_key,
-                                     .written = written});
+                                     .written = written,
+                                     .lent = lent});
   ++next_received_;
-  return Taking::kTaken;
+  return lent == nullptr ? Taking::kTaken : Taking::kLent;
 }
 
 QueuePair::Taking QueuePair::TakeWrite(const ReceivedSlot& slot) {

@@ -28,16 +28,15 @@ class RingSpace {
 
   uint32_t used() const { return used_; }
 
-  // At most `most` bytes; fewer than that only where it is not worth to wait for more.
-  std::optional<Piece> Take(uint32_t most) {
-    if (most == 0) return Piece{};
+  // All of `bytes`, side by side.
+  std::optional<Piece> Take(uint32_t bytes) {
+    if (bytes == 0) return Piece{};
     if (used_ == 0) begin_ = end_ = 0;
-    const uint32_t enough = std::min(most, kWorthIt);
     const bool wrapped = used_ != 0 && end_ <= begin_;
     const uint32_t here = (wrapped ? begin_ : size_) - end_;
-    if (here >= enough) return Use({.place = end_, .bytes = std::min(here, most)});
-    if (wrapped || begin_ < enough) return std::nullopt;
-    return Use({.bytes = std::min(begin_, most), .skipped = size_ - end_});
+    if (here >= bytes) return Use({.place = end_, .bytes = bytes});
+    if (wrapped || begin_ < bytes) return std::nullopt;
+    return Use({.bytes = bytes, .skipped = size_ - end_});
   }
 
   // The oldest piece that was taken and not given back.
@@ -48,7 +47,6 @@ class RingSpace {
   }
 
  private:
-  static constexpr uint32_t kWorthIt = 4096;
   static constexpr uint32_t kLine = 64;
 
   static uint32_t Rounded(uint32_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }

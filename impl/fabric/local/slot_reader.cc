@@ -41,8 +41,8 @@ bool SlotReader::HasMore() const {
 }
 
 void SlotReader::Tell() {
-  told_ = taken_;
-  own_.taken.store(taken_, std::memory_order_seq_cst);
+  told_ = free();
+  own_.taken.store(told_, std::memory_order_seq_cst);
 }
 
 }  // namespace esdp::fabric::local

@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_FABRIC_LOCAL_SLOT_READER_H_
 #define ESDP_IMPL_FABRIC_LOCAL_SLOT_READER_H_
 
+#include <bit>
 #include <cstdint>
 #include <optional>
 
@@ -34,7 +35,13 @@ class SlotReader {
   std::optional<ReceivedSlot> Front();
   void Pop() { ++taken_; }
 
-  bool HasUntold() const { return told_ != taken_; }
+  // The slot that was popped last is still read, and so is its place in the ring: it and those
+  // behind it are not given back before LetGo, which goes by the oldest of them.
+  void Keep() { kept_ |= std::rotl(uint64_t{1}, PlaceOf(taken_ - 1)); }
+  bool keeps() const { return kept_ != 0; }
+  void LetGo() { kept_ &= ~std::rotl(uint64_t{1}, PlaceOf(free())); }
+
+  bool HasUntold() const { return told_ != free(); }
   // Gives the slots that were popped back to the other end. Ordered before what the caller loads
   // next of the other end's block.
   void Tell();
@@ -44,10 +51,20 @@ class SlotReader {
   bool broken() const { return broken_; }
 
  private:
+  static_assert(kSlots == 64);
+
+  static int PlaceOf(uint64_t slot) { return static_cast<int>(slot % kSlots); }
+  // Slots of which none is read any more.
+  uint64_t free() const {
+    if (kept_ == 0) return taken_;
+    return told_ + static_cast<uint64_t>(std::countr_zero(std::rotr(kept_, PlaceOf(told_))));
+  }
+
   const Block& peer_;
   Block& own_;
   uint64_t taken_ = 0;
   uint64_t told_ = 0;
+  uint64_t kept_ = 0;  // a bit for each place of a slot
   bool broken_ = false;
 };
 

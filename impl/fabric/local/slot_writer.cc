@@ -12,10 +12,11 @@ std::optional<Bytes> SlotWriter::Reserve(uint32_t most) {
     auto* const at = reinterpret_cast<std::byte*>(&own_.slots[next_ % kSlots].words[kPayloadWord]);
     return Bytes(at, most);
   }
-  std::optional<RingSpace::Piece> piece = reserved_space_.Take(std::min(most, kPieceMax));
+  const uint32_t bytes = most <= kPieceMax ? most : kPieceOfLonger;
+  std::optional<RingSpace::Piece> piece = reserved_space_.Take(bytes);
   if (!piece && Refresh()) {
     reserved_space_ = space_;
-    piece = reserved_space_.Take(std::min(most, kPieceMax));
+    piece = reserved_space_.Take(bytes);
   }
   if (!piece) return std::nullopt;
   reserved_ = *piece;

@@ -34,8 +34,8 @@ class SlotWriter {
   // `own` has been zeroed and is nobody else's to write.
   SlotWriter(Block& own, const Block& peer) : own_(own), peer_(peer) {}
 
-  // Room for at most `most` bytes of the next slot, at most kPieceMax. Without Put it is as if
-  // nothing had been asked for.
+  // Room for at most `most` bytes of the next slot: for all where they are no more than kPieceMax.
+  // Without Put it is as if nothing had been asked for.
   std::optional<Bytes> Reserve(uint32_t most);
   // The slot with the first `bytes` of what was reserved.
   void Put(const SlotHeader& header, uint32_t bytes);

@@ -121,8 +121,8 @@ void QueuePair::ReleaseUnusedReceives() {
   }
 }
 
-void QueuePair::OnPolled(Opcode opcode) {
-  if (opcode == Opcode::kReceive) {
+void QueuePair::OnPolled(const Completion& completion) {
+  if (completion.opcode == Opcode::kReceive) {
     receives_.PopFront(commons_.regions);
   } else {
     sends_.PopFront(commons_.regions);

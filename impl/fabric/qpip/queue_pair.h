@@ -63,7 +63,7 @@ class QueuePair final : private InboundEvents {
   // Its kEstablished has been polled: from now on messages may be received.
   void OnAnnounced() { announced_ = true; }
   // One of its completions has been polled.
-  void OnPolled(Opcode opcode);
+  void OnPolled(const Completion& completion);
   // The last turn ended with its budget, not with what there was to read.
   bool HasSpentItsTurn() const { return spent_; }
   // Waits for the socket to take more.

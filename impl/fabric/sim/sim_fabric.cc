@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "impl/fabric/sim/lent_messages.h"
 #include "impl/fabric/sim/outbox.h"
 #include "impl/fabric/sim/rendezvous.h"
 #include "impl/fabric/sim/sim_queue_pair.h"
@@ -62,6 +63,10 @@ class SimFabric : public Fabric, public Inhabitant {
   absl::Status Disconnect(QueuePairId queue_pair, bool orderly) override;
 
   size_t Poll(absl::Span<Completion> completions) override;
+  void ReturnLent(QueuePairId queue_pair) override {
+    const std::lock_guard held(*world_);
+    lent_messages_.Return(queue_pair);
+  }
   bool PollRendezvous(RendezvousEvent& event) override {
     const std::lock_guard held(*world_);
     return outbox_.TakeEvent(event);
@@ -106,6 +111,7 @@ class SimFabric : public Fabric, public Inhabitant {
   Limits limits_;
   uint64_t number_;
   Outbox outbox_;
+  LentMessages lent_messages_;
   soft::RegionTable regions_;
   Surroundings around_;
   std::shared_ptr<Rendezvous> rendezvous_;
@@ -123,7 +129,7 @@ SimFabric::SimFabric(std::shared_ptr<World> world, const Limits& limits,
       limits_(limits),
       number_(world_->NextNumber()),
       regions_(std::make_unique<WorldKeys>(world_->random())),
-      around_{*world_, regions_, outbox_, limits_, host_.get()},
+      around_{*world_, regions_, outbox_, lent_messages_, limits_, host_.get()},
       rendezvous_(std::make_shared<Rendezvous>(around_)) {
   limits_.virtual_time = true;
   world_->Join(number_, this);
@@ -292,11 +298,13 @@ void SimFabric::WakeAt(Time time) {
 size_t SimFabric::Poll(absl::Span<Completion> completions) {
   const std::lock_guard held(*world_);
   awake_ = false;
+  lent_messages_.ReturnAll();
   if (host_ != nullptr)
     completions = completions.first(std::min(completions.size(), host_->PollLimit()));
   const size_t count = outbox_.TakeCompletions(completions);
   for (const Completion& completion : completions.first(count)) {
     if (host_ != nullptr) host_->OnPolled(completion.opcode);
+    lent_messages_.OnPolled(completion);
     if (SimQueuePair* found = Find(completion.queue_pair)) found->OnPolled(completion.opcode);
   }
   return count;
@@ -351,6 +359,7 @@ Limits DefaultSimLimits() {
   limits.windows = true;
   limits.remote_invalidate = true;
   limits.initiator_speaks_first = true;
+  limits.lends_messages = true;
   limits.virtual_time = true;
   return limits;
 }

@@ -23,7 +23,8 @@ SimQueuePair::SimQueuePair(const Surroundings& surroundings, QueuePairId id,
       responder_resources_(
           std::min(options.responder_resources, surroundings.limits.reads_in_flight_max)),
       keep_alive_idle_(options.keep_alive_idle > Duration::zero() ? options.keep_alive_idle
-                                                                  : kKeepAliveIdle) {}
+                                                                  : kKeepAliveIdle),
+      lend_messages_(options.lend_messages && surroundings.limits.lends_messages) {}
 
 void SimQueuePair::Record(StepKind kind, uint64_t detail, uint64_t content) {
   around_.world.Record(kind, number_, detail, content);

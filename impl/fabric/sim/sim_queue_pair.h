@@ -13,6 +13,7 @@
 #include "impl/fabric/sim/frame.h"
 #include "impl/fabric/sim/handshake.h"
 #include "impl/fabric/sim/host_model.h"
+#include "impl/fabric/sim/lent_messages.h"
 #include "impl/fabric/sim/outbox.h"
 #include "impl/fabric/sim/work_queues.h"
 #include "impl/fabric/sim/world.h"
@@ -25,6 +26,7 @@ struct Surroundings {
   World& world;
   soft::RegionTable& regions;
   Outbox& outbox;
+  LentMessages& lent_messages;
   const Limits& limits;
   HostModel* host = nullptr;  // what its processors and its device take, if that counts
 };
@@ -134,6 +136,7 @@ class SimQueuePair : public std::enable_shared_from_this<SimQueuePair> {
   uint32_t initiator_depth_;
   uint32_t responder_resources_;
   Duration keep_alive_idle_;
+  bool lend_messages_;
   bool silent_ = false;
 
   std::weak_ptr<SimQueuePair> peer_;

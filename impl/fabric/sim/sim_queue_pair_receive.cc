@@ -95,7 +95,10 @@ void SimQueuePair::OnSend(const Frame& frame) {
   }
   may_send_ = true;
   Record(StepKind::kComplete, frame.payload.size(), around_.world.ContentOf(frame.payload));
-  receives_.Fill(frame.payload, frame.has_key ? &frame.key : nullptr, written);
+  // Every other one, so that users meet both.
+  const bool lends = lend_messages_ && frame.number % 2 != 0 && frame.payload.size() > 0;
+  receives_.Fill(frame.payload, frame.has_key ? &frame.key : nullptr, written,
+                 lends ? around_.lent_messages.Lend(id_, frame.payload) : nullptr);
   Acknowledge(frame.number);
 }
 

@@ -108,13 +108,16 @@ uint64_t ReceiveQueue::FrontLength() const {
   return LengthOf(entries.data(), static_cast<uint32_t>(entries.size()));
 }
 
-void ReceiveQueue::Fill(ConstBytes payload, const uint32_t* invalidated_key, uint64_t written) {
-  Scatter(elements_.front().entries, payload);
+void ReceiveQueue::Fill(ConstBytes payload, const uint32_t* invalidated_key, uint64_t written,
+                        const std::byte* lent) {
+  const size_t placed = lent == nullptr ? payload.size() : std::min(payload.size(), kLentHeadBytes);
+  Scatter(elements_.front().entries, payload.first(placed));
   CompleteFront({.status = WorkStatus::kSuccess,
                  .byte_length = static_cast<uint32_t>(payload.size()),
                  .invalidated_key = invalidated_key == nullptr ? 0 : *invalidated_key,
                  .has_invalidated = invalidated_key != nullptr,
-                 .written = written});
+                 .written = written,
+                 .lent = lent});
 }
 
 void ReceiveQueue::Flush() {

@@ -79,8 +79,10 @@ class ReceiveQueue {
   bool empty() const { return elements_.empty(); }
   uint64_t FrontLength() const;  // not empty
   // Places a message into the first receive, which is long enough, and completes it; the key, if
-  // not null, is the one the message has invalidated, with what was written under it.
-  void Fill(ConstBytes payload, const uint32_t* invalidated_key, uint64_t written);
+  // not null, is the one the message has invalidated, with what was written under it. Where it is
+  // `lent`, its head alone is placed.
+  void Fill(ConstBytes payload, const uint32_t* invalidated_key, uint64_t written,
+            const std::byte* lent);
   void Flush();
 
  private:

@@ -152,7 +152,7 @@ class FabricFrame : public Fabric, protected QueuePairs<QueuePair> {
     size_t count = 0;
     while (count < completions.size() && shared_.outbox.HasCompletions()) {
       const Completion& taken = completions[count++] = shared_.outbox.TakeCompletion();
-      if (QueuePair* queue_pair = Find(taken.queue_pair)) queue_pair->OnPolled(taken.opcode);
+      if (QueuePair* queue_pair = Find(taken.queue_pair)) queue_pair->OnPolled(taken);
     }
     return count;
   }

@@ -10,6 +10,8 @@
 namespace esdp::provider {
 namespace {
 
+static_assert(fabric::kLentHeadBytes >= sdp::wire::kHeaderBytesMax);
+
 // So short that it takes none.
 Failure NoMemory() { return {EndReason::kNoMemory, "no memory"}; }
 
@@ -208,7 +210,11 @@ void Driver::Receive(Session& session, const fabric::Completion& completion) {
   arrived.payload_offset = static_cast<uint32_t>(header);
   arrived.payload_length = static_cast<uint32_t>(bytes.size() - header);
   tap_.Received(session.id, now_, bytes.first(header), arrived.message, arrived.payload_length);
+  if (completion.lent == nullptr) return Feed(session, input);
+  // What the application has posted receives for comes straight out of the fabric's memory.
+  session.transport.pool().Lend(buffer, ConstBytes(completion.lent, bytes.size()));
   Feed(session, input);
+  session.transport.pool().Settle();
 }
 
 void Driver::FeedLoss(Session& session) {

@@ -146,13 +146,10 @@ void Driver::Act(Session& session, const sdp::CopyIn& action) {
   const auto range = Find(session, action.target);
   if (!range || !session.transport.pool().HasReceiveBuffer(buffer))
     return Fault(session, "a copy to nowhere");
-  const ConstBytes source = session.transport.pool().ReceiveBuffer(buffer);
-  if (action.buffer_offset > source.size() ||
-      range->entry.length > source.size() - action.buffer_offset) {
-    return Fault(session, "a copy from beyond a receive buffer");
-  }
-  CopyBytes(Bytes(range->entry.address, range->entry.length),
-            source.subspan(action.buffer_offset, range->entry.length));
+  const std::optional<ConstBytes> source =
+      session.transport.pool().Take(buffer, action.buffer_offset, range->entry.length);
+  if (!source) return Fault(session, "a copy from beyond a receive buffer");
+  CopyBytes(Bytes(range->entry.address, range->entry.length), *source);
 }
 
 void Driver::Act(Session& session, const sdp::CopyOut& action) {

@@ -110,6 +110,7 @@ Plan MakePlan(const ConnectionOptions& options, const fabric::Limits& limits, bo
   core.local_address = local.bytes;
   core.peer_address = peer.bytes;
   plan.transport.queue_pair.checksum = options.checksum;
+  plan.transport.queue_pair.lend_messages = true;
   plan.transport.queue_pair.keep_alive_idle = options.keep_alive_idle;
   plan.transport.pool = {
       .header_slots = plan.transport.queue_pair.send_work,

@@ -125,6 +125,7 @@ size_t BufferPool::changed_bytes() const {
 }
 
 void BufferPool::Retire(uint32_t buffer) {
+  if (IsLent(buffer)) lent_ = {};
   Leave(buffer);
   block_of_[buffer] = kNowhere;
 }
@@ -137,6 +138,7 @@ void BufferPool::Leave(uint32_t buffer) {
 }
 
 fabric::ScatterEntry BufferPool::PostEntry(uint32_t buffer, uint32_t bytes) {
+  if (IsLent(buffer)) lent_ = {};
   uint8_t& place = block_of_[buffer];
   if (place != newest_) {
     Leave(buffer);
@@ -162,6 +164,20 @@ Bytes BufferPool::ReceiveBuffer(uint32_t buffer) const {
   const uint8_t place = block_of_[buffer];
   const Block& block = blocks_[place == kNowhere ? newest_ : place];
   return Bytes(block.base + buffer * block.stride, block.buffer_bytes);
+}
+
+void BufferPool::SettleRest() {
+  const ConstBytes rest = lent_.message.subspan(lent_.taken);
+  CopyBytes(ReceiveBuffer(lent_.buffer).subspan(lent_.taken, rest.size()), rest);
+  lent_ = {};
+}
+
+std::optional<ConstBytes> BufferPool::Take(uint32_t buffer, uint32_t offset, uint32_t length) {
+  const bool is_lent = IsLent(buffer);
+  const ConstBytes received = is_lent ? lent_.message : ConstBytes(ReceiveBuffer(buffer));
+  if (offset > received.size() || length > received.size() - offset) return std::nullopt;
+  if (is_lent) lent_.taken = std::max<size_t>(lent_.taken, size_t{offset} + length);
+  return received.subspan(offset, length);
 }
 
 fabric::ScatterEntry BufferPool::Entry(Bytes part) const {

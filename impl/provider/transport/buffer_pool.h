@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -69,6 +70,15 @@ class BufferPool {
     return Bytes(SendBuffer(buffer).data() - header_bytes, header_bytes + bytes);
   }
   Bytes ReceiveBuffer(uint32_t buffer) const;  // where it was posted last
+  // The message in this buffer lies there in truth, but for its head, until Settle. One at a time.
+  void Lend(uint32_t buffer, ConstBytes message) { lent_ = {message, buffer, 0}; }
+  // What has not been taken out of the message that is lent goes into its buffer.
+  void Settle() {
+    if (!lent_.message.empty()) SettleRest();
+  }
+  // So many bytes of what has been received in this buffer; nothing where there are not so many.
+  // Where it is lent, what lies before them is not asked for any more.
+  std::optional<ConstBytes> Take(uint32_t buffer, uint32_t offset, uint32_t length);
   // Where the buffer is to be posted, for so many bytes at most.
   fabric::ScatterEntry PostEntry(uint32_t buffer, uint32_t bytes);
 
@@ -89,13 +99,22 @@ class BufferPool {
   static constexpr uint8_t kBlocks = 5;
   static constexpr uint8_t kNowhere = kBlocks;
 
+  struct Lent {
+    ConstBytes message;
+    uint32_t buffer = 0;
+    size_t taken = 0;  // bytes of it, from the first one on
+  };
+
   absl::Status Release(fabric::Fabric& fabric, Block& block);
+  bool IsLent(uint32_t buffer) const { return !lent_.message.empty() && lent_.buffer == buffer; }
+  void SettleRest();
   void Leave(uint32_t buffer);
 
   Shape shape_;
   std::array<Block, kBlocks> blocks_;
   uint8_t newest_ = 0;
   std::vector<uint8_t> block_of_;  // of each receive buffer
+  Lent lent_;
   std::byte* base_ = nullptr;
   size_t bytes_ = 0;
   fabric::RegionId region_ = fabric::RegionId::kNone;

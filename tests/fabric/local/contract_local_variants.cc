@@ -1,6 +1,6 @@
 // local under the contract suite: both fabrics in one process, by addresses of both families; where
 // they read each other's memory, where it lies in files that are passed, and where all goes through
-// what they share.
+// what they share; and where what arrives is lent.
 
 #include "impl/fabric/local/local_fabric.h"
 #include "tests/fabric/contract_harness.h"
@@ -27,8 +27,11 @@ ContractVariant Variant(const std::string& name, Family family, bool reads_peers
 std::vector<ContractVariant> ContractVariants() {
   ContractVariant in_files = Variant("Ipv4InFiles", Family::kIpv4, true);
   in_files.in_files = true;
+  ContractVariant lent = Variant("Ipv4Lent", Family::kIpv4, true);
+  lent.options.lend_messages = true;
   return {
       in_files,
+      lent,
       Variant("Ipv4", Family::kIpv4, true),
       Variant("Ipv6", Family::kIpv6, true),
       Variant("Ipv4Strangers", Family::kIpv4, false),

@@ -145,6 +145,7 @@ class RemoteFabric final : public Fabric {
   RemoteFabric(int socket, pid_t process, Farewell farewell)
       : socket_(socket), process_(process), farewell_(farewell) {
     fd_ = TakeDescriptor(socket_, std::as_writable_bytes(std::span(&limits_, 1)));
+    limits_.lends_messages = false;
   }
   ~RemoteFabric() override {
     if (farewell_ == Farewell::kKilled) {
@@ -184,7 +185,9 @@ class RemoteFabric final : public Fabric {
     return Ask(Message().Put(Call::kWritten).Put(id).Put(key)).Get<uint64_t>();
   }
   absl::StatusOr<QueuePairId> CreateQueuePair(const QueuePairOptions& options) override {
-    return Value<QueuePairId>(Message().Put(Call::kCreate).Put(options));
+    QueuePairOptions theirs = options;
+    theirs.lend_messages = false;  // it would be memory of the other process
+    return Value<QueuePairId>(Message().Put(Call::kCreate).Put(theirs));
   }
   absl::Status DestroyQueuePair(QueuePairId id) override {
     return Plain(Message().Put(Call::kDestroy).Put(id));

@@ -108,10 +108,11 @@ TEST(TaskTest, ReachesTheServerAsItWas) {
   Task task = Parse({"--port",       "1",         "--mode",     "rate", "--seed",         "9",
                      "--buffers",    "64",        "--sources",  "3",    "--buffer-bytes", "68K",
                      "--region-key", "--foreign", "--receives", "12",   "--warm-up",      "0.5",
-                     "--batch",      "32"})
+                     "--batch",      "32",        "--targets",  "2"})
                   ->tasks[0];
   EXPECT_EQ(task.buffer_bytes, 68u << 10);
   EXPECT_EQ(task.sources, 3U);
+  EXPECT_EQ(task.targets, 2U);
   EXPECT_EQ(task.receives, 12U);
   EXPECT_EQ(task.batch, 32U);
   EXPECT_EQ(task.warm_up, 0.5);
@@ -139,6 +140,8 @@ TEST(TaskTest, ValuesThatNoRunCanHaveAreRefused) {
   EXPECT_TRUE(refused("buffer_bytes", "1048577"));
   EXPECT_FALSE(refused("sources", "8"));
   EXPECT_TRUE(refused("sources", "9"));
+  EXPECT_FALSE(refused("targets", "8"));
+  EXPECT_TRUE(refused("targets", "9"));
   EXPECT_TRUE(refused("batch", "0"));
   EXPECT_FALSE(refused("batch", "8"));
   EXPECT_TRUE(refused("batch", "9"));
@@ -184,14 +187,16 @@ TEST(TaskTest, OnlyARunOfSomeSecondsHasAWarmUp) {
 }
 
 // The next send would change what an earlier one still has to carry.
-TEST(TaskTest, FewerBuffersThanSendsInFlightAreNotVerified) {
-  Task task;
-  task.sources = task.depth - 1;
-  EXPECT_TRUE(Check(task).ok());
-  task.verify = true;
-  EXPECT_FALSE(Check(task).ok());
-  task.sources = task.depth;
-  EXPECT_TRUE(Check(task).ok());
+TEST(TaskTest, FewerBuffersThanOperationsInFlightAreNotVerified) {
+  for (uint64_t Task::*buffers : {&Task::sources, &Task::targets}) {
+    Task task;
+    task.*buffers = task.depth - 1;
+    EXPECT_TRUE(Check(task).ok());
+    task.verify = true;
+    EXPECT_FALSE(Check(task).ok());
+    task.*buffers = task.depth;
+    EXPECT_TRUE(Check(task).ok());
+  }
 }
 
 TEST(TaskTest, AFileOutsideTheFolderIsRefused) {
