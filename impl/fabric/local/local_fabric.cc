@@ -297,8 +297,8 @@ void LocalFabric::RunDeadlines() {
 }
 
 void LocalFabric::Signal() {
-  shared_.poller.Signal(shared_.outbox.HasCompletions() || shared_.outbox.HasEvents() ||
-                        (waits_expected_ && awake_));
+  shared_.poller.Signal(waits_expected_ && (shared_.outbox.HasCompletions() ||
+                                            shared_.outbox.HasEvents() || awake_));
 }
 
 }  // namespace
