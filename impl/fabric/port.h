@@ -135,9 +135,9 @@ class Fabric {
   // find something that the outside world caused. What our own calls completed at once is not
   // signalled: poll after posting. -1: none.
   virtual int fd() const { return -1; }
-  // Whether anybody may wait on fd() from now on; so it is at first. Until then it may stay silent,
-  // which spares who polls without a rest what it costs to be told. True: it has been silent, so
-  // Poll once more before waiting.
+  // Whether anybody may wait on fd() from now on; so it is at first. Until then it may stay silent
+  // about all but rendezvous events, which spares who polls without a rest what it costs to be told.
+  // True: it has been silent, so Poll once more before waiting.
   virtual bool ExpectWaits(bool expected);
   // Whether Poll or PollRendezvous would find something that is here already, of which fd() need not
   // tell: what our own calls have completed, or what was fetched and not taken. Looks at nothing

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
+#include <span>
 
 #include "impl/switch/entry.h"
 #include "impl/switch/libc_calls.h"
@@ -63,7 +65,11 @@ Taker::Count Vector(int fd, const iovec* pieces, int count, bool sends, Taker& w
     errno = EINVAL;
     return -1;
   }
-  msghdr message = MessageOf(pieces, static_cast<size_t>(count));
+  // As the system: it asks no socket for nothing, shut down or not.
+  const std::span<const iovec> all(pieces, static_cast<size_t>(count));
+  const auto is_empty = [](const iovec& piece) { return piece.iov_len == 0; };
+  if ((pieces != nullptr || count == 0) && std::ranges::all_of(all, is_empty)) return 0;
+  msghdr message = MessageOf(pieces, all.size());
   return sends ? who.Send(fd, message, 0) : who.Receive(fd, message, 0);
 }
 

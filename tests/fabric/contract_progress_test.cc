@@ -96,6 +96,23 @@ TEST_P(ProgressContract, ADescriptorThatNobodyWaitedForTellsAgain) {
   ExpectSuccess(*two_, link.two, 2);
 }
 
+TEST_P(ProgressContract, AnEventIsToldOfThoughNobodyWaits) {
+  if ((*one_)->fd() < 0) GTEST_SKIP() << "this fabric has no descriptor";
+  const Address peer = Listening();
+  two_->Collect();
+  (void)(*two_)->ExpectWaits(false);
+  ASSERT_POSTED((*one_)->Connect(Create(*one_), Address{.family = peer.family}, peer, {},
+                                 (*one_)->Now() + kPatience));
+  for (int i = 0; i < 5; ++i) {
+    one_->Collect();
+    LetTimePass();
+    EXPECT_EQ((*two_)->Poll({}), 0u);  // it may have fetched the request
+  }
+
+  EXPECT_TRUE(IsReadable(*two_));
+  EXPECT_NE(NextEvent(*two_, RendezvousType::kConnectRequest).request, RequestId::kNone);
+}
+
 TEST_P(ProgressContract, TheDescriptorIsQuietAtRest) {
   if ((*one_)->fd() < 0) GTEST_SKIP() << "this fabric has no descriptor";
   EXPECT_TRUE(ComeToRest());

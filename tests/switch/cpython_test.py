@@ -24,11 +24,13 @@ RESULT = re.compile(r"^(\w+) \((test\.[\w.]+)\)(?:\n[^\n]*)?? \.\.\. (?:.*?)(ok|
 # Name: why it may end otherwise than over TCP.
 LATER = "over loopback TCP's bytes are there when send returns; these are on their way"
 BUSY = "its client closes after a second, which a set-up may take on a busy machine; one_port_test.py has what it tests"
+CLEANS = "its server's thread ends the test behind accept, and closes the socket that the client's is about to look at"
 BUFFERS = "SO_SNDBUF and SO_RCVBUF do not bound what is on its way"
 LOOPS = ("EPoll", "Poll", "Select")
 DIFFERS = {
     "test_epoll.TestEPoll.test_control_and_wait": LATER,
     "test_socket.TCPCloserTest.testClose": BUSY,
+    "test_socket.NetworkConnectionAttributesTest.testSourceAddress": CLEANS,
     "test_socket.UnbufferedFileObjectClassTestCase.testSmallReadNonBlocking": LATER,
     **{f"test_asyncio.test_sendfile.{loop}EventLoopTests.test_sendfile_{how}close_peer_in_the_middle_of_receiving": BUFFERS
        for loop in LOOPS for how in ("", "fallback_")},

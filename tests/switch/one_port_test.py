@@ -94,6 +94,29 @@ l = socket.create_server(("127.0.0.1", 0)); print(l.getsockname()[1])
 c, _ = l.accept(); c.sendall(b"[" + c.recv(100) + b"]"); c.close()
 held = [l.accept() for _ in range(100)]
 """
+# Asks and tells the system of its connections without a rest while the engine answers them, then hears of each what comes.
+ASKS_MEANWHILE = """
+import fcntl, os, select, socket, time
+l = socket.create_server(("127.0.0.1", 0))
+first = socket.create_connection(l.getsockname()); l.accept()[0].close(); first.close()
+clients = [socket.create_connection(l.getsockname()) for _ in range(30)]
+servers = [l.accept()[0] for _ in clients]
+wrong, until = set(), time.monotonic() + 2.5
+with select.epoll() as sets:
+    while time.monotonic() < until:
+        for s in servers:
+            sets.register(s, select.EPOLLIN)
+            try: sets.register(s, select.EPOLLIN); wrong.add("twice")
+            except FileExistsError: pass
+            sets.unregister(s)
+            if fcntl.fcntl(s, fcntl.F_GETFL) & os.O_NONBLOCK: wrong.add("flags")
+    for s in servers: sets.register(s, select.EPOLLIN)
+    for c in clients: c.sendall(b"x")
+    told, until = set(), time.monotonic() + 5
+    while len(told) < len(servers) and time.monotonic() < until:
+        told |= {fd for fd, _ in sets.poll(0.1) if os.read(fd, 1) == b"x"}
+print(sorted(wrong), len(told))
+"""
 ACCEPTS_LATE = """
 import select, socket, time
 l = socket.create_server(("127.0.0.1", 0)); print(l.getsockname()[1])
@@ -298,6 +321,11 @@ class OnePortTest(SwitchTest):
         output, _ = self.finish(self.start_python(LOOKS_LATE, rules=BOTH + " answer=200"))
         self.assertEqual(output, "one two False\n")
         self.assertEqual([each.sdp for each in self.moved()], [6, 6], self.log_text())
+
+    def test_what_is_asked_of_a_connection_while_it_is_answered_is_of_what_it_is(self):
+        output, _ = self.finish(self.start_python(ASKS_MEANWHILE))
+        self.assertEqual(output, "[] 30\n")
+        self.assertEqual([each.sdp for each in self.moved() if each.sdp], [1] * 60, self.log_text())
 
     # Of a client that does not know that it is heard.
     def test_a_request_is_answered_before_its_client_gives_up_whatever_the_server_does(self):

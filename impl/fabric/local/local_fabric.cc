@@ -297,8 +297,8 @@ void LocalFabric::RunDeadlines() {
 }
 
 void LocalFabric::Signal() {
-  shared_.poller.Signal(waits_expected_ && (shared_.outbox.HasCompletions() ||
-                                            shared_.outbox.HasEvents() || awake_));
+  const bool is_expected = waits_expected_ && (shared_.outbox.HasCompletions() || awake_);
+  shared_.poller.Signal(is_expected || shared_.outbox.HasEvents());
 }
 
 }  // namespace

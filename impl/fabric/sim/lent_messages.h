@@ -39,6 +39,7 @@ class LentMessages {
   }
   // None of those that were polled is.
   void ReturnAll() {
+    if (messages_.empty()) return;
     for (Message& each : messages_) {
       if (each.polled) Spoil(each);
     }

@@ -5,6 +5,11 @@
 #include "impl/fabric/sim/sim_queue_pair.h"
 
 namespace esdp::fabric::sim {
+namespace {
+
+constexpr size_t kLentMin = 256;
+
+}  // namespace
 
 void SimQueuePair::OnFrame(Frame frame) {
   if (state_ == State::kEnded || silent_) return;
@@ -95,8 +100,8 @@ void SimQueuePair::OnSend(const Frame& frame) {
   }
   may_send_ = true;
   Record(StepKind::kComplete, frame.payload.size(), around_.world.ContentOf(frame.payload));
-  // Every other one, so that users meet both.
-  const bool lends = lend_messages_ && frame.number % 2 != 0 && frame.payload.size() > 0;
+  // Of those that are long every other one, so that users meet both.
+  const bool lends = lend_messages_ && frame.number % 2 != 0 && frame.payload.size() >= kLentMin;
   receives_.Fill(frame.payload, frame.has_key ? &frame.key : nullptr, written,
                  lends ? around_.lent_messages.Lend(id_, frame.payload) : nullptr);
   Acknowledge(frame.number);

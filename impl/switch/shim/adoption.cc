@@ -127,11 +127,27 @@ void FillNames(int number, ConnectionNames& names) {
   }
 }
 
+namespace {
+
+// As the program has set them by now; the engine sets its own.
+void FillKeptOptions(int number, Connection& connection) {
+  for (size_t i = 0; i < kKeptOptions.size(); ++i) {
+    int value = 0;
+    socklen_t bytes = sizeof(value);
+    if (real.getsockopt.get()(number, IPPROTO_TCP, kKeptOptions[i], &value, &bytes) == 0) {
+      connection.kept_options[i] = value;
+    }
+  }
+}
+
+}  // namespace
+
 int Relay(Connection& connection, Begin begin) {
   if (connection.lost_registration) return ENOMEM;
   const int number = connection.number;
   const int flags = made.fcntl.get()(number, F_GETFL);
   FillNames(number, connection.names);
+  FillKeptOptions(number, connection);
   const int below = DuplicateHigh(number);
   if (below < 0) return errno;
   libc::SetLowMark(below, 1);

@@ -40,10 +40,13 @@ constinit TakerRoom room;
 
 void ShowReset(uint64_t id) {
   const TableLock lock;
-  const Connection* const connection = table.FindRelay(id);
+  Connection* const connection = table.FindRelay(id);
   if (connection == nullptr || FindRelayed(connection->number) == nullptr) return;
+  // A pair tells of a reset where its other end goes with something unread.
   const char byte = 0;
-  (void)libc::real.send.get()(connection->number, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+  const ssize_t sent =
+      libc::real.send.get()(connection->number, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent < 0 && errno == EPIPE) connection->owes_reset = true;
 }
 
 void TakeReconnected(uint64_t id, int descriptor) {

@@ -44,6 +44,11 @@ int Copied(int from, int to) {
   if (taken_numbers.Has(to)) Forget(to);
   if (Connection* const connection = table.Find(from); connection != nullptr) {
     table.AddNumber(to, *connection);
+    // The engine's thread may have put something else under `from` since it was copied.
+    if (IsSwitched(connection->state) && InodeOf(to) != connection->inode) {
+      const int flags = made.fcntl.get()(to, F_GETFD);
+      (void)made.dup3.get()(from, to, (flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0);
+    }
   }
   return to;
 }
@@ -135,8 +140,16 @@ ESDP_ENTRY(int, Dup3, "dup3", (int from, int to, int flags)) {
 
 namespace {
 
+// While the engine's thread puts something else under the number its flags are not the program's.
+int FlagsOf(int fd, int command, void* argument) {
+  const TableLock lock;
+  return made.fcntl.get()(fd, command, argument);
+}
+
 int Control(int fd, int command, void* argument) {
-  const int result = made.fcntl.get()(fd, command, argument);
+  const bool of_flags = command == F_GETFL || command == F_SETFL;
+  const int result = of_flags && taken_numbers.Has(fd) ? FlagsOf(fd, command, argument)
+                                                       : made.fcntl.get()(fd, command, argument);
   if (command == F_SETFL && result == 0 && taken_numbers.Has(fd)) {
     Connection* const connection = table.Find(fd);
     const auto flags = reinterpret_cast<uintptr_t>(argument);

@@ -12,6 +12,7 @@
 #include "impl/switch/shim/decisions.h"
 #include "impl/switch/shim/direct.h"
 #include "impl/switch/shim/engine_link.h"
+#include "impl/switch/shim/relayed.h"
 #include "impl/switch/shim/switch_taker.h"
 #include "impl/switch/shim/table.h"
 
@@ -46,12 +47,11 @@ int Give(const Value& kept, void* value, socklen_t* len) {
   return 0;
 }
 
-// They would hold up, or break, what goes over the TCP socket: they are kept and have no effect.
+// Where it is among kKeptOptions; -1: it is none of them.
 int KeptOption(int level, int name) {
   if (level != IPPROTO_TCP) return -1;
-  constexpr std::array kKept = {TCP_NODELAY, TCP_CORK, TCP_QUICKACK, TCP_DEFER_ACCEPT};
-  const auto* const found = std::find(kKept.begin(), kKept.end(), name);
-  return found == kKept.end() ? -1 : static_cast<int>(found - kKept.begin());
+  const auto* const found = std::find(kKeptOptions.begin(), kKeptOptions.end(), name);
+  return found == kKeptOptions.end() ? -1 : static_cast<int>(found - kKeptOptions.begin());
 }
 
 bool IsRefused(int level, int name) {
@@ -143,7 +143,11 @@ SwitchTaker::Answer SwitchTaker::GetOption(int fd, int level, int name, void* va
   }
   if (!IsSwitched(StateOf(fd))) return std::nullopt;
   const TableLock lock;
-  const Connection* const connection = FindRelayed(fd);
+  Connection* const connection = FindRelayed(fd);
+  const bool is_error = level == SOL_SOCKET && name == SO_ERROR;
+  if (is_error && connection != nullptr && TakeReset(*connection)) {
+    return Give<int>(ECONNRESET, value, len);
+  }
   if (connection == nullptr || IsOfPair(level, name)) return std::nullopt;
   if (const int kept = KeptOption(level, name); kept >= 0) {
     return Give(connection->kept_options[static_cast<size_t>(kept)], value, len);
@@ -190,6 +194,10 @@ SwitchTaker::Answer SwitchTaker::Ioctl(int fd, unsigned long request, void* argu
   Connection* const connection = table.Find(fd);
   if (connection == nullptr || connection->state == State::kRelayed) return std::nullopt;
   if (IsSwitched(connection->state)) return IoctlOfDirect(*connection, fd, request, argument);
+  if (request == FIONBIO) {
+    const TableLock lock;  // as of F_SETFL
+    return real.ioctl.get()(fd, request, argument);
+  }
   if (request != FIONREAD && request != SIOCATMARK) return std::nullopt;
   if (connection->state != State::kAccepted && connection->state != State::kSpoke) {
     return std::nullopt;

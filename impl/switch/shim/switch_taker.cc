@@ -22,6 +22,7 @@
 #include "impl/switch/shim/limits.h"
 #include "impl/switch/shim/port_name.h"
 #include "impl/switch/shim/program_rules.h"
+#include "impl/switch/shim/relayed.h"
 #include "impl/switch/shim/table.h"
 
 // Connections as they are made and end, and the bytes of those that are not decided.
@@ -38,28 +39,6 @@ int Fail(int error) {
   return -1;
 }
 
-size_t RoomOf(const msghdr& message) {
-  size_t room = 0;
-  for (size_t i = 0; i < message.msg_iovlen; ++i) room += message.msg_iov[i].iov_len;
-  return room;
-}
-
-// TCP's answer is thrown away beyond the room; a stream pair has nothing like it.
-ssize_t Discard(int fd, const msghdr& message, int flags) {
-  const size_t room = RoomOf(message);
-  std::array<char, 4096> scratch;
-  const bool peeks = (flags & MSG_PEEK) != 0, all = (flags & MSG_WAITALL) != 0;
-  size_t done = 0;
-  while (done < room) {
-    const ssize_t got = real.recv.get()(fd, scratch.data(), std::min(room - done, scratch.size()),
-                                        done == 0 || all ? flags : flags | MSG_DONTWAIT);
-    if (got <= 0) return done > 0 ? static_cast<ssize_t>(done) : got;
-    done += static_cast<size_t>(got);
-    if (peeks) break;
-  }
-  return static_cast<ssize_t>(done);
-}
-
 // A program that was told to read, and does not wait, is not to find nothing there if what follows
 // the request is on its way.
 void WaitForFirst(int fd) {
@@ -70,51 +49,6 @@ void WaitForFirst(int fd) {
   ShowReadinessOf(fd);
   pollfd one = {.fd = fd, .events = POLLIN, .revents = 0};
   (void)real.poll.get()(&one, 1, static_cast<int>(connection->rule->options.wait_ms));
-}
-
-libc::Taker::Count ReceiveRelayed(int fd, msghdr& message, int flags) {
-  if ((flags & MSG_ERRQUEUE) != 0) return Fail(EAGAIN);
-  if ((flags & MSG_TRUNC) != 0 && (flags & MSG_OOB) == 0) {
-    return Discard(fd, message, flags & ~MSG_TRUNC);
-  }
-  if (message.msg_name == nullptr) return std::nullopt;
-  // The name that the pair has is no address.
-  msghdr without = message;
-  without.msg_name = nullptr;
-  const ssize_t got = real.recvmsg.get()(fd, &without, flags);
-  message.msg_namelen = 0;
-  message.msg_controllen = without.msg_controllen;
-  message.msg_flags = without.msg_flags;
-  return got;
-}
-
-// A stream pair tells a writer of nothing but a closed end. Of TCP a reset is told, once, to whoever
-// comes first.
-int WhyNobodyReads(int fd, int flags) {
-  int error = 0;
-  socklen_t bytes = sizeof(error);
-  (void)real.getsockopt.get()(fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
-  if (error != 0) return error;
-  if ((flags & MSG_NOSIGNAL) == 0) (void)pthread_kill(pthread_self(), SIGPIPE);
-  return EPIPE;
-}
-
-// An address means nothing to a connected socket. Who relays it has to know of urgent bytes.
-// Of no byte none is.
-libc::Taker::Count SendRelayed(int fd, const msghdr& message, int flags) {
-  if ((flags & MSG_OOB) != 0) {
-    const Connection* const connection = table.Find(fd);
-    if (connection == nullptr || connection->foreign) return Fail(EOPNOTSUPP);
-    if (RoomOf(message) == 0) return 0;
-    engine.expect_urgent();
-  }
-  if (message.msg_controllen != 0) return Fail(EINVAL);
-  if (message.msg_iovlen > kMostPieces) return std::nullopt;
-  msghdr without = message;
-  without.msg_name = nullptr;
-  without.msg_namelen = 0;
-  const ssize_t sent = real.sendmsg.get()(fd, &without, (flags & ~MSG_FASTOPEN) | MSG_NOSIGNAL);
-  return sent < 0 && errno == EPIPE ? Fail(WhyNobodyReads(fd, flags)) : sent;
 }
 
 libc::Taker::Count ReceiveSwitched(int fd, msghdr& message, int flags) {
@@ -295,11 +229,17 @@ bool ChooseByRule(int fd, const sockaddr* address, socklen_t len) {
 }  // namespace
 
 SwitchTaker::Answer SwitchTaker::Connect(int fd, const sockaddr* address, socklen_t len) noexcept {
-  const State state = StateOf(fd);
-  if (IsSwitched(state)) return Fail(EISCONN);
+  Connection* const connection = table.Find(fd);
+  if (connection == nullptr) return std::nullopt;
+  const State state = connection->state;
+  if (IsSwitched(state)) {
+    // As of TCP the call behind one that did not wait succeeds, and only the one behind that fails.
+    return connection->connect_under_way.exchange(false) ? 0 : Fail(EISCONN);
+  }
   if (state == State::kListening || !IsThisProcess()) return std::nullopt;
   if (state == State::kCandidate && !ChooseByRule(fd, address, len)) return std::nullopt;
   const int result = real.connect.get()(fd, address, len);
+  connection->connect_under_way = result != 0 && (errno == EINPROGRESS || errno == EINTR);
   if (result != 0 && errno != EISCONN) return result;
   const int before = errno;
   const int error = DecideConnected(fd);
@@ -366,10 +306,11 @@ SwitchTaker::Answer SwitchTaker::EpollCtl(int set, int operation, int fd, epoll_
   if (state == State::kListening || !IsThisProcess()) {
     return std::nullopt;
   }
+  // The engine's thread may put something else under the number: not between the call and its note.
+  const TableLock lock;
   const int result = real.epoll_ctl.get()(set, operation, fd, event);
   if (result != 0) return result;
   const KeptErrno kept;
-  const TableLock lock;
   Connection* const connection = table.Find(fd);
   if (connection == nullptr) return result;
   if (operation != EPOLL_CTL_DEL && (event->events & EPOLLET) != 0) ShowEdgesOf(*connection);

@@ -1,6 +1,8 @@
 #ifndef ESDP_IMPL_SWITCH_SHIM_TABLE_H_
 #define ESDP_IMPL_SWITCH_SHIM_TABLE_H_
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -39,23 +41,29 @@ struct Registration {
   uint64_t data = 0;
 };
 
+// Of IPPROTO_TCP: they would hold up, or break, what goes over the TCP socket, so a switched
+// connection has them to tell and they have no effect.
+inline constexpr std::array kKeptOptions = {TCP_NODELAY, TCP_CORK, TCP_QUICKACK, TCP_DEFER_ACCEPT};
+
 // What is known of a socket of the program; all its numbers share it.
 struct Connection {
   std::atomic<State> state{State::kCandidate};
   // Its number was shown as readable for the request, which was nothing for the program.
   std::atomic<bool> awaits_first{false};
-  std::atomic<bool> non_blocking{false};  // kSettingUp, kDirect: O_NONBLOCK
-  std::atomic<bool> polled{false};        // somebody waits, or has waited, for its readiness
-  std::atomic<bool> by_edges{false};      // by edges; for good
-  std::atomic<bool> output_shut{false};   // kDirect
-  bool input_shut = false;                // kDirect
-  bool foreign = false;                   // a parent relays it
-  bool shared = false;                    // another process may have it too
-  bool name_was_held = false;             // of the peer's port, before connect
-  bool is_heard = false;                  // a process of this host listens there for SDP
-  bool lost_registration = false;         // there were more than there is room for
-  linger lingers = {};                    // switched: SO_LINGER
-  bool refused = false;                   // by a rule that takes nothing but SDP
+  std::atomic<bool> non_blocking{false};       // kSettingUp, kDirect: O_NONBLOCK
+  std::atomic<bool> polled{false};             // somebody waits, or has waited, for its readiness
+  std::atomic<bool> by_edges{false};           // by edges; for good
+  std::atomic<bool> output_shut{false};        // kDirect
+  std::atomic<bool> connect_under_way{false};  // the last connect did not wait for its end
+  std::atomic<bool> owes_reset{false};         // kRelayed: the pair could not tell of it
+  bool input_shut = false;                     // kDirect
+  bool foreign = false;                        // a parent relays it
+  bool shared = false;                         // another process may have it too
+  bool name_was_held = false;                  // of the peer's port, before connect
+  bool is_heard = false;                       // a process of this host listens there for SDP
+  bool lost_registration = false;              // there were more than there is room for
+  linger lingers = {};                         // switched: SO_LINGER
+  bool refused = false;                        // by a rule that takes nothing but SDP
   uint16_t numbers = 0;
   int number = -1;  // one of them
   const Rule* rule = nullptr;
@@ -66,7 +74,7 @@ struct Connection {
   int64_t accepted_at = 0;  // milliseconds
   int64_t part_until = 0;   // for the rest of a request of which a part is there; milliseconds
   ConnectionNames names;
-  std::array<int, 4> kept_options{};  // by KeptOption
+  std::array<int, kKeptOptions.size()> kept_options{};
   std::array<Registration, 4> registrations{};
   uint32_t next = 0;
 
