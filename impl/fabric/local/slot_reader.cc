@@ -3,6 +3,7 @@
 namespace esdp::fabric::local {
 
 std::optional<ReceivedSlot> SlotReader::Front() {
+  if (taken_ - told_ == kSlots) return std::nullopt;  // whatever stands there
   const Slot& slot = peer_.slots[taken_ % kSlots];
   const uint64_t first = slot.words[0].load(std::memory_order_acquire);
   if (static_cast<uint32_t>(first) != static_cast<uint32_t>(taken_ / kSlots + 1)) {

@@ -7,7 +7,7 @@
 namespace esdp::fabric::sim {
 namespace {
 
-constexpr size_t kLentMin = 256;
+constexpr size_t kLentMin = 2048;
 
 }  // namespace
 

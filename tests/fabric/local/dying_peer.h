@@ -19,7 +19,7 @@
 
 namespace esdp::fabric::local {
 
-constexpr size_t kMessage = 600;
+constexpr size_t kMessage = 1100;
 constexpr size_t kWrite = 20 * 1024;  // bytes that the target copies, where it may
 constexpr uint64_t kWriteEvery = 5;   // messages
 constexpr uint64_t kWrites = 16;      // places that they take in turn: more than are under way

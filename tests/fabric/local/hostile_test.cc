@@ -39,8 +39,11 @@ class HostileTest : public ::testing::Test {
     const uint64_t kind = honest ? random_.Between(1, 6) : random_.Between(0, 255);
     const uint64_t flags = honest ? random_.Between(0, 1) : random_.Between(0, 255);
     const uint64_t bytes = honest ? random_.Between(0, kInlineMax) : random_.Next() & 0xffff;
+    const uint64_t in_ring =
+        random_.Between(0, 1) == 0 ? random_.Between(0, kPieceMax) : random_.Between(0, 2000);
+    const uint64_t carried = (flags & kInRing) != 0 ? in_ring : bytes;
     const uint32_t length =
-        honest ? static_cast<uint32_t>(bytes) : static_cast<uint32_t>(random_.Next());
+        honest ? static_cast<uint32_t>(carried) : static_cast<uint32_t>(random_.Next());
     const RemoteRange shown = victim_.shown();
     const uint64_t key = random_.Between(0, 3) != 0 ? shown.key : random_.Next() & 0xffffffff;
     const uint64_t address = random_.Between(0, 3) != 0 ? random_.Between(0, Victim::kShown + 8)
@@ -48,8 +51,7 @@ class HostileTest : public ::testing::Test {
     slot.words[1] = length | key << 32;
     slot.words[2] = address;
     slot.words[kPayloadWord] =
-        honest ? random_.Between(0, kRingBytes - kPieceMax) | random_.Between(0, kPieceMax) << 32
-               : random_.Next();
+        honest ? random_.Between(0, kRingBytes - kPieceMax) | in_ring << 32 : random_.Next();
     slot.words[0] =
         static_cast<uint32_t>(number / kSlots + 1) | kind << 32 | flags << 40 | bytes << 48;
     end.block().published = number + 1;
@@ -102,6 +104,7 @@ TEST_F(HostileTest, SlotsThatAreNearlyRightReachNothingThatWasNotShown) {
     ASSERT_TRUE(victim_.NothingElseHasChanged()) << "life " << life;
   }
   EXPECT_GT(endings, 300);
+  EXPECT_TRUE(victim_.has_been_lent());
 }
 
 TEST_F(HostileTest, WordsThatContradictThemselvesKeepNobodyAwake) {

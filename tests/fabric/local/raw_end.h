@@ -48,6 +48,7 @@ class Victim {
  public:
   static constexpr size_t kBytes = 64 * 1024;
   static constexpr size_t kShown = 4096;  // in the middle
+  static constexpr uint32_t kReceived = 2000;
 
   Victim() : fabric_(*MakeLocalFabric()) {
     listener_ = *fabric_->Listen(Loopback(), 64);
@@ -62,6 +63,7 @@ class Victim {
   RemoteRange shown() const { return shown_; }
   bool ended() const { return ended_; }
   uint32_t requests() const { return requests_; }
+  bool has_been_lent() const { return lent_bytes_ != 0; }
 
   static Hello Request(const Address& to) {
     Hello hello;
@@ -85,7 +87,7 @@ class Victim {
     Hello answer;
     Descriptor block;
     EXPECT_EQ(ReceiveHello(end.socket.number(), answer, block), HelloOutcome::kDone);
-    std::array<ScatterEntry, 1> entry{{{region_, memory_.data(), 1000}}};
+    std::array<ScatterEntry, 1> entry{{{region_, memory_.data(), kReceived}}};
     for (uint64_t i = 0; i < 8; ++i) {
       const ReceiveWork receive{i, entry.data(), 1};
       EXPECT_TRUE(fabric_->PostReceive(queue_pair_, {&receive, 1}).ok());
@@ -97,16 +99,20 @@ class Victim {
     return end;
   }
 
-  // One look, with whatever it brings. A receive that was filled is posted again.
+  // One look, with whatever it brings. A receive that was filled is posted again, what is lent read.
   void Poll() {
     std::array<Completion, 16> completions;
     const size_t count = fabric_->Poll(absl::MakeSpan(completions));
-    const std::array<ScatterEntry, 1> entry{{{region_, memory_.data(), 1000}}};
+    const std::array<ScatterEntry, 1> entry{{{region_, memory_.data(), kReceived}}};
     for (size_t i = 0; i < count; ++i) {
       const ReceiveWork receive{i, entry.data(), 1};
       if (completions[i].opcode == Opcode::kReceive) {
         (void)fabric_->PostReceive(queue_pair_, {&receive, 1});
       }
+      if (completions[i].lent == nullptr) continue;
+      const ConstBytes lent(completions[i].lent, completions[i].byte_length);
+      lent_bytes_ += static_cast<size_t>(std::ranges::count(lent, std::byte{0})) + 1;
+      if (i % 2 == 0) fabric_->ReturnLent(completions[i].queue_pair);
     }
     RendezvousEvent event;
     while (fabric_->PollRendezvous(event)) {
@@ -117,7 +123,9 @@ class Victim {
       if (queue_pair_ != QueuePairId::kNone) {
         EXPECT_TRUE(fabric_->DestroyQueuePair(queue_pair_).ok());
       }
-      queue_pair_ = *fabric_->CreateQueuePair({});
+      QueuePairOptions options;
+      options.lend_messages = requests_ % 2 == 0;
+      queue_pair_ = *fabric_->CreateQueuePair(options);
       EXPECT_TRUE(fabric_->Accept(event.request, queue_pair_, {}).ok());
     }
   }
@@ -129,7 +137,7 @@ class Victim {
                          memory_.begin() + static_cast<ptrdiff_t>(to),
                          [](std::byte byte) { return byte == std::byte{0}; });
     };
-    return is_clear(1000, kBytes / 2) && is_clear(kBytes / 2 + kShown, kBytes);
+    return is_clear(kReceived, kBytes / 2) && is_clear(kBytes / 2 + kShown, kBytes);
   }
 
  private:
@@ -143,6 +151,7 @@ class Victim {
   bool accepts_ = false;
   bool ended_ = false;
   uint32_t requests_ = 0;
+  size_t lent_bytes_ = 0;
 };
 
 }  // namespace esdp::fabric::local

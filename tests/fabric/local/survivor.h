@@ -33,7 +33,9 @@ class DeathTest : public ::testing::Test {
     RendezvousEvent event;
     if (!fabric_->PollRendezvous(event)) return false;
     if (event.type == RendezvousType::kConnectRequest) {
-      queue_pair_ = *fabric_->CreateQueuePair({.send_work = 8, .receive_work = kReceives});
+      QueuePairOptions options{.send_work = 8, .receive_work = kReceives};
+      options.lend_messages = ++lives_ % 2 == 0;
+      queue_pair_ = *fabric_->CreateQueuePair(options);
       for (uint64_t id = 0; id < kReceives; ++id) EXPECT_TRUE(Receive(id));
       EXPECT_TRUE(
           fabric_->Accept(event.request, queue_pair_, std::as_bytes(std::span(&target_, 1))).ok());
@@ -56,7 +58,8 @@ class DeathTest : public ::testing::Test {
       if (completions[i].status != WorkStatus::kSuccess) continue;
       ASSERT_EQ(completions[i].work_id, received_);
       ASSERT_EQ(completions[i].byte_length, received_ % 3 == 0 ? 16 : kMessage);
-      const std::byte* const at = memory_.data() + received_ % kReceives * kMessage;
+      const std::byte* at = completions[i].lent;
+      if (at == nullptr) at = memory_.data() + received_ % kReceives * kMessage;
       ASSERT_NO_FATAL_FAILURE(Compare(at, completions[i].byte_length));
       if (received_ % kWriteEvery == 0) {
         const size_t place = received_ / kWriteEvery % kWrites * kWrite;
@@ -104,6 +107,7 @@ class DeathTest : public ::testing::Test {
   QueuePairId queue_pair_ = QueuePairId::kNone;
   Cause cause_ = Cause::kNone;
   uint64_t received_ = 0;
+  uint64_t lives_ = 0;
   uint64_t completed_ = 0;
   uint64_t posted_ = kReceives;
 };
