@@ -79,7 +79,7 @@ class LocalFabric final : public Frame {
   absl::Status PostReceive(QueuePairId id, absl::Span<const ReceiveWork> batch) override;
   size_t Poll(absl::Span<Completion> completions) override;
   void ReturnLent(QueuePairId id) override {
-    if (QueuePair* const queue_pair = Find(id)) queue_pair->ReturnLent();
+    if (QueuePair* const queue_pair = Find(id)) queue_pair->ReturnLent(1);
   }
   bool PollRendezvous(RendezvousEvent& event) override;
   bool ExpectWaits(bool expected) override;

@@ -126,12 +126,8 @@ void QueuePair::OnPolled(const Completion& completion) {
   }
 }
 
-void QueuePair::ReturnLent() {
-  if (lent_polled_ != 0) LetGo(1);
-}
-
 bool QueuePair::Progress() {
-  if (lent_polled_ != 0) LetGo(lent_polled_);
+  if (lent_polled_ != 0) ReturnLent(lent_polled_);
   if (phase_ == Phase::kClosing) return ProgressClosing();
   if (phase_ != Phase::kReady || !announced_) return false;
   pull_budget_ = kPulledInTurn;

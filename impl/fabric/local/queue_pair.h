@@ -82,8 +82,8 @@ class QueuePair {
   void OnAnnounced() { announced_ = true; }
   // One of its completions has been polled.
   void OnPolled(const Completion& completion);
-  // The oldest message of those that were lent and polled is not read any more.
-  void ReturnLent();
+  // So many of the messages that were lent and polled, from the oldest on, are not read any more.
+  void ReturnLent(size_t messages);
   // Lets the peer wake us from now on; false: there is something to do first.
   bool Sleep();
   bool IsAsleep() const { return channel_ == nullptr || channel_->is_armed(); }
@@ -132,8 +132,6 @@ class QueuePair {
   Taking TakeMessage(const ReceivedSlot& slot);
   Taking TakePiece(ConstBytes payload);
   Taking FinishMessage(const std::byte* lent = nullptr);
-  bool MayLend(const ReceivedSlot& slot) const;
-  void LetGo(size_t messages);
   static void Scatter(const soft::EntryList& entries, soft::Place& place, ConstBytes payload);
   Taking TakeWrite(const ReceivedSlot& slot);
   Taking TakeWriteFrom(const ReceivedSlot& slot);
@@ -194,7 +192,6 @@ class QueuePair {
   SlotHeader peers_write_;    // that it takes the bytes of
   bool pulls_write_ = false;  // the rest of it is taken in the next Progress
   bool peers_turn_ = false;   // the next piece answers the peer's read, if there is one
-
   uint64_t blamed_slot_ = UINT64_MAX;
 };
 

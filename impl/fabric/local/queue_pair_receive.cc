@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "impl/fabric/local/queue_pair.h"
@@ -11,6 +12,11 @@ namespace {
 constexpr size_t kLong = 8192;  // the peer may go on with its ring while we look at what follows
 constexpr size_t kLentMin = 1024;
 static_assert(kLentMin >= kLentHeadBytes && kLentMin > kInlineMax);
+
+// In one piece, and not so short that copying it is nothing.
+bool IsWorthLending(const ReceivedSlot& slot) {
+  return slot.header.length >= kLentMin && slot.payload.size() == slot.header.length;
+}
 
 }  // namespace
 
@@ -82,18 +88,13 @@ QueuePair::Taking QueuePair::TakeMessage(const ReceivedSlot& slot) {
                        .received = 0,
                        .key = slot.header.key,
                        .place = receive.place};
-  if (!MayLend(slot)) return TakePiece(slot.payload);
+  if (!options_.lend_messages || !IsWorthLending(slot)) return TakePiece(slot.payload);
   Scatter(receives_.entries(), incoming_.place, slot.payload.first(kLentHeadBytes));
   return FinishMessage(slot.payload.data());
 }
 
-// In one piece, and not so short that copying it is nothing.
-bool QueuePair::MayLend(const ReceivedSlot& slot) const {
-  return options_.lend_messages && slot.header.length >= kLentMin &&
-         slot.payload.size() == slot.header.length;
-}
-
-void QueuePair::LetGo(size_t messages) {
+void QueuePair::ReturnLent(size_t messages) {
+  messages = std::min(messages, lent_polled_);
   lent_polled_ -= messages;
   if (channel_ == nullptr) return;
   SlotReader& reader = channel_->reader();
