@@ -446,6 +446,51 @@ TEST_P(QueuePairContract, MessagesThatAreLentLeaveRoomForTheNext) {
   }
 }
 
+// Also where a Poll has no room for all that has arrived, and the next one hands out the rest.
+TEST_P(QueuePairContract, WhatAPollHasLentStaysUntilTheNextOne) {
+  constexpr size_t kSize = 20000;
+  constexpr uint64_t kFirst = 6;
+  constexpr uint64_t kMessages = 16;
+  QueuePairOptions lending = Options();
+  lending.lend_messages = true;
+  const Link link = Connect(Options(), lending);
+  Memory source(*one_, kMessages * kSize);
+  Memory target(*two_, kMessages * kSize);
+  source.Fill(9);
+  for (uint64_t i = 0; i < kMessages; ++i) {
+    const ScatterEntry entry = target.Entry(i * kSize, kSize);
+    const ReceiveWork work{.work_id = i, .entries = &entry, .entry_count = 1};
+    ASSERT_POSTED((*two_)->PostReceive(link.two, {&work, 1}));
+  }
+  const auto send = [&](uint64_t from, uint64_t to) {
+    for (uint64_t i = from; i < to; ++i) {
+      ASSERT_POSTED(one_->Send(link.one, i, {source.Entry(i * kSize, kSize)}));
+    }
+  };
+  ASSERT_NO_FATAL_FAILURE(send(0, kFirst));
+  std::array<Completion, kMessages> completions;
+  uint64_t received = 0;
+  for (int i = 0; i < 1000 && received < kMessages; ++i) {
+    one_->Collect();
+    LetTimePass();
+    const size_t room = received == 0 ? 2 : completions.size();
+    const size_t count = (*two_)->Poll(absl::MakeSpan(completions).first(room));
+    // What is sent now takes all the room that there is.
+    if (received == 0 && count != 0) {
+      ASSERT_NO_FATAL_FAILURE(send(kFirst, kMessages));
+    }
+    one_->Collect();
+    LetTimePass();
+    for (size_t at = 0; at < count; ++at, ++received) {
+      const ConstBytes expected(source.at(received * kSize), kSize);
+      const std::byte* const here =
+          completions[at].lent != nullptr ? completions[at].lent : target.at(received * kSize);
+      EXPECT_TRUE(std::ranges::equal(ConstBytes(here, kSize), expected)) << received;
+    }
+  }
+  EXPECT_EQ(received, kMessages);
+}
+
 TEST_P(QueuePairContract, WhatIsLentOutlivesItsQueuePair) {
   constexpr size_t kSize = 20000;
   QueuePairOptions lending = Options();

@@ -30,6 +30,8 @@ constexpr uint32_t kIdleMax = 256;
 constexpr uint32_t kIdleMaxAlone = 16384;
 constexpr uint32_t kIdleMaxAsleep = 16;
 
+bool IsLent(const Completion& completion) { return completion.lent != nullptr; }
+
 constexpr Limits kLimits{
     .region_bytes_max = soft::RegionTable::kRegionBytesMax,
     .message_bytes_max = kMessageBytesMax,
@@ -162,7 +164,9 @@ size_t LocalFabric::Poll(absl::Span<Completion> completions) {
   if (!shared_.outbox.HasCompletions()) shared_.left_channels.Free();
   size_t count = Take(completions);
   bool moved = count != 0;
-  if (count < completions.size() || completions.empty()) {
+  // Progress ends what has been lent, and so waits for the next Poll where this one lends some.
+  const bool lends = std::ranges::any_of(completions.first(count), IsLent);
+  if ((count < completions.size() && !lends) || completions.empty()) {
     moved = Progress() || moved;
     count += Take(completions.subspan(count));
   }

@@ -186,7 +186,7 @@ TEST(TaskTest, OnlyARunOfSomeSecondsHasAWarmUp) {
   EXPECT_FALSE(Check(task).ok());
 }
 
-// The next send would change what an earlier one still has to carry.
+// The next one would change what an earlier one still needs.
 TEST(TaskTest, FewerBuffersThanOperationsInFlightAreNotVerified) {
   for (uint64_t Task::*buffers : {&Task::sources, &Task::targets}) {
     Task task;
