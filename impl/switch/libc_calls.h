@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
 
 #include "impl/switch/real_call.h"
@@ -54,6 +55,12 @@ struct RealCalls {
 };
 
 extern constinit RealCalls real;
+
+// What a call answers that fails by this errno.
+inline int Fail(int error) {
+  errno = error;
+  return -1;
+}
 
 }  // namespace esdp::libc
 

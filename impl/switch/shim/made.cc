@@ -24,12 +24,8 @@
 namespace esdp::switching {
 namespace {
 
+using libc::Fail;
 using libc::taken_numbers;
-
-int Fail(int error) {
-  errno = error;
-  return -1;
-}
 
 // `to` is a copy of `from` now, whatever it was.
 int Copied(int from, int to) {

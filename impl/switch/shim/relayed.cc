@@ -16,12 +16,8 @@
 namespace esdp::switching {
 namespace {
 
+using libc::Fail;
 using libc::real;
-
-int Fail(int error) {
-  errno = error;
-  return -1;
-}
 
 size_t RoomOf(const msghdr& message) {
   size_t room = 0;

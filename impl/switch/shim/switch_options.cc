@@ -22,12 +22,8 @@
 namespace esdp::switching {
 namespace {
 
+using libc::Fail;
 using libc::real;
-
-int Fail(int error) {
-  errno = error;
-  return -1;
-}
 
 int GiveName(const Name& name, socklen_t bytes, sockaddr* address, socklen_t* len) {
   if (bytes == 0) return Fail(ENOTCONN);
@@ -92,13 +88,8 @@ int OptionOfForeign(const Connection& connection, int level, int name, void* val
   return 0;
 }
 
-SwitchTaker::Answer IoctlOfDirect(Connection& connection, int fd, unsigned long request,
+SwitchTaker::Answer IoctlOfDirect(const Connection& connection, unsigned long request,
                                   void* argument) {
-  if (request == FIONBIO) {
-    const int result = real.ioctl.get()(fd, request, argument);
-    if (result == 0) connection.non_blocking = *static_cast<const int*>(argument) != 0;
-    return result;
-  }
   const bool counts = request == FIONREAD;
   if ((!counts && request != SIOCATMARK) || connection.state != State::kDirect) return std::nullopt;
   const Moved answer = (counts ? engine.unread : engine.at_mark)(connection.relay);
@@ -193,11 +184,14 @@ SwitchTaker::Answer SwitchTaker::Ioctl(int fd, unsigned long request, void* argu
   }
   Connection* const connection = table.Find(fd);
   if (connection == nullptr || connection->state == State::kRelayed) return std::nullopt;
-  if (IsSwitched(connection->state)) return IoctlOfDirect(*connection, fd, request, argument);
   if (request == FIONBIO) {
-    const TableLock lock;  // as of F_SETFL
-    return real.ioctl.get()(fd, request, argument);
+    // As F_SETFL: the engine's thread may be about to put something else under the number.
+    const TableLock lock;
+    const int result = real.ioctl.get()(fd, request, argument);
+    if (result == 0) connection->non_blocking = *static_cast<const int*>(argument) != 0;
+    return result;
   }
+  if (IsSwitched(connection->state)) return IoctlOfDirect(*connection, request, argument);
   if (request != FIONREAD && request != SIOCATMARK) return std::nullopt;
   if (connection->state != State::kAccepted && connection->state != State::kSpoke) {
     return std::nullopt;

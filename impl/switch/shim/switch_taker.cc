@@ -30,14 +30,10 @@
 namespace esdp::switching {
 namespace {
 
+using libc::Fail;
 using libc::real;
 
 constinit std::atomic<pid_t> this_process{0};
-
-int Fail(int error) {
-  errno = error;
-  return -1;
-}
 
 // A program that was told to read, and does not wait, is not to find nothing there if what follows
 // the request is on its way.
