@@ -150,15 +150,15 @@ class Socket {
   absl::StatusOr<OpId> Poll(uint32_t mask, const OpArgs& args);
 
   // Moves the connection to a new queue pair: what is in process comes to rest, the old queue pair
-  // is ended, and the peer connects anew to a port that is opened for it. Streams, operations and
-  // adverts outlive it; local() and peer() stay. Bytes that nobody receives, on either side, can
-  // hold it up. Event kSuspend when data flows again. Its errors, after which the connection is as
-  // before: Unimplemented (the peer does not let itself be moved, see ContextOptions::peer_moves,
-  // or it or this side is as_deployed), FailedPrecondition (kShutDown: the connection is being
-  // closed), Cancelled, and DeadlineExceeded, when it could not begin in time. Cancel does nothing
-  // once the peer is told; a move that is not over at the deadline (30 s, unless told) then ends
-  // the connection with kPeerSilent. The post: FailedPrecondition (kWrongState: not connected;
-  // kBusy: one is under way).
+  // ends, and the peer connects anew to a port that is opened for it; one that was made over a TCP
+  // socket by the first fabric of both Contexts that leads there, see transport(). Streams,
+  // operations and adverts outlive it; local() and peer() stay. Bytes that nobody receives, on
+  // either side, can hold it up. Event kSuspend when data flows again. Its errors, after which the
+  // connection is as before: Unimplemented (the peer lets nobody move it, ContextOptions::peer_moves,
+  // or one side is as_deployed), FailedPrecondition (kShutDown: it is being closed), Cancelled, and
+  // DeadlineExceeded, when it could not begin in time. Cancel does nothing once the peer is told; a
+  // move that is not over at the deadline (30 s, unless told) then ends the connection with
+  // kPeerSilent. The post: FailedPrecondition (kWrongState: not connected; kBusy: one is under way).
   absl::StatusOr<OpId> Suspend(const OpArgs& args);
 
   // Ends the sending direction after all that was posted. Event kShutdown when the peer has been

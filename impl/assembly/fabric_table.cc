@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <mutex>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "impl/base/status.h"
 #include "impl/fabric/local/local_fabric.h"
@@ -12,6 +15,7 @@
 #include "impl/fabric/verbs/verbs_fabric.h"
 #include "impl/sockets/context/context_access.h"
 #include "impl/sockets/context/context_state.h"
+#include "impl/sockets/context/fork_epoch.h"
 #include "impl/sockets/errors.h"
 
 namespace esdp::assembly {
@@ -26,12 +30,16 @@ std::string WhyNotVerbs(const absl::Status& status) {
   return "verbs: " + std::string(FromAbsl(status.message()));
 }
 
+// The libraries of devices have locks of the whole process while they look for them: a child of fork
+// that then opens a Context would wait for a thread of its parent.
+constinit std::mutex looking;
+const sockets::HeldInForks held(looking);
+
 // The device that is named, or all that could lead somewhere: of these it is enough that one opens.
-// A device that cannot be used is logged; that there is none is only told where nothing else is
-// opened.
-absl::Status OpenVerbs(const ContextOptions& options, const FabricName& name, const Log& log,
-                       OpenedFabrics& opened) {
-  static_cast<void>(log);  // one line for each device needs no limit
+// `unusable`: what is wrong with others.
+absl::Status OpenDevices(const FabricName& name, OpenedFabrics& opened,
+                         std::vector<std::string>& unusable) {
+  const std::lock_guard lock(looking);
   const bool named = !name.device.empty();
   auto devices = named ? std::vector{name.device} : fabric::verbs::ActiveDevices();
   if (devices.empty()) devices.emplace_back();  // to hear why
@@ -48,9 +56,22 @@ absl::Status OpenVerbs(const ContextOptions& options, const FabricName& name, co
       continue;
     }
     failure = MakeError(ErrorKind::kFabric, WhyNotVerbs(status));
-    if (!named && !absl::IsNotFound(status) && options.log) options.log(WhyNotVerbs(status));
+    if (!named && !absl::IsNotFound(status)) unusable.push_back(WhyNotVerbs(status));
   }
   return any ? absl::OkStatus() : failure;
+}
+
+// A device that cannot be used is logged; that there is none is only told where nothing else is
+// opened.
+absl::Status OpenVerbs(const ContextOptions& options, const FabricName& name, const Log& log,
+                       OpenedFabrics& opened) {
+  static_cast<void>(log);  // one line for each device needs no limit
+  std::vector<std::string> unusable;
+  const absl::Status status = OpenDevices(name, opened, unusable);
+  if (options.log) {
+    for (const std::string& each : unusable) options.log(each);
+  }
+  return status;
 }
 
 FabricReport DiagnoseVerbs() {
@@ -213,8 +234,9 @@ absl::StatusOr<OpenedFabrics> OpenFabrics(const ContextOptions& options, const F
   for (const FabricRow& row : kTable) {
     if (row.in_auto == InAuto::kNever) continue;
     if (row.transport == Transport::kLocal && !name.with_local) continue;
-    const absl::Status status = row.open(options, name, log, opened);
     const bool named = row.suffix == Suffix::kDevice && !name.device.empty();
+    if (row.transport == Transport::kVerbs && !named && !fabric::verbs::HasAnyDevice()) continue;
+    const absl::Status status = row.open(options, name, log, opened);
     if (!status.ok() && (named || row.in_auto == InAuto::kAlways)) return status;
   }
   return opened;

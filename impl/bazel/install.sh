@@ -84,6 +84,7 @@ esdp_guest_packages=(
   busybox-static
   cpio
   ibverbs-utils
+  iperf3
   iproute2
   kmod
   linux-headers-amd64

@@ -26,7 +26,7 @@ Engine::Engine(std::vector<std::unique_ptr<fabric::Fabric>> fabrics, Observer& o
       log_(std::move(log)),
       driver_(observer, log_, establishment_, tap),
       connections_(bounds.moving),
-      establishment_(driver_, connections_),
+      establishment_(fabrics_, driver_, connections_),
       rendezvous_(fabrics_, driver_, connections_, observer, bounds),
       requests_(driver_, connections_, rendezvous_, establishment_, observer),
       residue_(bounds.spare_connections) {
@@ -53,7 +53,8 @@ bool Engine::Round() try {
 
 // Where others are, one without a connection may wait a little: it costs a system call to ask.
 bool Engine::Poll(uint8_t place) {
-  const bool unused = fabrics_.size() > 1 && !connections_.Uses(place);
+  const bool unused =
+      fabrics_.size() > 1 && !connections_.Uses(place) && !rendezvous_.AwaitsOneThatIsThere(place);
   if (unused && rounds_ % kRoundsForAnUnused != 0) return false;
   const bool events = PollEvents(place);
   return PollCompletions(place) || events;

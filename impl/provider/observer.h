@@ -51,6 +51,11 @@ class Observer {
     (void)connection;
     (void)failure;
   }
+  // The connection has another queue pair now, of the fabric at this place.
+  virtual void OnMoved(ConnectionId connection, uint8_t fabric) {
+    (void)connection;
+    (void)fabric;
+  }
   // What the application could do now; each change, and each time that more bytes wait, where it is
   // watched.
   virtual void OnReadiness(ConnectionId connection, const Readiness& readiness) {

@@ -76,8 +76,9 @@ void Connection::On(const Established& established, Actions& actions) {
   while (handshake_.has_early()) On(handshake_.TakeEarly(), actions);
 }
 
-void Connection::On(const ConnectFailed&, Actions& actions) {
+void Connection::On(const ConnectFailed& failed, Actions& actions) {
   const bool resuming = phase_ == Phase::kResuming;
+  if (resuming && failed.another_way) return LeaveQueuePair(actions);
   if (!Move(PhaseCue::kConnectFailed)) return;
   teardown_.SetCause(resuming ? Outcome::kResumeFailed : Outcome::kConnectFailed,
                      resuming ? "no new connection was made" : "no connection was made");

@@ -14,7 +14,7 @@
 
 namespace esdp::switching {
 
-inline constexpr uint32_t kEngineVersion = 8;
+inline constexpr uint32_t kEngineVersion = 9;
 inline constexpr char kEngineEntry[] = "esdp_switch_engine";
 
 // Why a connection goes the way it goes. The numbers never change.

@@ -16,7 +16,16 @@ inline constexpr char kStatusName[] = "esdp-switch-status";
 inline constexpr uint32_t kStatusMagic = 0x45535731;  // "ESW1"
 inline constexpr uint32_t kStatusRecords = 1024;
 
-enum class Shown : uint8_t { kNothing, kPlain, kSettingUp, kSdp, kRelayedTcp, kEnded };
+enum class Shown : uint8_t {
+  kNothing,
+  kPlain,
+  kSettingUp,
+  kSdp,
+  kRelayedTcp,
+  kEnded,
+  kSdpLocal,  // moved to shared memory
+  kSdpVerbs   // moved to a device
+};
 
 struct StatusHeader {
   uint32_t magic = kStatusMagic;

@@ -27,7 +27,7 @@ TRIES = 5
 PARTS = {
     "Send": ("esdp::Socket::Send(*", 2900),
     "arrival": ("esdp::provider::Driver::FeedCompletion(*", 1790),
-    "Recv": ("esdp::Socket::Recv(*", 1140),
+    "Recv": ("esdp::Socket::Recv(*", 1150),
 }
 
 

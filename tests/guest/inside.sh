@@ -2,9 +2,9 @@
 # Runs in the guest. Prints PASS or FAIL for each test; what programs print goes to logs in the shared folder, which says
 # in the file `steps` what to do:
 #
-#   DEVICE STEP [FILTER]      on rxe or siw: check, contract, perf, sockets, death, memlock, auto, blocking, down, figures
-#                             (FILTER: how many pairs, as 7, or 7:B1,B2 of these rows); on rxe: capture; on siw: meet;
-#                             shell (FILTER: a command), to find out
+#   DEVICE STEP [FILTER]      on rxe or siw: check, contract, perf, sockets, death, memlock, auto, switch, blocking, down,
+#                             figures (FILTER: how many pairs, as 7, or 7:B1,B2 of these rows); on rxe: capture; on
+#                             siw: meet; shell (FILTER: a command), to find out
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp
 shared=/tmp/shared
 declare -A name=([rxe]=rxe0 [siw]=siw0) address=([rxe]=10.77.0.1 [siw]=10.78.0.1)
@@ -249,6 +249,15 @@ step_blocking() { # DEVICE
   local log="$shared/$1_blocking.log"
   timeout 300 python3 $shared/blocking_instructions.py $shared/blocking_bytes "verbs:${name[$1]}" "${address[$1]}" >"$log" 2>&1
   verdict "$1.zero_copy_spares_blocking_calls_most_of_their_instructions" $? "$log"
+}
+
+# Programs that nobody changes get to the device; a user of his own may use it.
+step_switch() { # DEVICE
+  chmod 666 /dev/infiniband/*
+  mkdir -p /tmp/switch
+  cp $shared/libesdp-switch*.so /tmp/switch/
+  timeout 300 python3 $shared/switched.py "$1" "${address[$1]}" "${2:-1}" 2>"$shared/$1_switch.log"
+  verdict "$1.switch_ran_to_its_end" $? "$shared/$1_switch.log"
 }
 
 step_figures() { python3 $shared/figures.py "${name[$1]}" "${address[$1]}" "${2:-7}" 2>"$shared/$1_figures.log"; }

@@ -41,7 +41,8 @@ constexpr std::array kReasons = {
     "relayed",
     "it was bound to a port of its own",
 };
-constexpr std::array kStates = {"", "tcp", "setting up", "sdp", "relayed tcp", "ended"};
+constexpr std::array kStates = {"",      "tcp",       "setting up", "sdp", "relayed tcp",
+                                "ended", "sdp local", "sdp verbs"};
 constexpr std::array kVerdicts = {"tcp", "sdp", "both", "try"};
 
 template <typename Texts, typename Value>

@@ -30,6 +30,9 @@ struct VerbsOptions {
 // Opens an RDMA device through librdmacm. NotFound when there is none, or none of that name.
 absl::StatusOr<std::unique_ptr<Fabric>> MakeVerbsFabric(const VerbsOptions& options = {});
 
+// Whether the system has a device at all, without a library of devices, which loads all its drivers.
+bool HasAnyDevice();
+
 // The devices with an active port, by name; none where there is none.
 std::vector<std::string> ActiveDevices(const Calls& calls = LibraryCalls());
 

@@ -94,14 +94,16 @@ class Connections {
   Session* FindReturning(uint8_t place, fabric::ListenerId listener) {
     Session* returning = nullptr;
     ForEach([&](Session& session) {
-      if (session.return_listener == listener && session.transport.place() == place)
-        returning = &session;
+      const auto& listeners = session.return_listeners;
+      if (place < listeners.size() && listeners[place] == listener) returning = &session;
     });
     return returning;
   }
 
-  // The session follows its peer to another queue pair. False: too many do already.
+  // The session follows its peer to another queue pair, perhaps by another way than it has tried.
+  // False: too many do already.
   bool BeginMove(Session& session) {
+    if (session.follows) return true;
     if (moving_ >= moving_max_) return false;
     session.follows = true;
     ++moving_;
@@ -121,12 +123,12 @@ class Connections {
     return found;
   }
 
-  // The session has another queue pair than this one.
-  void Rename(Session& session, fabric::QueuePairId before) {
+  // The session has another queue pair than this one, of the fabric at `place`.
+  void Rename(Session& session, uint8_t place, fabric::QueuePairId before) {
     if (last_ == &session) last_ = nullptr;
-    Names& names = NamesAt(session.transport.place());
-    names.Erase(static_cast<uint64_t>(before));
+    NamesAt(place).Erase(static_cast<uint64_t>(before));
     const fabric::QueuePairId now = session.transport.queue_pair();
+    Names& names = NamesAt(session.transport.place());
     if (now != fabric::QueuePairId::kNone) names.Set(static_cast<uint64_t>(now), &session);
   }
 

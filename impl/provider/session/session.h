@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "impl/base/handle_table.h"
 #include "impl/base/time.h"
@@ -46,7 +47,8 @@ struct Session {
 
   // Its set-up.
   Time connect_deadline = kTimeInfinite;
-  std::optional<Attempt> attempt;                        // connecting side, until it is connected
+  std::optional<Attempt> attempt;  // connecting side, until it is connected
+  uint8_t next_place = 0;          // of the fabric of its request, and of the next queue pair
   fabric::RequestId request = fabric::RequestId::kNone;  // accepting side, until answered
   ListenerId listener = ListenerId::kNone;
   std::optional<fabric::AddressKey> admitted;  // counted by Admission
@@ -55,10 +57,12 @@ struct Session {
 
   // On its way from one queue pair to the next (sdp wire protocol, section 12).
   struct Return {  // the peer's request, which came before the old queue pair was gone
+    uint8_t place = 0;
     fabric::RequestId request = fabric::RequestId::kNone;
     sdp::wire::Message hello;
   };
-  fabric::ListenerId return_listener = fabric::ListenerId::kNone;  // where the peer comes back
+  bool any_fabric = false;  // it was planned for every fabric of the shard, and may move to each
+  std::vector<fabric::ListenerId> return_listeners;  // where the peer comes back, by the place
   std::optional<Return> early_return;
   struct Move {  // that the front end has asked for, and that is not over
     sdp::OperationId operation{};
@@ -67,6 +71,9 @@ struct Session {
   std::optional<Move> move;
   bool moved = false;    // not on its first queue pair
   bool follows = false;  // its peer to another queue pair, and has not arrived
+  // Following it: over a fabric that has not been tried. Followed: over one behind that of the peer's
+  // request.
+  bool has_another_way = false;
   uint64_t returns_rejected = 0;
 
   // Why it ended, beside what the transport says.

@@ -58,8 +58,8 @@ absl::StatusOr<ConnectionId> Rendezvous::Try(Attempt&& wishes, const Address& pe
         std::to_string(connections_max_) +
         " connections are there, the Context's limit: close some, or raise connections_max");
   }
-  ESDP_ASSIGN_OR_RETURN(std::unique_ptr<Session> made,
-                        Make(wishes.options, true, wishes.local, peer, place));
+  ESDP_ASSIGN_OR_RETURN(std::unique_ptr<Session> made, Make(wishes.options, true, wishes.local,
+                                                            peer, place, wishes.descriptor >= 0));
   ESDP_ASSIGN_OR_RETURN(Session* const added, Add(std::move(made)));
   const ConnectionId id = added->id;
   added->attempt = std::move(wishes);
@@ -96,6 +96,10 @@ Session& Rendezvous::Begin(Session& first) {
 bool Rendezvous::MayTryNext(const Session& session, fabric::Cause cause) {
   if (!session.attempt || !session.attempt->has_next) return false;
   if (session.transport.phase() == QueuePairPhase::kAbandoned) return false;
+  return MeansNoPath(cause);
+}
+
+bool Rendezvous::MeansNoPath(fabric::Cause cause) {
   return cause == fabric::Cause::kUnreachable || cause == fabric::Cause::kRefused ||
          cause == fabric::Cause::kTimedOut;
 }
@@ -109,7 +113,7 @@ Session* Rendezvous::Next(Session& session) {
       Explain(sdp::Outcome::kConnectFailed, "", DetailsOf(session), session.peer).text;
   attempt.failures += std::string("; over ") + session.transport.fabric().name() + ": " + failure;
   const auto place = static_cast<uint8_t>(session.transport.place() + 1);
-  auto made = Make(attempt.options, true, attempt.local, session.peer, place);
+  auto made = Make(attempt.options, true, attempt.local, session.peer, place, false);
   if (!made.ok()) {
     session.transport.failure().NoteRefusal(made.status());
     driver_.Feed(session, sdp::ConnectFailed{});

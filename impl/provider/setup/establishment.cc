@@ -49,6 +49,7 @@ void Establishment::Start(Session& session, const sdp::StartConnect& action) {
     // The old port may still be in use, perhaps by a listener: the Hello alone has it.
     local.port = 0;
     peer.port = *action.port;
+    session.connect_deadline = PatienceWith(session);
   } else if (session.transport.may_connect()) {
     status = NameLocalPort(session, local, hello);
   }
@@ -61,7 +62,14 @@ void Establishment::Start(Session& session, const sdp::StartConnect& action) {
   }
   session.transport.Note(QueuePairCue::kFailed);
   if (session.attempt && session.attempt->has_next) return;  // another fabric is tried
-  driver_.Answer(sdp::ConnectFailed{});
+  driver_.Answer(sdp::ConnectFailed{.another_way = session.has_another_way});
+}
+
+// The core has a bound of its own; an attempt that is not the last has less.
+Time Establishment::PatienceWith(const Session& session) const {
+  if (!session.has_another_way || session.transport.fabric().limits().of_this_host)
+    return kTimeInfinite;
+  return AddSaturating(driver_.now(), kPatience);
 }
 
 absl::Status Establishment::Connect(const Session& session, const Address& local,
@@ -109,7 +117,7 @@ void Establishment::Accept(Session& session, const sdp::AcceptConnection& action
   }
   session.transport.Note(QueuePairCue::kFailed);
   RejectRequest(session);
-  driver_.Answer(sdp::ConnectFailed{});
+  driver_.Answer(sdp::ConnectFailed{.another_way = session.moved && session.has_another_way});
 }
 
 void Establishment::Reject(Session& session, const sdp::RejectConnection& action) {
@@ -126,10 +134,26 @@ void Establishment::Replace(Session& session) {
   driver_.Flush();  // whatever is collected is the old one's
   ForgetEnd(session);
   session.moved = true;
-  session.connect_deadline = kTimeInfinite;  // the core has a bound of its own
+  const bool is_followed = session.request != fabric::RequestId::kNone;
+  // Who follows its peer tries one fabric after the other.
+  const bool again = std::exchange(session.has_another_way, false);
+  const uint8_t own = session.transport.place();
+  uint8_t place = is_followed           ? session.next_place
+                  : !session.any_fabric ? own
+                  : again               ? static_cast<uint8_t>(own + 1)
+                                        : uint8_t{0};
+  const auto has_next = [&] { return session.any_fabric && place + 1u < fabrics_.size(); };
+  ReplaceBy(session, place);
+  while (!is_followed && !session.transport.may_connect() && has_next())
+    ReplaceBy(session, ++place);
+  session.has_another_way = has_next();
+}
+
+void Establishment::ReplaceBy(Session& session, uint8_t place) {
+  const uint8_t place_before = session.transport.place();
   const fabric::QueuePairId before = session.transport.queue_pair();
-  session.transport.Replace();
-  connections_.Rename(session, before);
+  session.transport.Replace(*fabrics_[place], place);
+  connections_.Rename(session, place_before, before);
 }
 
 void Establishment::AwaitHello(Session& session) {
@@ -137,6 +161,7 @@ void Establishment::AwaitHello(Session& session) {
   session.connecting = false;
   ForgetEnd(session);
   if (!session.early_return) return;
+  session.next_place = session.early_return->place;
   session.request = session.early_return->request;
   driver_.Answer(sdp::HelloArrived{session.early_return->hello});
   session.early_return.reset();
@@ -164,16 +189,17 @@ void Establishment::SayFarewell(Session& session, const sdp::Farewell& action) {
 
 void Establishment::RejectRequest(Session& session) {
   if (session.request == fabric::RequestId::kNone) return;
-  (void)session.transport.fabric().Reject(std::exchange(session.request, fabric::RequestId::kNone),
-                                          {});
+  (void)fabrics_[session.next_place]->Reject(
+      std::exchange(session.request, fabric::RequestId::kNone), {});
 }
 
-// Its fabric rejects what waits there.
+// The fabrics reject what waits there.
 void Establishment::StopReturn(Session& session) {
-  if (session.return_listener != fabric::ListenerId::kNone) {
-    (void)session.transport.fabric().StopListening(
-        std::exchange(session.return_listener, fabric::ListenerId::kNone));
+  for (size_t place = 0; place < session.return_listeners.size(); ++place) {
+    const fabric::ListenerId listener = session.return_listeners[place];
+    if (listener != fabric::ListenerId::kNone) (void)fabrics_[place]->StopListening(listener);
   }
+  session.return_listeners.clear();
   session.early_return.reset();
 }
 

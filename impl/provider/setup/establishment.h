@@ -7,6 +7,7 @@
 #include "impl/base/bytes.h"
 #include "impl/base/time.h"
 #include "impl/fabric/port.h"
+#include "impl/provider/regions.h"
 #include "impl/provider/session/connections.h"
 #include "impl/provider/session/driver.h"
 #include "impl/provider/session/set_up_actions.h"
@@ -26,8 +27,8 @@ namespace esdp::provider {
 //   Errors:   what the fabric refuses is noted in the session, and answered by ConnectFailed.
 class Establishment final : public SetUpActions {
  public:
-  Establishment(Driver& driver, Connections& connections)
-      : driver_(driver), connections_(connections) {}
+  Establishment(const Fabrics& fabrics, Driver& driver, Connections& connections)
+      : fabrics_(fabrics), driver_(driver), connections_(connections) {}
 
   void Start(Session& session, const sdp::StartConnect& action) override;
   void Accept(Session& session, const sdp::AcceptConnection& action) override;
@@ -40,12 +41,17 @@ class Establishment final : public SetUpActions {
 
  private:
   static constexpr Duration kFarewellWait = std::chrono::seconds(5);
+  static constexpr Duration kPatience = std::chrono::seconds(3);
 
   static absl::Status Connect(const Session& session, const Address& local, const Address& peer,
                               ConstBytes hello);
   static absl::Status NameLocalPort(const Session& session, Address& local,
                                     sdp::wire::Message& hello);
 
+  Time PatienceWith(const Session& session) const;
+  void ReplaceBy(Session& session, uint8_t place);
+
+  const Fabrics& fabrics_;
   Driver& driver_;
   Connections& connections_;
 };

@@ -31,15 +31,11 @@ absl::StatusOr<ListenerId> Rendezvous::Listen(const Address& address, int backlo
                                               const ConnectionOptions& options,
                                               const std::function<void(ListenerId)>& named) {
   backlog = std::max(backlog, 1);
-  auto at = ListenOnOnePort(address, backlog);
-  for (int i = 1; i < kPortsTried && address.port == 0 && absl::IsAlreadyExists(at.status()); ++i) {
-    at = ListenOnOnePort(address, backlog);
-  }
-  if (!at.ok()) return at.status();
-  const ListenerId id{listeners_.Insert({*at, backlog, 0, options, false})};
-  const auto places = static_cast<uint8_t>(at->size());
+  ESDP_ASSIGN_OR_RETURN(const auto at, ListenOnAFreePort(address, backlog));
+  const ListenerId id{listeners_.Insert({at, backlog, 0, options, false})};
+  const auto places = static_cast<uint8_t>(at.size());
   for (uint8_t place = 0; place < places; ++place) {
-    by_fabric_listener_[{place, static_cast<uint64_t>((*at)[place])}] = id;
+    by_fabric_listener_[{place, static_cast<uint64_t>(at[place])}] = id;
   }
   if (named) named(id);
   return id;
@@ -56,6 +52,8 @@ absl::StatusOr<ListenerId> Rendezvous::ListenOver(int descriptor, const Connecti
   listener.at[place] = over;
   const ListenerId id{listeners_.Insert(std::move(listener))};
   by_fabric_listener_[{place, static_cast<uint64_t>(over)}] = id;
+  over_at_.resize(fabrics_.size());
+  ++over_at_[place];
   if (named) named(id);
   return id;
 }
@@ -76,6 +74,15 @@ void Rendezvous::FailOver(uint8_t place, const fabric::RendezvousEvent& event,
   if (listeners_.Find(static_cast<uint64_t>(known->second))->over) {
     observer_.OnListenerFailed(known->second, failure);
   }
+}
+
+absl::StatusOr<std::vector<fabric::ListenerId>> Rendezvous::ListenOnAFreePort(
+    const Address& address, int backlog) {
+  auto at = ListenOnOnePort(address, backlog);
+  for (int i = 1; i < kPortsTried && address.port == 0 && absl::IsAlreadyExists(at.status()); ++i) {
+    at = ListenOnOnePort(address, backlog);
+  }
+  return at;
 }
 
 // An address is listened on by the device that has it, alone where it shares its ports with the
@@ -159,6 +166,9 @@ absl::Status Rendezvous::StopListening(ListenerId listener) {
   const Listener* found = listeners_.Find(static_cast<uint64_t>(listener));
   if (found == nullptr) return NoSuchListener();
   StopAt(found->at);
+  for (size_t place = 0; found->over && place < over_at_.size(); ++place) {
+    if (found->at[place] != fabric::ListenerId::kNone) --over_at_[place];
+  }
   listeners_.Erase(static_cast<uint64_t>(listener));
   connections_.ForEach([&](Session& session) {
     if (!session.connecting && session.listener == listener &&

@@ -82,6 +82,24 @@ void PlanWork(const fabric::Limits& limits, fabric::QueuePairOptions& queue_pair
 
 }  // namespace
 
+fabric::Limits LimitsOfAll(const Fabrics& fabrics, uint8_t place) {
+  fabric::Limits all = fabrics[place]->limits();
+  for (const fabric::Fabric* fabric : fabrics) {
+    const fabric::Limits& each = fabric->limits();
+    all.message_bytes_max = std::min(all.message_bytes_max, each.message_bytes_max);
+    all.send_work_max = std::min(all.send_work_max, each.send_work_max);
+    all.receive_work_max = std::min(all.receive_work_max, each.receive_work_max);
+    all.scatter_gather_max = std::min(all.scatter_gather_max, each.scatter_gather_max);
+    all.reads_in_flight_max = std::min(all.reads_in_flight_max, each.reads_in_flight_max);
+    all.windows = all.windows && each.windows;
+    all.remote_invalidate = all.remote_invalidate && each.remote_invalidate;
+    all.initiator_speaks_first = all.initiator_speaks_first || each.initiator_speaks_first;
+    all.sends_wait_for_reads = all.sends_wait_for_reads || each.sends_wait_for_reads;
+    all.pins_memory = all.pins_memory || each.pins_memory;
+  }
+  return all;
+}
+
 Plan MakePlan(const ConnectionOptions& options, const fabric::Limits& limits, bool connecting,
               const Address& local, const Address& peer, bool remote_invalidate) {
   Plan plan;

@@ -21,14 +21,17 @@ ConstBytes PrivateDataOf(const fabric::RendezvousEvent& event) {
 
 absl::StatusOr<std::unique_ptr<Session>> Rendezvous::Make(const ConnectionOptions& options,
                                                           bool connecting, const Address& local,
-                                                          const Address& peer, uint8_t place) {
+                                                          const Address& peer, uint8_t place,
+                                                          bool any_fabric) {
   fabric::Fabric& fabric = *fabrics_[place];
-  const fabric::Limits& limits = fabric.limits();
+  const fabric::Limits limits = any_fabric ? LimitsOfAll(fabrics_, place) : fabric.limits();
   const bool remote_invalidate = remote_invalidate_ && limits.windows && limits.remote_invalidate;
   Plan plan = MakePlan(options, limits, connecting, local, peer, remote_invalidate);
   if (!connecting) plan.core.return_token = NewReturnToken(limits.virtual_time);
   auto session = std::make_unique<Session>(plan.core);
   session->connecting = connecting;
+  session->any_fabric = any_fabric;
+  session->next_place = place;
   session->local = local;
   session->peer = peer;
   ESDP_RETURN_IF_ERROR(session->transport.Open(fabric, place, plan.transport));
@@ -85,7 +88,7 @@ void Rendezvous::OnRequest(uint8_t place, const fabric::RendezvousEvent& event) 
   const auto known = by_fabric_listener_.find({place, static_cast<uint64_t>(event.listener)});
   if (known == by_fabric_listener_.end()) {
     Session* returning = connections_.FindReturning(place, event.listener);
-    if (returning != nullptr) return OnReturn(*returning, event);
+    if (returning != nullptr) return OnReturn(*returning, place, event);
     return Reject(place, event, "nobody listens any more");
   }
   const Listener& listener = *listeners_.Find(static_cast<uint64_t>(known->second));
@@ -125,7 +128,7 @@ void Rendezvous::Admit(uint8_t place, const fabric::RendezvousEvent& event, List
       !DropHalfOpen("others want in")) {
     return Reject(place, event, Rejection::kHalfOpen);
   }
-  auto made = Make(listener.options, false, event.local, event.peer, place);
+  auto made = Make(listener.options, false, event.local, event.peer, place, listener.over);
   const absl::StatusOr<Session*> created =
       made.ok() ? Add(*std::move(made)) : absl::StatusOr<Session*>(made.status());
   if (!created.ok()) return Reject(place, event, std::string(FromAbsl(created.status().message())));
@@ -192,6 +195,8 @@ void Rendezvous::OnEstablished(Session& session, const fabric::RendezvousEvent& 
   session.attempt.reset();
   half_open_.Remove(std::exchange(session.half_open, kNoHandle));
   connections_.EndMove(session);
+  session.has_another_way = false;
+  if (session.moved) observer_.OnMoved(session.id, session.transport.place());
   Listener* const listener = listeners_.Find(static_cast<uint64_t>(session.listener));
   if (!session.moved && !session.connecting && listener != nullptr) {
     session.counted = true;
@@ -228,7 +233,9 @@ void Rendezvous::OnConnectFailed(Session& session, const fabric::RendezvousEvent
     if (next != nullptr) (void)Begin(*next);
     return;
   }
-  driver_.Feed(session, sdp::ConnectFailed{});
+  const bool no_path = MeansNoPath(event.cause) || event.cause == fabric::Cause::kRejected;
+  const bool another = session.has_another_way && session.follows && no_path;
+  driver_.Feed(session, sdp::ConnectFailed{.another_way = another});
 }
 
 void Rendezvous::OnDisconnected(Session& session, const fabric::RendezvousEvent& event) {

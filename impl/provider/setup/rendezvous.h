@@ -60,6 +60,10 @@ class Rendezvous {
   absl::StatusOr<ListenerId> ListenOver(int descriptor, const ConnectionOptions& options,
                                         const std::function<void(ListenerId)>& named);
   absl::StatusOr<Address> ListenerAddress(ListenerId listener);
+  // A connection may come to be here without a word of the fabric's descriptor.
+  bool AwaitsOneThatIsThere(uint8_t place) const {
+    return place < over_at_.size() && over_at_[place] > 0;
+  }
   // The place of the first fabric that listens.
   uint8_t FabricOf(ListenerId listener) const;
   absl::Status StopListening(ListenerId listener);
@@ -110,6 +114,9 @@ class Rendezvous {
   // listeners.cc
   absl::StatusOr<std::vector<fabric::ListenerId>> ListenOnOnePort(const Address& address,
                                                                   int backlog);
+  // The same; where the address names no port, until there is one that all of them have free.
+  absl::StatusOr<std::vector<fabric::ListenerId>> ListenOnAFreePort(const Address& address,
+                                                                    int backlog);
   absl::Status Follow(const Address& address, int backlog, std::vector<fabric::ListenerId>& at);
   void StopAt(const std::vector<fabric::ListenerId>& at);
 
@@ -123,12 +130,14 @@ class Rendezvous {
   absl::StatusOr<ConnectionId> Try(Attempt&& wishes, const Address& peer, uint8_t place,
                                    const std::function<void(ConnectionId)>& named);
   Session& Begin(Session& first);
+  // Where the fabric says so of an attempt, another one may lead to the peer.
+  static bool MeansNoPath(fabric::Cause cause);
   static bool MayTryNext(const Session& session, fabric::Cause cause);
   Session* Next(Session& session);
 
   absl::StatusOr<std::unique_ptr<Session>> Make(const ConnectionOptions& options, bool connecting,
                                                 const Address& local, const Address& peer,
-                                                uint8_t place);
+                                                uint8_t place, bool any_fabric);
   absl::StatusOr<Session*> Add(std::unique_ptr<Session> session);
   void OnRequest(uint8_t place, const fabric::RendezvousEvent& event);
   void Admit(uint8_t place, const fabric::RendezvousEvent& event, ListenerId listener_id,
@@ -140,8 +149,9 @@ class Rendezvous {
   void OnShort();
   // suspend.cc
   sdp::wire::ReturnToken NewReturnToken(bool virtual_time);
-  void OnReturn(Session& session, const fabric::RendezvousEvent& event);
-  void RejectReturn(Session& session, const fabric::RendezvousEvent& event, const std::string& why);
+  void OnReturn(Session& session, uint8_t place, const fabric::RendezvousEvent& event);
+  void RejectReturn(Session& session, uint8_t place, const fabric::RendezvousEvent& event,
+                    const std::string& why);
   void RejectFirstReturn();
   void OnEstablished(Session& session, const fabric::RendezvousEvent& event);
   void OnConnectFailed(Session& session, const fabric::RendezvousEvent& event);
@@ -156,6 +166,7 @@ class Rendezvous {
   Observer& observer_;
   HandleTable<Listener> listeners_;
   std::map<ListenerAt, ListenerId> by_fabric_listener_;
+  std::vector<uint32_t> over_at_;  // listeners over a connection, by the place
   const size_t connections_max_;
   const size_t half_open_max_;
   Admission admission_;

@@ -1,9 +1,13 @@
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "impl/base/bytes.h"
+#include "impl/base/status.h"
 #include "impl/provider/setup/rendezvous.h"
 #include "impl/sdp/wire/codec.h"
 
@@ -19,19 +23,28 @@ constexpr Duration kBeforeRejection = std::chrono::seconds(1);
 }  // namespace
 
 absl::StatusOr<uint16_t> Rendezvous::ListenForReturn(Session& session) {
-  if (session.return_listener != fabric::ListenerId::kNone) {
+  if (!session.return_listeners.empty()) {
     return absl::FailedPreconditionError("another move of the connection is under way");
   }
   Address address = session.local;
   address.port = 0;
-  const absl::StatusOr<fabric::ListenerId> listener = session.transport.fabric().Listen(address, 1);
-  if (!listener.ok()) return listener.status();
-  const absl::StatusOr<Address> named = session.transport.fabric().ListenerAddress(*listener);
+  std::vector<fabric::ListenerId> at(fabrics_.size(), fabric::ListenerId::kNone);
+  const uint8_t own = session.transport.place();
+  if (session.any_fabric) {
+    ESDP_ASSIGN_OR_RETURN(at, ListenOnAFreePort(address, 1));
+  } else {
+    ESDP_ASSIGN_OR_RETURN(at[own], fabrics_[own]->Listen(address, 1));
+  }
+  const auto place = static_cast<size_t>(
+      std::ranges::find_if(at, [](auto each) { return each != fabric::ListenerId::kNone; }) -
+      at.begin());
+  const absl::StatusOr<Address> named = fabrics_[place]->ListenerAddress(at[place]);
+  session.return_listeners = std::move(at);
   if (!named.ok()) {
-    (void)session.transport.fabric().StopListening(*listener);
+    StopAt(session.return_listeners);
+    session.return_listeners.clear();
     return named.status();
   }
-  session.return_listener = *listener;
   return named->port;
 }
 
@@ -51,13 +64,13 @@ sdp::wire::ReturnToken Rendezvous::NewReturnToken(bool virtual_time) {
 }
 
 // Whoever guesses has to wait for each answer.
-void Rendezvous::RejectReturn(Session& session, const fabric::RendezvousEvent& event,
+void Rendezvous::RejectReturn(Session& session, uint8_t place, const fabric::RendezvousEvent& event,
                               const std::string& why) {
   ++session.returns_rejected;
   SayRejected(event, why);
   if (wrong_returns_.size() == kWrongReturnsMax) RejectFirstReturn();
   const Time reject_at = AddSaturating(driver_.now(), kBeforeRejection);
-  wrong_returns_.push_back({reject_at, session.transport.place(), event.request});
+  wrong_returns_.push_back({reject_at, place, event.request});
   if (wrong_returns_.size() == 1) driver_.timers().SetAlarm(kRejectAlarm, reject_at);
 }
 
@@ -76,23 +89,24 @@ void Rendezvous::RejectFirstReturn() {
   wrong_returns_.pop_front();
 }
 
-void Rendezvous::OnReturn(Session& session, const fabric::RendezvousEvent& event) {
+void Rendezvous::OnReturn(Session& session, uint8_t place, const fabric::RendezvousEvent& event) {
   // It goes by the port it had before, whatever port this queue pair comes from.
   const sdp::wire::TransportAddresses addresses{static_cast<uint8_t>(event.peer.family),
                                                 session.peer.port, event.peer.bytes,
                                                 event.local.bytes};
   sdp::HelloArrived arrived;
   if (const auto error = sdp::wire::DecodeHello(PrivateDataOf(event), addresses, arrived.hello)) {
-    return RejectReturn(session, event,
+    return RejectReturn(session, place, event,
                         std::string("no Hello: ") + error->field + ": " + error->reason);
   }
   driver_.tap().Received(session.id, driver_.now(), PrivateDataOf(event), arrived.hello);
   if (event.peer.bytes != session.peer.bytes)
-    return RejectReturn(session, event, "not from the peer's address");
+    return RejectReturn(session, place, event, "not from the peer's address");
   if (const char* refusal = session.core.CheckResumption(arrived.hello)) {
-    return RejectReturn(session, event, refusal);
+    return RejectReturn(session, place, event, refusal);
   }
   if (session.transport.phase() == QueuePairPhase::kAwaited) {
+    session.next_place = place;
     session.request = event.request;
     driver_.Feed(session, arrived);
     return driver_.Flush();
@@ -102,8 +116,8 @@ void Rendezvous::OnReturn(Session& session, const fabric::RendezvousEvent& event
   const sdp::Phase phase = session.core.phase();
   const bool early = phase == sdp::Phase::kSuspending || phase == sdp::Phase::kSuspended;
   if (!early || session.early_return)
-    return Reject(session.transport.place(), event, "the connection has its new peer");
-  session.early_return = {event.request, arrived.hello};
+    return Reject(place, event, "the connection has its new peer");
+  session.early_return = {place, event.request, arrived.hello};
 }
 
 }  // namespace esdp::provider

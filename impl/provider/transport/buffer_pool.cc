@@ -6,6 +6,9 @@
 #include <cerrno>
 #include <string>
 #include <system_error>
+#include <utility>
+
+#include "impl/base/status.h"
 
 namespace esdp::provider {
 namespace {
@@ -64,6 +67,7 @@ absl::Status BufferPool::Close(fabric::Fabric& fabric) {
     if (absl::Status status = Release(fabric, blocks_[i]); !status.ok()) return status;
   }
   if (region_ == fabric::RegionId::kNone) return absl::OkStatus();
+  ESDP_RETURN_IF_ERROR(ReleaseElsewhere(base_));
   absl::Status status = fabric.Deregister(region_);
   if (status.ok()) region_ = fabric::RegionId::kNone;
   return status;
@@ -71,9 +75,63 @@ absl::Status BufferPool::Close(fabric::Fabric& fabric) {
 
 absl::Status BufferPool::Release(fabric::Fabric& fabric, Block& block) {
   if (block.base == nullptr) return absl::OkStatus();
+  ESDP_RETURN_IF_ERROR(ReleaseElsewhere(block.base));
   if (absl::Status status = fabric.Deregister(block.region); !status.ok()) return status;
   munmap(block.base, block.bytes());
   block = Block{};
+  return absl::OkStatus();
+}
+
+absl::Status BufferPool::ReleaseElsewhere(const std::byte* base) {
+  for (auto each = elsewhere_.begin(); each != elsewhere_.end();) {
+    if (each->base != base) {
+      ++each;
+      continue;
+    }
+    ESDP_RETURN_IF_ERROR(each->fabric->Deregister(each->region));
+    each = elsewhere_.erase(each);
+  }
+  return absl::OkStatus();
+}
+
+// It may be registered there from before.
+absl::StatusOr<fabric::RegionId> BufferPool::RegisterWith(fabric::Fabric& fabric, std::byte* base,
+                                                          size_t bytes) {
+  const auto known = std::ranges::find_if(elsewhere_, [&](const Elsewhere& each) {
+    return each.fabric == &fabric && each.base == base;
+  });
+  if (known == elsewhere_.end()) {
+    return fabric.Register(base, bytes, fabric::Access{.local_write = true});
+  }
+  const fabric::RegionId region = known->region;
+  elsewhere_.erase(known);
+  return region;
+}
+
+absl::Status BufferPool::Move(fabric::Fabric& from, fabric::Fabric& to) {
+  elsewhere_.reserve(elsewhere_.size() + kBlocks);  // from here on nothing throws for want of it
+  std::array<fabric::RegionId, kBlocks> regions{};
+  for (size_t i = 0; i < kBlocks; ++i) {
+    const Block& block = blocks_[i];
+    if (block.base == nullptr) continue;
+    auto region =
+        i == 0 ? RegisterWith(to, base_, bytes_) : RegisterWith(to, block.base, block.bytes());
+    if (!region.ok()) {
+      for (size_t j = 0; j < i; ++j) {
+        if (blocks_[j].base == nullptr) continue;
+        elsewhere_.push_back({&to, j == 0 ? base_ : blocks_[j].base, regions[j]});
+      }
+      return region.status();
+    }
+    regions[i] = *region;
+  }
+  for (size_t i = 0; i < kBlocks; ++i) {
+    Block& block = blocks_[i];
+    if (block.base == nullptr) continue;
+    elsewhere_.push_back(
+        {&from, i == 0 ? base_ : block.base, std::exchange(block.region, regions[i])});
+  }
+  region_ = blocks_[0].region;
   return absl::OkStatus();
 }
 

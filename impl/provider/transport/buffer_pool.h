@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "impl/base/bytes.h"
 #include "impl/fabric/port.h"
 
@@ -44,6 +45,10 @@ class BufferPool {
 
   absl::Status Open(fabric::Fabric& fabric, const Shape& shape);
   absl::Status Close(fabric::Fabric& fabric);
+  // What is posted from now on is posted to the other fabric. Its registration with the one before
+  // stays until Close, since that may still have work that names the memory. Where it fails nothing
+  // has changed.
+  absl::Status Move(fabric::Fabric& from, fabric::Fabric& to);
   // The receive buffers that are posted from now on are `receive_buffers` of
   // `receive_buffer_bytes`, in a mapping of their own unless they are those of the start; those in
   // use stay where they are. FailedPrecondition while buffers of all changes before are in use.
@@ -99,6 +104,12 @@ class BufferPool {
   static constexpr uint8_t kBlocks = 5;
   static constexpr uint8_t kNowhere = kBlocks;
 
+  // Memory that is registered with a fabric which is not used any more.
+  struct Elsewhere {
+    fabric::Fabric* fabric = nullptr;
+    const std::byte* base = nullptr;
+    fabric::RegionId region = fabric::RegionId::kNone;
+  };
   struct Lent {
     ConstBytes message;
     uint32_t buffer = 0;
@@ -106,6 +117,9 @@ class BufferPool {
   };
 
   absl::Status Release(fabric::Fabric& fabric, Block& block);
+  absl::Status ReleaseElsewhere(const std::byte* base);
+  absl::StatusOr<fabric::RegionId> RegisterWith(fabric::Fabric& fabric, std::byte* base,
+                                                size_t bytes);
   bool IsLent(uint32_t buffer) const { return !lent_.message.empty() && lent_.buffer == buffer; }
   void SettleRest();
   void Leave(uint32_t buffer);
@@ -118,6 +132,7 @@ class BufferPool {
   std::byte* base_ = nullptr;
   size_t bytes_ = 0;
   fabric::RegionId region_ = fabric::RegionId::kNone;
+  std::vector<Elsewhere> elsewhere_;
 };
 
 }  // namespace esdp::provider

@@ -56,13 +56,20 @@ void Transport::Destroy(std::vector<ExposureId>& withdrawn) {
   exposures_.ReleaseAll(*fabric_, withdrawn);
 }
 
-void Transport::Replace() {
+void Transport::Replace(fabric::Fabric& fabric, uint8_t place) {
   DestroyQueuePair();
   failure_ = {};
   Note(QueuePairCue::kReplaced);
-  const auto queue_pair = fabric_->CreateQueuePair(options_);
-  if (!queue_pair.ok()) Refuse(queue_pair.status());
-  queue_pair_ = queue_pair.value_or(fabric::QueuePairId::kNone);
+  queue_pair_ = fabric::QueuePairId::kNone;
+  absl::Status moved = &fabric == fabric_ ? absl::OkStatus() : pool_.Move(*fabric_, fabric);
+  if (moved.ok()) {
+    fabric_ = &fabric;
+    place_ = place;
+    const auto queue_pair = fabric.CreateQueuePair(options_);
+    moved = queue_pair.status();
+    queue_pair_ = queue_pair.value_or(fabric::QueuePairId::kNone);
+  }
+  if (!moved.ok()) Refuse(moved);
   exposures_.Move(queue_pair_);
 }
 

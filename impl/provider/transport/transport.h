@@ -18,8 +18,8 @@ namespace esdp::provider {
 // What carries one session, whatever that makes of its messages: a queue pair of a fabric, private
 // buffers, the keys that the peer was shown, and what the fabric said of the end.
 //
-//   Owns:     all of these. The queue pair may give way to another one on the same fabric; buffers
-//             and registrations stay.
+//   Owns:     all of these. The queue pair may give way to another one, also of another fabric;
+//             buffers stay.
 //   Threads:  the holder of the shard lock.
 //   Blocks:   never.
 //   Units:    bytes.
@@ -29,7 +29,7 @@ namespace esdp::provider {
 class Transport {
  public:
   struct Shape {
-    fabric::QueuePairOptions queue_pair;  // of every one that it gets
+    fabric::QueuePairOptions queue_pair;  // of every one that it gets, on whatever fabric
     BufferPool::Shape pool;
     bool remote_invalidate = false;  // the peer may invalidate any key that it is shown
   };
@@ -72,8 +72,9 @@ class Transport {
   // Breaks it off and destroys it, whatever its phase; takes every key back.
   void Destroy(std::vector<ExposureId>& withdrawn);
   void DestroyQueuePair() { (void)fabric_->DestroyQueuePair(queue_pair_); }
-  // Another queue pair, which is not connected; none where the fabric refuses it.
-  void Replace();
+  // Another queue pair, which is not connected, of the fabric at `place`; none where that refuses
+  // it, or the buffers.
+  void Replace(fabric::Fabric& fabric, uint8_t place);
 
  private:
   friend class ReceiveGrowth;

@@ -39,7 +39,11 @@ struct Established {
   uint32_t reads_in_max = 1;                    // RDMA reads the peer may have in flight
   std::optional<PathAddresses> addresses = {};  // absent: those of the configuration
 };
-struct ConnectFailed {};  // no connection; the provider keeps the cause
+// No connection; the provider keeps the cause. `another_way`: of a move [12] whoever follows its peer
+// can try it with another queue pair, and whoever is followed can be come back to once more.
+struct ConnectFailed {
+  bool another_way = false;
+};
 
 // --- the wire ---
 

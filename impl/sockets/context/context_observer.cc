@@ -261,6 +261,11 @@ void ContextState::OnShutDown(provider::ConnectionId connection, const provider:
   if (const auto stream = FindConnection(connection)) stream->OnShutDown(failure);
 }
 
+void ContextState::OnMoved(provider::ConnectionId connection, uint8_t fabric) {
+  const InObserverCall in_call;
+  if (const auto stream = FindConnection(connection)) stream->OnMoved(fabric);
+}
+
 void ContextState::OnResumed(provider::ConnectionId connection, const provider::Failure& failure) {
   const InObserverCall in_call;
   if (const auto stream = FindConnection(connection)) stream->OnResumed(failure);
@@ -276,10 +281,9 @@ bool ContextState::ShowUnlocked(std::shared_ptr<StreamState> stream) {
   return added;
 }
 
-void ContextState::OnReadiness(provider::ConnectionId connection,
-                               const provider::Readiness& readiness) {
+void ContextState::OnReadiness(provider::ConnectionId id, const provider::Readiness& readiness) {
   const InObserverCall in_call;
-  if (const auto stream = FindConnection(connection)) stream->polls().OnReadiness(readiness);
+  if (const auto stream = FindConnection(id)) stream->polls().OnReadiness(readiness);
 }
 
 void ContextState::OnClosed(provider::ConnectionId connection, const provider::Failure& cause,

@@ -135,8 +135,8 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   void OnImmediateSent(provider::ImmediateSend& send) override;
   void OnShutDown(provider::ConnectionId connection, const provider::Failure& failure) override;
   void OnResumed(provider::ConnectionId connection, const provider::Failure& failure) override;
-  void OnReadiness(provider::ConnectionId connection,
-                   const provider::Readiness& readiness) override;
+  void OnMoved(provider::ConnectionId connection, uint8_t fabric) override;
+  void OnReadiness(provider::ConnectionId id, const provider::Readiness& readiness) override;
   void OnRejected(provider::Rejection reason) override;
   void OnClosed(provider::ConnectionId connection, const provider::Failure& cause,
                 uint64_t bytes_received) override;

@@ -82,8 +82,7 @@ class StreamState {
   // The connection has ended in order: a receive finds the end of the stream, as often as it asks.
   bool AtEndOfStream(bool is_send) const;
 
-  // The end, in two steps: what it will be is settled under the lock of the socket, and the shard
-  // is told without it.
+  // The end, in two steps: settled under the lock of the socket, and told to the shard without it.
   enum class Ending : uint8_t { kOver, kInOrder, kAborted };
   // Null: nobody waits for an event.
   Ending BeginClose(CloseMode mode, Operation* operation);
@@ -114,6 +113,7 @@ class StreamState {
   void OnConnected(const Address& local, const Address& peer, uint8_t fabric);
   void OnFailed(const provider::Failure& cause);
   void OnShutDown(const provider::Failure& failure);
+  void OnMoved(uint8_t fabric) { fabric_ = fabric; }
   void OnResumed(const provider::Failure& failure) { FinishSuspend(StatusOf(failure)); }
   void OnClosed(const provider::Failure& cause, uint64_t bytes_received);
   void OnShutdownLate(OpId op);

@@ -103,17 +103,27 @@ int ErrnoOfWait(const absl::Status& status) {
 }
 
 constexpr size_t kMostPieces = 1024;  // IOV_MAX
+// A move costs as much as a connection does.
+constexpr uint64_t kMovesAfter = 64 * 1024;
 
 }  // namespace
 
 DirectStream::DirectStream(Context& context, Stream stream, Descriptor hidden, uint32_t place,
-                           const OpArgs& on_shutdown)
+                           const OpArgs& on_shutdown, const std::optional<OpArgs>& on_move)
     : context_(context),
       stream_(std::move(stream)),
       place_(place),
       on_shutdown_(on_shutdown),
+      on_move_(on_move),
+      may_move_(on_move.has_value()),
       hidden_(std::move(hidden)) {
   stream_.SetEdges(false);
+}
+
+void DirectStream::Count(std::atomic<uint64_t>& direction, size_t bytes) {
+  direction.fetch_add(bytes, std::memory_order_relaxed);
+  if (!may_move_.load(std::memory_order_relaxed) || sent() + received() < kMovesAfter) return;
+  if (may_move_.exchange(false)) (void)stream_.socket().Suspend(*on_move_);
 }
 
 absl::Time DirectStream::DeadlineOf(absl::Duration time) const {
@@ -162,7 +172,7 @@ Moved DirectStream::Receive(msghdr& message, int flags, bool waits) {
   if (!read.ok() && closed_) return Failed(Moved::kNotDirect);
   if (!read.ok() && input_shut_) return {};
   if (!read.ok()) return FailedReceive(read.status());
-  if (!args.peek) received_.fetch_add(*read, std::memory_order_relaxed);
+  if (!args.peek) Count(received_, *read);
   return {.bytes = static_cast<ssize_t>(*read)};
 }
 
@@ -234,7 +244,7 @@ Moved DirectStream::ReceiveToMark(void* to, size_t room, bool& urgent) {
     const auto memory = absl::MakeSpan(static_cast<std::byte*>(to), urgent ? 1 : room);
     const absl::StatusOr<size_t> read = stream_.Read(memory, args);
     if (read.ok()) {
-      received_.fetch_add(*read, std::memory_order_relaxed);
+      Count(received_, *read);
       return {.bytes = static_cast<ssize_t>(*read)};
     }
     if (!std::exchange(looked, true)) continue;
@@ -279,7 +289,7 @@ Moved DirectStream::Send(const msghdr& message, int flags, bool waits) {
   }
   const absl::StatusOr<size_t> written = stream_.WriteV(pieces.get(), args);
   if (!written.ok()) return FailedSend(written.status(), flags);
-  sent_.fetch_add(*written, std::memory_order_relaxed);
+  Count(sent_, *written);
   return {.bytes = static_cast<ssize_t>(*written)};
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 #include "absl/status/status.h"
@@ -29,9 +30,10 @@ namespace esdp::switching {
 //   Errors:   an errno, as recvmsg and sendmsg have it.
 class DirectStream {
  public:
-  // `place`: of its record. `on_shutdown`: where the end of a Shutdown of its output is told.
+  // `place`: of its record. `on_shutdown`: where the end of a Shutdown of its output is told;
+  // `on_move`: that of its move to another fabric, for which it asks once it is worth it.
   DirectStream(Context& context, Stream stream, Descriptor hidden, uint32_t place,
-               const OpArgs& on_shutdown);
+               const OpArgs& on_shutdown, const std::optional<OpArgs>& on_move);
 
   Moved Receive(msghdr& message, int flags, bool waits);
   // What is there before the next urgent byte, or that alone.
@@ -72,6 +74,8 @@ class DirectStream {
   uint64_t received() const { return received_.load(std::memory_order_relaxed); }
 
  private:
+  // What it has moved.
+  void Count(std::atomic<uint64_t>& direction, size_t bytes);
   absl::Time DeadlineOf(absl::Duration time) const;
   Moved FailedReceive(const absl::Status& status);
   Moved FailedSend(const absl::Status& status, int flags);
@@ -82,6 +86,8 @@ class DirectStream {
   Stream stream_;
   const uint32_t place_;
   const OpArgs on_shutdown_;
+  const std::optional<OpArgs> on_move_;
+  std::atomic<bool> may_move_;
   std::mutex mutex_;
   Descriptor hidden_;  // while nothing is shown
   std::atomic<int64_t> receive_ns_{0}, send_ns_{0};

@@ -1,5 +1,6 @@
 #include "impl/switch/engine/engine.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -19,6 +20,7 @@
 #include <string_view>
 #include <utility>
 
+#include "impl/switch/engine/acquaintances.h"
 #include "impl/switch/engine/direct_stream.h"
 #include "impl/switch/engine/program_end.h"
 #include "impl/switch/engine/relay.h"
@@ -200,7 +202,7 @@ absl::StatusOr<Engine::Domain*> Engine::DomainOf(Mode mode) {
   if (mode == Mode::kRelay) return &relayed_;
   if (direct_.has_value()) return &*direct_;
   Domain made;
-  const absl::Status opened = Open(made, Progress::kThread);
+  const absl::Status opened = Open(made, Mode::kDirect);
   if (opened.ok()) {
     direct_now_ = &direct_.emplace(std::move(made));
     return &*direct_;
@@ -209,10 +211,27 @@ absl::StatusOr<Engine::Domain*> Engine::DomainOf(Mode mode) {
   return opened;
 }
 
-absl::Status Engine::Open(Domain& domain, Progress progress) {
+namespace {
+
+bool HasDevice() {
+  DIR* const devices = opendir("/sys/class/infiniband");
+  if (devices == nullptr) return false;
+  const dirent* each = readdir(devices);
+  while (each != nullptr && each->d_name[0] == '.') each = readdir(devices);
+  closedir(devices);
+  return each != nullptr;
+}
+
+}  // namespace
+
+absl::Status Engine::Open(Domain& domain, Mode mode) {
+  const bool moves = mode == Mode::kDirect;
+  if (moves) has_device_ = HasDevice();
   absl::StatusOr<Context> context = Context::Open({
-      .fabric = "qpip",
-      .progress = progress,
+      .fabric = moves ? "auto" : "qpip",
+      .progress = moves ? Progress::kThread : Progress::kManual,
+      .peer_moves = moves ? PeerMoves::kGuarded : PeerMoves::kRefused,
+      .moves_at_once_max = 1u << 20,
       .half_open_max = 1u << 16,
       .log =
           [](std::string_view line) {
@@ -231,7 +250,7 @@ absl::Status Engine::Open(Domain& domain, Progress progress) {
 // --- the thread ----------------------------------------------------------------------------------
 
 void Engine::Run() {
-  const absl::Status opened = Open(relayed_, Progress::kManual);
+  const absl::Status opened = Open(relayed_, Mode::kRelay);
   if (!opened.ok()) {
     Tell(9, "no Context: %s", std::string(opened.message()).c_str());
   }
@@ -334,58 +353,25 @@ void Engine::CheckFlush() {
   flushed_.notify_all();
 }
 
-// --- what is known of peers ----------------------------------------------------------------------
+// --- what the process has one of ----------------------------------------------------------------------
 
 namespace {
 
 // Never destroyed. A child of fork has its own, since a thread of the parent may have held a lock.
 std::atomic<StatusTable*> status{new StatusTable};
-std::atomic<Acquaintances*> peers{new Acquaintances};
 std::atomic<DirectStreams*> directs{new DirectStreams};
 
 }  // namespace
 
 StatusTable& Status() { return *status.load(std::memory_order_relaxed); }
 
-Acquaintances& Peers() { return *peers.load(std::memory_order_relaxed); }
-
 DirectStreams& Directs() { return *directs.load(std::memory_order_relaxed); }
 
 void Engine::AbandonParents() {
   current.store(nullptr);
   status.store(new StatusTable);
-  peers.store(new Acquaintances);
+  ForgetPeers();
   directs.store(new DirectStreams);
-}
-
-Acquaintances::Key Acquaintances::KeyOf(const Name& peer) {
-  Key key{};
-  if (peer.any.sa_family == AF_INET6) {
-    std::copy_n(peer.ipv6.sin6_addr.s6_addr, 16, key.first.begin());
-    key.second = peer.ipv6.sin6_port;
-  } else {
-    key.first[10] = key.first[11] = 0xFF;
-    std::copy_n(reinterpret_cast<const uint8_t*>(&peer.ipv4.sin_addr), 4, key.first.begin() + 12);
-    key.second = peer.ipv4.sin_port;
-  }
-  return key;
-}
-
-Learned Acquaintances::Of(const Name& peer) {
-  const std::lock_guard lock(mutex_);
-  const auto found = known_.find(KeyOf(peer));
-  if (found == known_.end() || found->second.until < libc::MonotonicMilliseconds())
-    return Learned::kNothing;
-  return found->second.learned;
-}
-
-void Acquaintances::Learn(const Name& peer, Learned learned) {
-  constexpr size_t kMost = 4096;
-  const std::lock_guard lock(mutex_);
-  if (known_.size() >= kMost) known_.clear();
-  constexpr int64_t kMinute = 60'000;
-  const int64_t keep = learned == Learned::kSilent ? kMinute : 24 * 60 * kMinute;
-  known_[KeyOf(peer)] = {.learned = learned, .until = libc::MonotonicMilliseconds() + keep};
 }
 
 }  // namespace esdp::switching

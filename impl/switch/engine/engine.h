@@ -1,7 +1,6 @@
 #ifndef ESDP_IMPL_SWITCH_ENGINE_ENGINE_H_
 #define ESDP_IMPL_SWITCH_ENGINE_ENGINE_H_
 
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -61,6 +60,8 @@ class Engine {
   Context& context() { return relayed_.context; }
   EventQueue& queue() { return relayed_.queue; }
   absl::StatusOr<Domain*> DomainOf(Mode mode);
+  // This host had an RDMA device when what goes directly began.
+  bool has_device() const { return has_device_; }
   // What goes directly has begun: from any thread, nullptr before.
   Domain* direct_domain() { return direct_now_.load(std::memory_order_acquire); }
   bool Watch(int descriptor, uint32_t events, Source source, uint64_t id);
@@ -73,7 +74,7 @@ class Engine {
  private:
   Engine() = default;
   int Start();
-  absl::Status Open(Domain& domain, Progress progress);
+  absl::Status Open(Domain& domain, Mode mode);
   void Run();
   void TakeAsked();
   void TakeEvents(EventQueue& queue);
@@ -98,6 +99,7 @@ class Engine {
   Descriptor epoll_, wake_;
   Domain relayed_;
   std::optional<Domain> direct_;
+  bool has_device_ = false;
   std::atomic<Domain*> direct_now_{nullptr};
   std::unordered_map<uint64_t, std::unique_ptr<Relay>> relays_;
   std::multimap<int64_t, std::function<void()>> timers_;  // by when they are due
@@ -105,26 +107,6 @@ class Engine {
 };
 
 StatusTable& Status();
-
-// What peers have answered: kSilent for a minute.
-class Acquaintances {
- public:
-  Learned Of(const Name& peer);
-  void Learn(const Name& peer, Learned learned);
-
- private:
-  using Key = std::pair<std::array<uint8_t, 16>, uint16_t>;
-  struct Known {
-    Learned learned;
-    int64_t until;
-  };
-  static Key KeyOf(const Name& peer);
-
-  std::mutex mutex_;
-  std::map<Key, Known> known_;
-};
-
-Acquaintances& Peers();
 
 }  // namespace esdp::switching
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
+#include "impl/switch/engine/acquaintances.h"
 #include "impl/switch/engine/direct_stream.h"
 #include "impl/switch/engine/engine.h"
 #include "impl/switch/engine/host.h"

@@ -25,7 +25,7 @@ namespace {
   X(socket) X(socketpair) X(accept4) X(epoll_create1) X(eventfd) X(timerfd_create)         \
   X(memfd_create) X(pipe2) X(open) X(fcntl) X(ioctl) X(close) X(read) X(readv) X(recv)     \
   X(recvmsg) X(write) X(writev) X(send) X(sendmsg) X(shutdown) X(bind) X(connect)          \
-  X(getsockname) X(getpeername) X(getsockopt) X(setsockopt) X(epoll_ctl)
+  X(getsockname) X(getpeername) X(getsockopt) X(setsockopt) X(epoll_ctl) X(syscall)
 // clang-format on
 
 constinit struct {
@@ -88,6 +88,21 @@ int LiftedPair(int pair[2], const Make& make) {
   });
 }
 
+// What the other end has passed on.
+void LiftPassedOn(msghdr& message) {
+  for (cmsghdr* each = CMSG_FIRSTHDR(&message); each != nullptr;
+       each = CMSG_NXTHDR(&message, each)) {
+    if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SCM_RIGHTS) continue;
+    const size_t count = (each->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    int* const passed = reinterpret_cast<int*>(CMSG_DATA(each));
+    for (size_t i = 0; i < count; ++i) passed[i] = Lift(passed[i]);
+  }
+}
+
+// Newer than the headers of some systems.
+constexpr int kPeerPidFd = 77;  // SO_PEERPIDFD
+constexpr long kPidFdOpen = 434;
+
 }  // namespace
 
 void FindRealCalls() {
@@ -102,9 +117,14 @@ void FindRealCalls() {
 #define ESDP_OWN(result, name, arguments) \
   extern "C" [[gnu::visibility("hidden")]] result name arguments
 
+using esdp::switching::kPeerPidFd;
+using esdp::switching::kPidFdOpen;
+using esdp::switching::Lift;
 using esdp::switching::Lifted;
 using esdp::switching::LiftedPair;
+using esdp::switching::LiftPassedOn;
 using esdp::switching::real;
+using esdp::switching::Undivided;
 
 ESDP_OWN(int, socket, (int domain, int type, int protocol)) {
   return Lifted([&] { return real.socket(domain, type, protocol); });
@@ -182,13 +202,48 @@ ESDP_OWN(int, close, (int fd)) {
   });
 }
 
+ESDP_OWN(ssize_t, recvmsg, (int fd, msghdr* message, int flags)) {
+  if (message->msg_controllen == 0) return real.recvmsg(fd, message, flags);
+  ssize_t received = -1;
+  (void)Undivided([&] {
+    received = real.recvmsg(fd, message, flags);
+    if (received >= 0) LiftPassedOn(*message);
+    return 0;
+  });
+  return received;
+}
+
+ESDP_OWN(int, getsockopt, (int fd, int level, int name, void* value, socklen_t* bytes)) {
+  if (level != SOL_SOCKET || name != kPeerPidFd) {
+    return real.getsockopt(fd, level, name, value, bytes);
+  }
+  return Undivided([&] {
+    const int result = real.getsockopt(fd, level, name, value, bytes);
+    if (result == 0) *static_cast<int*>(value) = Lift(*static_cast<int*>(value));
+    return result;
+  });
+}
+
+ESDP_OWN(long, syscall, (long number, ...)) {
+  long arguments[6];
+  va_list rest;
+  va_start(rest, number);
+  for (long& each : arguments) each = va_arg(rest, long);
+  va_end(rest);
+  const auto call = [&] {
+    return real.syscall(number, arguments[0], arguments[1], arguments[2], arguments[3],
+                        arguments[4], arguments[5]);
+  };
+  if (number != kPidFdOpen) return call();
+  return Lifted([&] { return static_cast<int>(call()); });
+}
+
 #define ESDP_PAST(result, name, arguments, ...) \
   ESDP_OWN(result, name, arguments) { return real.name(__VA_ARGS__); }
 
 ESDP_PAST(ssize_t, read, (int fd, void* to, size_t bytes), fd, to, bytes)
 ESDP_PAST(ssize_t, readv, (int fd, const iovec* to, int count), fd, to, count)
 ESDP_PAST(ssize_t, recv, (int fd, void* to, size_t bytes, int flags), fd, to, bytes, flags)
-ESDP_PAST(ssize_t, recvmsg, (int fd, msghdr* message, int flags), fd, message, flags)
 ESDP_PAST(ssize_t, write, (int fd, const void* from, size_t bytes), fd, from, bytes)
 ESDP_PAST(ssize_t, writev, (int fd, const iovec* from, int count), fd, from, count)
 ESDP_PAST(ssize_t, send, (int fd, const void* from, size_t bytes, int flags), fd, from, bytes,
@@ -199,8 +254,6 @@ ESDP_PAST(int, bind, (int fd, const sockaddr* address, socklen_t len), fd, addre
 ESDP_PAST(int, connect, (int fd, const sockaddr* address, socklen_t len), fd, address, len)
 ESDP_PAST(int, getsockname, (int fd, sockaddr* address, socklen_t* len), fd, address, len)
 ESDP_PAST(int, getpeername, (int fd, sockaddr* address, socklen_t* len), fd, address, len)
-ESDP_PAST(int, getsockopt, (int fd, int level, int name, void* value, socklen_t* len), fd, level,
-          name, value, len)
 ESDP_PAST(int, setsockopt, (int fd, int level, int name, const void* value, socklen_t len), fd,
           level, name, value, len)
 ESDP_PAST(int, epoll_ctl, (int set, int act, int fd, epoll_event* event), set, act, fd, event)

@@ -1,4 +1,5 @@
 #include "impl/switch/engine/relay.h"
+#include "impl/switch/engine/acquaintances.h"
 
 #include <fcntl.h>
 #include <sys/epoll.h>

@@ -87,6 +87,8 @@ class Relay {
   bool FlushOutput();
   bool FlushDirect();
   void OnDirectEvent(const Event& event);
+  bool MayMove() const;
+  void OnMoved(const Event& event);
   void CheckSdp();
   void WatchOrphan();
   void Fail(Reason reason);

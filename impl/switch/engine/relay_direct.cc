@@ -1,8 +1,10 @@
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "impl/switch/engine/acquaintances.h"
 #include "impl/switch/engine/relay.h"
 #include "impl/switch/engine/to_mark.h"
 
@@ -26,9 +28,11 @@ void Relay::BeginDirect(Socket connected) {
       Stream::Of(domain.context, std::move(connected), StreamOptionsOf(request_.options));
   if (!stream.ok()) return Fail(Reason::kFabric);
   engine_.Unwatch(end_.get());
+  const OpArgs on_shutdown = {.queue = domain.queue, .cookie = CookieOf(id_, Posted::kShutdown)};
+  const OpArgs on_move = {.queue = domain.queue, .cookie = CookieOf(id_, Posted::kMove)};
   direct_ = std::make_shared<DirectStream>(
-      domain.context, *std::move(stream), std::move(end_), place_,
-      OpArgs{.queue = domain.queue, .cookie = CookieOf(id_, Posted::kShutdown)});
+      domain.context, *std::move(stream), std::move(end_), place_, on_shutdown,
+      MayMove() ? std::optional<OpArgs>(on_move) : std::nullopt);
   phase_ = Phase::kDirect;
   Directs().Add(id_, direct_);
   int shown = -1;
@@ -143,7 +147,26 @@ bool Relay::FlushDirect() {
   return shutdown_done_;
 }
 
+// One side asks: that which has accepted.
+bool Relay::MayMove() const {
+  if (request_.begin == Begin::kConnects || request_.options.fabric == SwitchFabric::kQpip) {
+    return false;
+  }
+  return IsOfThisHost(request_.names) ||
+         (engine_.has_device() && !Peers().Stays(request_.names.peer));
+}
+
+// Where it has come back over TCP nothing better leads to the peer's host.
+void Relay::OnMoved(const Event& event) {
+  const Transport now = direct_->socket().transport();
+  if (event.ok() && now == Transport::kQpip) Peers().LearnThatStays(request_.names.peer);
+  if (!event.ok() || now == Transport::kQpip || phase_ == Phase::kGone) return;
+  Show(now == Transport::kLocal ? Shown::kSdpLocal : Shown::kSdpVerbs, Reason::kNone);
+  Tell(4, "number %d goes over %s", request_.number, now == Transport::kLocal ? "local" : "verbs");
+}
+
 void Relay::OnDirectEvent(const Event& event) {
+  if (PostedOf(event) == Posted::kMove) OnMoved(event);
   if (PostedOf(event) == Posted::kShutdown) shutdown_done_ = true;
   if (PostedOf(event) == Posted::kPoll) OnPeer(event);
   if (PostedOf(event) == Posted::kClose) End(Reason::kNone);

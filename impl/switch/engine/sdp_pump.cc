@@ -139,6 +139,7 @@ void SdpPump::OnEvent(const Event& event) {
       return;
     case Posted::kSetUp:
     case Posted::kPoll:
+    case Posted::kMove:
       return;
   }
 }

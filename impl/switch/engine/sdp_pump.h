@@ -14,7 +14,7 @@
 namespace esdp::switching {
 
 // What an event is of, in the cookie beside the relay's id.
-enum class Posted : uint8_t { kSetUp, kReceive, kSend, kShutdown, kClose, kPoll };
+enum class Posted : uint8_t { kSetUp, kReceive, kSend, kShutdown, kClose, kPoll, kMove };
 inline constexpr unsigned kCookieShift = 8;
 constexpr uint64_t CookieOf(uint64_t id, Posted posted, unsigned slot = 0) {
   return id << kCookieShift | uint64_t{static_cast<uint8_t>(posted)} << 4 | slot;

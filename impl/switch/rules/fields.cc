@@ -127,7 +127,11 @@ const char* ReadOption(std::string_view text, RuleOptions& options) {
     options.buffer_bytes = bytes;
     return nullptr;
   }
-  if (name == "fabric") return value == "qpip" ? nullptr : "the one fabric of the switch is qpip";
+  if (name == "fabric") {
+    if (value != "auto" && value != "qpip") return "fabric is auto or qpip";
+    options.fabric = value == "auto" ? SwitchFabric::kAuto : SwitchFabric::kQpip;
+    return nullptr;
+  }
   return "no such option";
 }
 

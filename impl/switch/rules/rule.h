@@ -17,6 +17,10 @@ enum class Verdict : uint8_t { kTcp, kSdp, kBoth, kTry };
 
 enum class Mode : uint8_t { kRelay, kDirect };
 
+// kAuto: what goes directly leaves TCP, once it has carried some bytes, where something better leads
+// to the peer.
+enum class SwitchFabric : uint8_t { kAuto, kQpip };
+
 // An address of the internet with its port; IPv4 as IPv6 has it (::ffff:a.b.c.d).
 struct Endpoint {
   std::array<uint8_t, 16> address{};
@@ -37,9 +41,10 @@ struct RuleOptions {
   static constexpr uint64_t kMinBuffer = 4096, kMaxBuffer = 1u << 26;
 
   Mode mode = Mode::kRelay;
-  uint32_t wait_ms = 2;       // of a server that speaks first, for a first byte
-  uint32_t answer_ms = 3000;  // of a client, for the answer of SDP
-  uint64_t zcopy_bytes = 0;   // from that size on zero-copy; 0: as the mode has it
+  SwitchFabric fabric = SwitchFabric::kAuto;  // of a server
+  uint32_t wait_ms = 2;                       // of a server that speaks first, for a first byte
+  uint32_t answer_ms = 3000;                  // of a client, for the answer of SDP
+  uint64_t zcopy_bytes = 0;                   // from that size on zero-copy; 0: as the mode has it
   uint64_t buffer_bytes = 64 * 1024;
 };
 

@@ -12,7 +12,7 @@ namespace {
 // Every state under every cue. A dot is an illegal move.
 constexpr const char* kListing = R"(
 Connecting: Failed>Failed Established>Ready EndAsked>Abandoned Lost>Lost PeerAwaited. Replaced. Closed>Closed
-Failed: Failed>Failed Established>Ready EndAsked>Abandoned Lost>Lost PeerAwaited. Replaced. Closed>Closed
+Failed: Failed>Failed Established>Ready EndAsked>Abandoned Lost>Lost PeerAwaited>Awaited Replaced>Connecting Closed>Closed
 Abandoned: Failed>Abandoned Established>Ending EndAsked>Abandoned Lost>Lost PeerAwaited. Replaced. Closed>Closed
 Ready: Failed. Established. EndAsked>Ending Lost>Lost PeerAwaited. Replaced. Closed>Closed
 Ending: Failed. Established. EndAsked>Ending Lost>Lost PeerAwaited. Replaced. Closed>Closed

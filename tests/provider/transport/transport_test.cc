@@ -94,7 +94,7 @@ TEST_F(TransportTest, AnotherQueuePairTakesThePlaceOfALostOneWithoutItsFailure) 
   transport_.Note(QueuePairCue::kEstablished);
   transport_.failure().cause = fabric::Cause::kPeerReset;
   transport_.Lose(withdrawn_);
-  transport_.Replace();
+  transport_.Replace(fabric_, 0);
   EXPECT_NE(transport_.queue_pair(), first);
   EXPECT_EQ(fabric_.queue_pairs(), 1u);
   EXPECT_TRUE(transport_.may_connect());
@@ -104,10 +104,44 @@ TEST_F(TransportTest, AnotherQueuePairTakesThePlaceOfALostOneWithoutItsFailure) 
 TEST_F(TransportTest, WhereThereIsNoOtherQueuePairItDoesNotConnect) {
   transport_.Lose(withdrawn_);
   fabric_.Refuse("CreateQueuePair", kWhy);
-  transport_.Replace();
+  transport_.Replace(fabric_, 0);
   EXPECT_FALSE(transport_.may_connect());
   EXPECT_EQ(transport_.queue_pair(), fabric::QueuePairId::kNone);
   EXPECT_TRUE(IsFabricError(transport_.failure()));
+}
+
+TEST_F(TransportTest, TheOtherQueuePairMayBeOfAnotherFabricWithTheSameBuffers) {
+  FakeFabric other;
+  transport_.Lose(withdrawn_);
+  transport_.Replace(other, 1);
+  EXPECT_EQ(transport_.place(), 1);
+  EXPECT_EQ(fabric_.queue_pairs(), 0u);
+  EXPECT_EQ(other.queue_pairs(), 1u);
+  EXPECT_EQ(other.regions().size(), 1u);
+  EXPECT_EQ(fabric_.regions().size(), 1u) << "work that names the memory may still be out there";
+  posting_.AddReceive(transport_, 0, kBufferBytes);
+  posting_.Flush();
+  EXPECT_EQ(other.receives_posted(), 1u);
+
+  transport_.Lose(withdrawn_);
+  transport_.Replace(fabric_, 0);  // where it is known still
+  EXPECT_EQ(fabric_.regions().size(), 1u);
+  Close(transport_);
+  EXPECT_TRUE(fabric_.regions().empty());
+  EXPECT_TRUE(other.regions().empty());
+  Open(transport_);
+}
+
+TEST_F(TransportTest, WhereTheOtherFabricDoesNotTakeTheBuffersItDoesNotConnect) {
+  FakeFabric other;
+  other.Refuse("Register", absl::ResourceExhaustedError("no more memory may be locked"));
+  transport_.Lose(withdrawn_);
+  transport_.Replace(other, 1);
+  EXPECT_FALSE(transport_.may_connect());
+  EXPECT_EQ(transport_.place(), 0);
+  EXPECT_EQ(other.queue_pairs(), 0u);
+  transport_.Replace(fabric_, 0);
+  EXPECT_TRUE(transport_.may_connect());
 }
 
 TEST_F(TransportTest, WorkOfAnotherTransportPostsWhatIsCollected) {
