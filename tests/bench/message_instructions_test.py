@@ -26,7 +26,7 @@ TRIES = 5
 # what is done with the completions that the fabric reports: of the message, and of the Send before it.
 PARTS = {
     "Send": ("esdp::Socket::Send(*", 2900),
-    "arrival": ("esdp::provider::Driver::FeedCompletion(*", 1790),
+    "arrival": ("esdp::provider::Driver::FeedCompletion(*", 1800),
     "Recv": ("esdp::Socket::Recv(*", 1150),
 }
 

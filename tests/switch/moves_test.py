@@ -5,7 +5,7 @@ import os
 import re
 import unittest
 
-from support import BOTH, SwitchTest
+from support import BOTH, ENGINE, SwitchTest
 
 # A server that sends back what it gets, and says how its connection looks when that has come to the end.
 ECHO = """
@@ -18,8 +18,8 @@ def serve(c, before):
         d = c.recv(1 << 16)
         if not d: break
         c.sendall(d)
-    print("same names" if names == (c.getsockname(), c.getpeername()) else "other names",
-          "number", c.fileno(), "next", os.dup(0))
+    sys.stdout.write("%s number %d next %d\\n" % ("same names" if names == (c.getsockname(), c.getpeername()) else "other names",
+          c.fileno(), os.dup(0)))
     c.close()
 threads = []
 for _ in range(int(sys.argv[1])):
@@ -40,7 +40,7 @@ def talk(number):
         sender.join()
         if got != piece: print("other bytes in", number, i)
     s.shutdown(socket.SHUT_WR)
-    print("end", s.recv(1))
+    sys.stdout.write("end %r\\n" % s.recv(1))
     s.close()
 threads = [threading.Thread(target=talk, args=(n,)) for n in range(connections)]
 for each in threads: each.start()
@@ -76,6 +76,18 @@ class MovesTest(SwitchTest):
     def test_many_small_pieces_move_too(self):
         self.talk(connections=2, size=100, pieces=2000)
         self.assertEqual(self.moves(), 2)
+
+    def test_the_engine_calls_libc_past_what_is_interposed(self):
+        # Or a call of it that holds its own locks would wait for those of the library in front, and that for it.
+        def names(library, *options):
+            lines = self.run_program("nm", "-D", *options, library, switched=False)[0].splitlines()
+            return {line.split()[-1].split("@")[0] for line in lines}
+
+        interposed = names(self.shim, "--defined-only")
+        called = names(self.folder / ENGINE.name, "--undefined-only")
+        self.assertIn("listen", interposed)
+        # These look at no number of a socket.
+        self.assertEqual(called & interposed - {"__open_2", "getrlimit", "sysconf", "splice"}, set())
 
     def test_short_ones_stay(self):
         self.talk(connections=4, size=1000, pieces=10)

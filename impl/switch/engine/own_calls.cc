@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -25,7 +26,8 @@ namespace {
   X(socket) X(socketpair) X(accept4) X(epoll_create1) X(eventfd) X(timerfd_create)         \
   X(memfd_create) X(pipe2) X(open) X(fcntl) X(ioctl) X(close) X(read) X(readv) X(recv)     \
   X(recvmsg) X(write) X(writev) X(send) X(sendmsg) X(shutdown) X(bind) X(connect)          \
-  X(getsockname) X(getpeername) X(getsockopt) X(setsockopt) X(epoll_ctl) X(syscall)
+  X(getsockname) X(getpeername) X(getsockopt) X(setsockopt) X(epoll_ctl) X(syscall)         \
+  X(listen) X(poll) X(ppoll)
 // clang-format on
 
 constinit struct {
@@ -250,6 +252,15 @@ ESDP_PAST(ssize_t, send, (int fd, const void* from, size_t bytes, int flags), fd
           flags)
 ESDP_PAST(ssize_t, sendmsg, (int fd, const msghdr* message, int flags), fd, message, flags)
 ESDP_PAST(int, shutdown, (int fd, int how), fd, how)
+ESDP_PAST(int, listen, (int fd, int backlog), fd, backlog)
+ESDP_PAST(int, poll, (pollfd * waited, nfds_t count, int timeout), waited, count, timeout)
+ESDP_PAST(int, ppoll,
+          (pollfd * waited, nfds_t count, const timespec* timeout, const sigset_t* mask), waited,
+          count, timeout, mask)
+// As the compiler calls recv where it knows the room.
+ESDP_OWN(ssize_t, __recv_chk, (int fd, void* to, size_t bytes, size_t, int flags)) {
+  return real.recv(fd, to, bytes, flags);
+}
 ESDP_PAST(int, bind, (int fd, const sockaddr* address, socklen_t len), fd, address, len)
 ESDP_PAST(int, connect, (int fd, const sockaddr* address, socklen_t len), fd, address, len)
 ESDP_PAST(int, getsockname, (int fd, sockaddr* address, socklen_t* len), fd, address, len)
