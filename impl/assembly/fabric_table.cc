@@ -67,7 +67,7 @@ absl::Status OpenVerbs(const ContextOptions& options, const FabricName& name, co
                        OpenedFabrics& opened) {
   static_cast<void>(log);  // one line for each device needs no limit
   std::vector<std::string> unusable;
-  const absl::Status status = OpenDevices(name, opened, unusable);
+  absl::Status status = OpenDevices(name, opened, unusable);
   if (options.log) {
     for (const std::string& each : unusable) options.log(each);
   }
