@@ -123,6 +123,9 @@ class Context {
   // many rounds did something. FailedPrecondition with kThread.
   absl::StatusOr<int> Progress(absl::Duration max = absl::ZeroDuration());
   ContextStats Stats() const;
+  // The fabrics that Open has opened, in the order in which a connect tries them, a device each.
+  // Empty for an empty handle.
+  std::vector<Transport> transports() const;
 
   // Closes every socket gracefully until `deadline`, then aborts. Every pending operation has its
   // event before this returns. DeadlineExceeded when something had to be aborted.

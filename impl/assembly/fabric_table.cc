@@ -39,8 +39,10 @@ const sockets::HeldInForks held(looking);
 // `unusable`: what is wrong with others.
 absl::Status OpenDevices(const FabricName& name, OpenedFabrics& opened,
                          std::vector<std::string>& unusable) {
-  const std::lock_guard lock(looking);
   const bool named = !name.device.empty();
+  const bool is_auto = name.transport == Transport::kNone;
+  if (is_auto && !named && !fabric::verbs::HasAnyDevice()) return absl::NotFoundError("no device");
+  const std::lock_guard lock(looking);
   auto devices = named ? std::vector{name.device} : fabric::verbs::ActiveDevices();
   if (devices.empty()) devices.emplace_back();  // to hear why
   const auto manager = fabric::verbs::MakeManager();
@@ -75,6 +77,7 @@ absl::Status OpenVerbs(const ContextOptions& options, const FabricName& name, co
 }
 
 FabricReport DiagnoseVerbs() {
+  const std::lock_guard lock(looking);
   const auto fabric = fabric::verbs::MakeVerbsFabric();
   if (!fabric.ok()) return {"verbs", false, std::string(FromAbsl(fabric.status().message()))};
   const bool windows = (*fabric)->limits().windows;
@@ -234,9 +237,8 @@ absl::StatusOr<OpenedFabrics> OpenFabrics(const ContextOptions& options, const F
   for (const FabricRow& row : kTable) {
     if (row.in_auto == InAuto::kNever) continue;
     if (row.transport == Transport::kLocal && !name.with_local) continue;
-    const bool named = row.suffix == Suffix::kDevice && !name.device.empty();
-    if (row.transport == Transport::kVerbs && !named && !fabric::verbs::HasAnyDevice()) continue;
     const absl::Status status = row.open(options, name, log, opened);
+    const bool named = row.suffix == Suffix::kDevice && !name.device.empty();
     if (!status.ok() && (named || row.in_auto == InAuto::kAlways)) return status;
   }
   return opened;

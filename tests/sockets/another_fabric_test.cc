@@ -1,7 +1,5 @@
 // Connections over a TCP socket that is there already, and move from it to a better fabric.
 
-#include <sys/socket.h>
-
 #include <string>
 #include <vector>
 
@@ -48,6 +46,14 @@ class AnotherFabricTest : public PairTest {
     ASSERT_EQ(server_.socket.transport(), Transport::kQpip);
     ASSERT_EQ(client_.socket.transport(), Transport::kQpip);
   }
+  void AbortBoth() {
+    (void)client_.Close(CloseMode::kAbort);
+    (void)server_.Close(CloseMode::kAbort);
+    EXPECT_TRUE(BothEnd());
+  }
+  bool BothEnd() {
+    return Pump([&] { return client_.Outstanding() + server_.Outstanding() == 0; });
+  }
   Event Move(Side& side) { return End(side, side.Accepted(side.socket.Suspend(side.Args()))); }
   void CarryBothWays(Path path = Path::kByThreshold) {
     Memory& one = Make(client_, kLong);
@@ -90,9 +96,7 @@ TEST_P(AnotherFabricTest, APeerThatHasNoOtherFabricComesBackOverTcp) {
       CarryBothWays();
       EXPECT_EQ(side->socket.transport(), Transport::kQpip);
     }
-    (void)client_.Close(CloseMode::kAbort);
-    (void)server_.Close(CloseMode::kAbort);
-    EXPECT_TRUE(Pump([&] { return client_.Outstanding() + server_.Outstanding() == 0; }));
+    AbortBoth();
   }
 }
 
@@ -137,9 +141,7 @@ TEST_P(AnotherFabricTest, WhatIsUnderWayArrivesInOrder) {
     EXPECT_TRUE(moved.ok()) << moved.status();
     EXPECT_EQ(server_.socket.transport(), Transport::kLocal);
     EXPECT_TRUE(SameBytes(from.bytes, to.bytes)) << "asked for before piece " << at;
-    (void)client_.Close(CloseMode::kAbort);
-    (void)server_.Close(CloseMode::kAbort);
-    EXPECT_TRUE(Pump([&] { return client_.Outstanding() + server_.Outstanding() == 0; }));
+    AbortBoth();
   }
 }
 
@@ -159,9 +161,7 @@ TEST_P(AnotherFabricTest, ARequestThatIsThereBeforeItsListenerIsFoundAtOnce) {
     ASSERT_TRUE(accepted.ok());
     EXPECT_TRUE(End(client_, connect).ok());
     server_.socket = server_.context.TakeAccepted(accepted.accepted).value();
-    (void)client_.Close(CloseMode::kAbort);
-    (void)server_.Close(CloseMode::kAbort);
-    EXPECT_TRUE(Pump([&] { return client_.Outstanding() + server_.Outstanding() == 0; }));
+    AbortBoth();
   }
 }
 
@@ -192,7 +192,7 @@ TEST_P(AnotherFabricTest, AnAbortDuringTheMoveIsNoticedAtOnce) {
       Side& left = mover_aborts ? client_ : server_;
       const absl::Time begun = left.context.Now();
       (void)(mover_aborts ? server_ : client_).Close(CloseMode::kAbort);
-      EXPECT_TRUE(Pump([&] { return client_.Outstanding() + server_.Outstanding() == 0; }));
+      EXPECT_TRUE(BothEnd());
       EXPECT_LT(left.context.Now() - begun, absl::Seconds(15)) << "at step " << step;
     }
   }

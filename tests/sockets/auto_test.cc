@@ -2,6 +2,7 @@
 
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "esdp/context.h"
 #include "gtest/gtest.h"
@@ -55,6 +56,11 @@ INSTANTIATE_TEST_SUITE_P(On, AutoTest, ::testing::Values(World::kLocalThread, Wo
 
 TEST_P(AutoTest, OnOneHostBothTakeSharedMemory) {
   EXPECT_EQ(Meet("auto", "auto"), Transport::kLocal);
+  const std::vector<Transport> opened = client_.context.transports();
+  ASSERT_GE(opened.size(), 2u);  // and devices, where there are some
+  EXPECT_EQ(opened.front(), Transport::kLocal);
+  EXPECT_EQ(opened.back(), Transport::kQpip);
+  EXPECT_TRUE(Context().transports().empty());
   EXPECT_EQ(listener_.transport(), Transport::kQpip) << "it is there for other hosts too";
 }
 

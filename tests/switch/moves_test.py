@@ -11,7 +11,7 @@ from support import BOTH, ENGINE, SwitchTest
 ECHO = """
 import os, select, socket, sys, threading
 l = socket.create_server(("127.0.0.1", 0)); print(l.getsockname()[1])
-def serve(c, before):
+def serve(c):
     names = c.getsockname(), c.getpeername()
     while True:
         select.select([c], [], [])
@@ -23,7 +23,7 @@ def serve(c, before):
     c.close()
 threads = []
 for _ in range(int(sys.argv[1])):
-    c, _ = l.accept(); threads.append(threading.Thread(target=serve, args=(c, 0))); threads[-1].start()
+    c, _ = l.accept(); threads.append(threading.Thread(target=serve, args=(c,))); threads[-1].start()
 for each in threads: each.join()
 """
 # Talks by pieces of the size that is told, and looks whether each comes back.

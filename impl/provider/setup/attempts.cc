@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -6,26 +5,12 @@
 #include "impl/base/status.h"
 #include "impl/fabric/socket_address.h"
 #include "impl/provider/session/failures.h"
+#include "impl/provider/setup/patience.h"
 #include "impl/provider/setup/rendezvous.h"
 
 // Attempts to connect, over one fabric after the other.
 
 namespace esdp::provider {
-namespace {
-
-// A device of RoCE reaches peers that have none, and nobody there answers. So an attempt that is
-// not the last has so much time, and at most half of what is left.
-constexpr Duration kPatience = std::chrono::seconds(3);
-
-Time DeadlineOf(const Attempt& attempt, const fabric::Limits& limits, Time now) {
-  if (!attempt.has_next || limits.of_this_host) return attempt.deadline;
-  const Duration left =
-      attempt.deadline == kTimeInfinite ? kDurationInfinite : attempt.deadline - now;
-  return now + std::min(kPatience, std::max(left / 2, Duration{0}));
-}
-
-}  // namespace
-
 absl::StatusOr<ConnectionId> Rendezvous::Connect(const Address& local, const Address& peer,
                                                  const ConnectionOptions& options, Time deadline,
                                                  const std::function<void(ConnectionId)>& named) {
@@ -82,8 +67,8 @@ Session& Rendezvous::Begin(Session& first) {
   for (Session* session = &first;;) {
     Attempt& attempt = *session->attempt;
     attempt.has_next = attempt.descriptor < 0 && session->transport.place() + 1u < fabrics_.size();
-    session->connect_deadline =
-        DeadlineOf(attempt, session->transport.fabric().limits(), driver_.now());
+    session->connect_deadline = EndOfAttempt(attempt.deadline, !attempt.has_next,
+                                             session->transport.fabric().limits(), driver_.now());
     driver_.Feed(*session, sdp::AskConnect{});
     driver_.Flush();
     if (session->transport.may_connect() || !attempt.has_next) return *session;

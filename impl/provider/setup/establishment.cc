@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "impl/base/bytes.h"
+#include "impl/provider/setup/patience.h"
 #include "impl/sdp/wire/codec.h"
 
 namespace esdp::provider {
@@ -49,7 +50,9 @@ void Establishment::Start(Session& session, const sdp::StartConnect& action) {
     // The old port may still be in use, perhaps by a listener: the Hello alone has it.
     local.port = 0;
     peer.port = *action.port;
-    session.connect_deadline = PatienceWith(session);
+    // The core has a bound of its own.
+    session.connect_deadline = EndOfAttempt(kTimeInfinite, !session.has_another_way,
+                                            session.transport.fabric().limits(), driver_.now());
   } else if (session.transport.may_connect()) {
     status = NameLocalPort(session, local, hello);
   }
@@ -63,13 +66,6 @@ void Establishment::Start(Session& session, const sdp::StartConnect& action) {
   session.transport.Note(QueuePairCue::kFailed);
   if (session.attempt && session.attempt->has_next) return;  // another fabric is tried
   driver_.Answer(sdp::ConnectFailed{.another_way = session.has_another_way});
-}
-
-// The core has a bound of its own; an attempt that is not the last has less.
-Time Establishment::PatienceWith(const Session& session) const {
-  if (!session.has_another_way || session.transport.fabric().limits().of_this_host)
-    return kTimeInfinite;
-  return AddSaturating(driver_.now(), kPatience);
 }
 
 absl::Status Establishment::Connect(const Session& session, const Address& local,
@@ -117,7 +113,7 @@ void Establishment::Accept(Session& session, const sdp::AcceptConnection& action
   }
   session.transport.Note(QueuePairCue::kFailed);
   RejectRequest(session);
-  driver_.Answer(sdp::ConnectFailed{.another_way = session.moved && session.has_another_way});
+  driver_.Answer(sdp::ConnectFailed{.another_way = session.has_another_way});
 }
 
 void Establishment::Reject(Session& session, const sdp::RejectConnection& action) {
@@ -135,25 +131,24 @@ void Establishment::Replace(Session& session) {
   ForgetEnd(session);
   session.moved = true;
   const bool is_followed = session.request != fabric::RequestId::kNone;
-  // Who follows its peer tries one fabric after the other.
-  const bool again = std::exchange(session.has_another_way, false);
-  const uint8_t own = session.transport.place();
-  uint8_t place = is_followed           ? session.next_place
-                  : !session.any_fabric ? own
-                  : again               ? static_cast<uint8_t>(own + 1)
-                                        : uint8_t{0};
-  const auto has_next = [&] { return session.any_fabric && place + 1u < fabrics_.size(); };
-  ReplaceBy(session, place);
-  while (!is_followed && !session.transport.may_connect() && has_next())
-    ReplaceBy(session, ++place);
-  session.has_another_way = has_next();
+  do {
+    if (!is_followed) session.next_place = NextToTry(session);
+    ReplaceByNext(session);
+  } while (!is_followed && !session.transport.may_connect() && session.has_another_way);
 }
 
-void Establishment::ReplaceBy(Session& session, uint8_t place) {
+// Who follows its peer tries one fabric after the other.
+uint8_t Establishment::NextToTry(const Session& session) {
+  if (!session.any_fabric) return session.transport.place();
+  return session.has_another_way ? static_cast<uint8_t>(session.next_place + 1) : uint8_t{0};
+}
+
+void Establishment::ReplaceByNext(Session& session) {
   const uint8_t place_before = session.transport.place();
   const fabric::QueuePairId before = session.transport.queue_pair();
-  session.transport.Replace(*fabrics_[place], place);
+  session.transport.Replace(*fabrics_[session.next_place], session.next_place);
   connections_.Rename(session, place_before, before);
+  session.has_another_way = session.any_fabric && session.next_place + 1u < fabrics_.size();
 }
 
 void Establishment::AwaitHello(Session& session) {

@@ -41,15 +41,14 @@ class Establishment final : public SetUpActions {
 
  private:
   static constexpr Duration kFarewellWait = std::chrono::seconds(5);
-  static constexpr Duration kPatience = std::chrono::seconds(3);
 
   static absl::Status Connect(const Session& session, const Address& local, const Address& peer,
                               ConstBytes hello);
   static absl::Status NameLocalPort(const Session& session, Address& local,
                                     sdp::wire::Message& hello);
 
-  Time PatienceWith(const Session& session) const;
-  void ReplaceBy(Session& session, uint8_t place);
+  static uint8_t NextToTry(const Session& session);
+  void ReplaceByNext(Session& session);
 
   const Fabrics& fabrics_;
   Driver& driver_;

@@ -140,6 +140,10 @@ absl::StatusOr<int> Context::Progress(absl::Duration max) {
   });
 }
 
+std::vector<Transport> Context::transports() const {
+  return state_ == nullptr ? std::vector<Transport>{} : state_->transports();
+}
+
 ContextStats Context::Stats() const { return state_ == nullptr ? ContextStats{} : state_->Stats(); }
 
 absl::Status Context::Close(absl::Time deadline) {

@@ -58,7 +58,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   // What whoever opened the Context wants to find again; kept as long as it.
   void set_companion(std::shared_ptr<void> companion) { companion_ = std::move(companion); }
   const std::shared_ptr<void>& companion() const { return companion_; }
-  // Of the fabric at this place among the shard's.
+  const std::vector<Transport>& transports() const { return transports_; }
   Transport transport(uint8_t fabric = 0) const { return transports_[fabric]; }
   provider::Shard& shard() { return *shard_; }
   bool manual() const { return manual_; }

@@ -48,14 +48,6 @@ void Acquaintances::LearnThatStays(const Name& peer) {
   stays_until_[KeyOfHost(peer)] = libc::MonotonicMilliseconds() + kTenMinutes;
 }
 
-bool IsOfThisHost(const ConnectionNames& names) {
-  if (names.local.any.sa_family != names.peer.any.sa_family) return false;
-  if (names.local.any.sa_family == AF_INET6) {
-    return IN6_ARE_ADDR_EQUAL(&names.local.ipv6.sin6_addr, &names.peer.ipv6.sin6_addr);
-  }
-  return names.local.ipv4.sin_addr.s_addr == names.peer.ipv4.sin_addr.s_addr;
-}
-
 Learned Acquaintances::Of(const Name& peer) {
   const std::lock_guard lock(mutex_);
   const auto found = known_.find(KeyOf(peer));

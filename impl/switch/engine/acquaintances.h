@@ -42,9 +42,6 @@ class Acquaintances {
   std::map<Key, int64_t> stays_until_;  // by host
 };
 
-// Both ends of the connection have the same address.
-bool IsOfThisHost(const ConnectionNames& names);
-
 Acquaintances& Peers();
 // In a child of fork: a thread of the parent may have held the lock.
 void ForgetPeers();

@@ -1,6 +1,5 @@
 #include "impl/switch/engine/engine.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -211,22 +210,8 @@ absl::StatusOr<Engine::Domain*> Engine::DomainOf(Mode mode) {
   return opened;
 }
 
-namespace {
-
-bool HasDevice() {
-  DIR* const devices = opendir("/sys/class/infiniband");
-  if (devices == nullptr) return false;
-  const dirent* each = readdir(devices);
-  while (each != nullptr && each->d_name[0] == '.') each = readdir(devices);
-  closedir(devices);
-  return each != nullptr;
-}
-
-}  // namespace
-
 absl::Status Engine::Open(Domain& domain, Mode mode) {
   const bool moves = mode == Mode::kDirect;
-  if (moves) has_device_ = HasDevice();
   absl::StatusOr<Context> context = Context::Open({
       .fabric = moves ? "auto" : "qpip",
       .progress = moves ? Progress::kThread : Progress::kManual,

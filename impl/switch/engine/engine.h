@@ -60,8 +60,6 @@ class Engine {
   Context& context() { return relayed_.context; }
   EventQueue& queue() { return relayed_.queue; }
   absl::StatusOr<Domain*> DomainOf(Mode mode);
-  // This host had an RDMA device when what goes directly began.
-  bool has_device() const { return has_device_; }
   // What goes directly has begun: from any thread, nullptr before.
   Domain* direct_domain() { return direct_now_.load(std::memory_order_acquire); }
   bool Watch(int descriptor, uint32_t events, Source source, uint64_t id);
@@ -99,7 +97,6 @@ class Engine {
   Descriptor epoll_, wake_;
   Domain relayed_;
   std::optional<Domain> direct_;
-  bool has_device_ = false;
   std::atomic<Domain*> direct_now_{nullptr};
   std::unordered_map<uint64_t, std::unique_ptr<Relay>> relays_;
   std::multimap<int64_t, std::function<void()>> timers_;  // by when they are due

@@ -5,10 +5,12 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdarg>
 
 #include "impl/switch/engine/host.h"
@@ -26,7 +28,7 @@ namespace {
   X(socket) X(socketpair) X(accept4) X(epoll_create1) X(eventfd) X(timerfd_create)         \
   X(memfd_create) X(pipe2) X(open) X(fcntl) X(ioctl) X(close) X(read) X(readv) X(recv)     \
   X(recvmsg) X(write) X(writev) X(send) X(sendmsg) X(shutdown) X(bind) X(connect)          \
-  X(getsockname) X(getpeername) X(getsockopt) X(setsockopt) X(epoll_ctl) X(syscall)         \
+  X(getsockname) X(getpeername) X(getsockopt) X(setsockopt) X(epoll_ctl) X(syscall)        \
   X(listen) X(poll) X(ppoll)
 // clang-format on
 
@@ -101,9 +103,7 @@ void LiftPassedOn(msghdr& message) {
   }
 }
 
-// Newer than the headers of some systems.
-constexpr int kPeerPidFd = 77;  // SO_PEERPIDFD
-constexpr long kPidFdOpen = 434;
+constexpr int kPeerPidFd = 77;  // SO_PEERPIDFD, newer than the headers of some systems
 
 }  // namespace
 
@@ -120,7 +120,6 @@ void FindRealCalls() {
   extern "C" [[gnu::visibility("hidden")]] result name arguments
 
 using esdp::switching::kPeerPidFd;
-using esdp::switching::kPidFdOpen;
 using esdp::switching::Lift;
 using esdp::switching::Lifted;
 using esdp::switching::LiftedPair;
@@ -226,6 +225,7 @@ ESDP_OWN(int, getsockopt, (int fd, int level, int name, void* value, socklen_t* 
   });
 }
 
+// As libc's own, it hands on what a call has at most, whatever the caller has given.
 ESDP_OWN(long, syscall, (long number, ...)) {
   long arguments[6];
   va_list rest;
@@ -236,7 +236,7 @@ ESDP_OWN(long, syscall, (long number, ...)) {
     return real.syscall(number, arguments[0], arguments[1], arguments[2], arguments[3],
                         arguments[4], arguments[5]);
   };
-  if (number != kPidFdOpen) return call();
+  if (number != SYS_pidfd_open) return call();
   return Lifted([&] { return static_cast<int>(call()); });
 }
 
@@ -258,8 +258,8 @@ ESDP_PAST(int, ppoll,
           (pollfd * waited, nfds_t count, const timespec* timeout, const sigset_t* mask), waited,
           count, timeout, mask)
 // As the compiler calls recv where it knows the room.
-ESDP_OWN(ssize_t, __recv_chk, (int fd, void* to, size_t bytes, size_t, int flags)) {
-  return real.recv(fd, to, bytes, flags);
+ESDP_OWN(ssize_t, __recv_chk, (int fd, void* to, size_t bytes, size_t room, int flags)) {
+  return real.recv(fd, to, std::min(bytes, room), flags);
 }
 ESDP_PAST(int, bind, (int fd, const sockaddr* address, socklen_t len), fd, address, len)
 ESDP_PAST(int, connect, (int fd, const sockaddr* address, socklen_t len), fd, address, len)

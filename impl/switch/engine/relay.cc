@@ -1,5 +1,4 @@
 #include "impl/switch/engine/relay.h"
-#include "impl/switch/engine/acquaintances.h"
 
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "esdp/context.h"
+#include "impl/switch/engine/acquaintances.h"
 #include "impl/switch/mpa_request.h"
 
 namespace esdp::switching {

@@ -87,7 +87,7 @@ class Relay {
   bool FlushOutput();
   bool FlushDirect();
   void OnDirectEvent(const Event& event);
-  bool MayMove() const;
+  bool MayMove(const Context& context) const;
   void OnMoved(const Event& event);
   void CheckSdp();
   void WatchOrphan();

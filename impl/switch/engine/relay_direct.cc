@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -20,6 +21,15 @@ StreamOptions StreamOptionsOf(const RuleOptions& options) {
   return made;
 }
 
+// The peer is on this host.
+bool HaveOneAddress(const ConnectionNames& names) {
+  if (names.local.any.sa_family != names.peer.any.sa_family) return false;
+  if (names.local.any.sa_family == AF_INET6) {
+    return IN6_ARE_ADDR_EQUAL(&names.local.ipv6.sin6_addr, &names.peer.ipv6.sin6_addr);
+  }
+  return names.local.ipv4.sin_addr.s_addr == names.peer.ipv4.sin_addr.s_addr;
+}
+
 }  // namespace
 
 void Relay::BeginDirect(Socket connected) {
@@ -32,7 +42,7 @@ void Relay::BeginDirect(Socket connected) {
   const OpArgs on_move = {.queue = domain.queue, .cookie = CookieOf(id_, Posted::kMove)};
   direct_ = std::make_shared<DirectStream>(
       domain.context, *std::move(stream), std::move(end_), place_, on_shutdown,
-      MayMove() ? std::optional<OpArgs>(on_move) : std::nullopt);
+      MayMove(domain.context) ? std::optional<OpArgs>(on_move) : std::nullopt);
   phase_ = Phase::kDirect;
   Directs().Add(id_, direct_);
   int shown = -1;
@@ -148,12 +158,14 @@ bool Relay::FlushDirect() {
 }
 
 // One side asks: that which has accepted.
-bool Relay::MayMove() const {
+bool Relay::MayMove(const Context& context) const {
   if (request_.begin == Begin::kConnects || request_.options.fabric == SwitchFabric::kQpip) {
     return false;
   }
-  return IsOfThisHost(request_.names) ||
-         (engine_.has_device() && !Peers().Stays(request_.names.peer));
+  if (HaveOneAddress(request_.names)) return true;
+  const std::vector<Transport> opened = context.transports();
+  const bool has_device = std::ranges::find(opened, Transport::kVerbs) != opened.end();
+  return has_device && !Peers().Stays(request_.names.peer);
 }
 
 // Where it has come back over TCP nothing better leads to the peer's host.

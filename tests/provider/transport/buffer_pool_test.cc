@@ -72,6 +72,45 @@ TEST(BufferPoolTest, LargerReceiveBuffersLieApartFromThoseInUseAndReplaceThemOne
   EXPECT_TRUE(fabric.regions().empty());
 }
 
+TEST(BufferPoolTest, AllThatIsMappedIsRegisteredWithTheFabricThatItMovesTo) {
+  FakeFabric from;
+  FakeFabric to;
+  BufferPool pool;
+  ASSERT_TRUE(pool.Open(from, {4, 2, 3, 1040}).ok());
+  (void)pool.PostEntry(1, 1040);
+  ASSERT_TRUE(pool.Change(from, 3, 4096).ok());
+  ASSERT_TRUE(pool.Move(from, to).ok());
+  EXPECT_EQ(from.regions().size(), 2u);
+  EXPECT_EQ(to.regions().size(), 2u);
+  const auto lies_in = [&](const fabric::ScatterEntry& entry) {
+    const auto region = to.regions().find(static_cast<uint64_t>(entry.region));
+    return region != to.regions().end() && entry.address >= region->second.base &&
+           entry.address + entry.length <= region->second.base + region->second.length;
+  };
+  EXPECT_TRUE(lies_in(pool.PostEntry(0, 4096)));
+  EXPECT_TRUE(lies_in(pool.Entry(pool.SendBuffer(1))));
+
+  ASSERT_TRUE(pool.Change(to, 3, 8192).ok());
+  EXPECT_EQ(to.regions().size(), 3u);
+  ASSERT_TRUE(pool.Close(to).ok());
+  EXPECT_TRUE(from.regions().empty());
+  EXPECT_TRUE(to.regions().empty());
+}
+
+TEST(BufferPoolTest, WhereTheOtherFabricRefusesItNothingHasMoved) {
+  FakeFabric from;
+  FakeFabric to;
+  BufferPool pool;
+  ASSERT_TRUE(pool.Open(from, {4, 2, 3, 1040}).ok());
+  const fabric::RegionId before = pool.Entry(pool.SendBuffer(0)).region;
+  to.Refuse("Register", absl::ResourceExhaustedError("full"));
+  EXPECT_FALSE(pool.Move(from, to).ok());
+  EXPECT_EQ(pool.Entry(pool.SendBuffer(0)).region, before);
+  EXPECT_TRUE(pool.Close(from).ok());
+  EXPECT_TRUE(from.regions().empty());
+  EXPECT_TRUE(to.regions().empty());
+}
+
 TEST(BufferPoolTest, MoreReceiveBuffersAreThereAfterAChange) {
   FakeFabric fabric;
   BufferPool pool;

@@ -106,6 +106,43 @@ TEST_F(SuspendTest, TheResponderEndsTheQueuePairWhenItsAnswerHasLeft) {
   EXPECT_EQ(solo_->Last<StartConnect>()[0].port, kPort);
 }
 
+TEST_F(SuspendTest, AResponderThatHasAnotherWayTriesItWithAnotherQueuePair) {
+  Establish(false);
+  const OperationId receive = solo_->Receive(500);
+  solo_->Arrive(wire::SuspComm{0x10000u | kPort});
+  solo_->FinishSends();
+  solo_->Step(ConnectionLost{true, false});
+  const wire::Message hello = solo_->Last<StartConnect>()[0].hello;
+  for (int i = 0; i < 3; ++i) {
+    solo_->Step(ConnectFailed{.another_way = true});
+    EXPECT_EQ(phase(), Phase::kResuming);
+    EXPECT_EQ(solo_->Last<ReplaceQueuePair>().size(), 1u);
+    EXPECT_EQ(solo_->Last<PostReceive>().size(), 8u) << "those of the one before are gone with it";
+    ASSERT_EQ(solo_->Last<StartConnect>().size(), 1u);
+    EXPECT_EQ(solo_->Last<StartConnect>()[0].port, kPort);
+    EXPECT_EQ(solo_->Last<StartConnect>()[0].hello, hello);
+  }
+  EXPECT_FALSE(solo_->Result(receive));
+  solo_->Step(ConnectFailed{});
+  ASSERT_TRUE(solo_->Result(receive));
+  EXPECT_EQ(solo_->Result(receive)->outcome, Outcome::kResumeFailed);
+}
+
+TEST_F(SuspendTest, AnInitiatorThatCouldNotTakeItsPeerBackWaitsForItOnceMore) {
+  Suspend();
+  solo_->Step(HelloArrived{Return()});
+  ASSERT_EQ(solo_->Last<AcceptConnection>().size(), 1u);
+  solo_->Step(ConnectFailed{.another_way = true});
+  EXPECT_EQ(phase(), Phase::kResuming);
+  EXPECT_EQ(solo_->Last<AwaitHello>().size(), 1u);
+  solo_->Step(HelloArrived{Return()});
+  EXPECT_EQ(solo_->Last<ReplaceQueuePair>().size(), 1u);
+  EXPECT_EQ(solo_->Last<PostReceive>().size(), 8u);
+  EXPECT_EQ(solo_->Last<AcceptConnection>().size(), 1u);
+  solo_->Step(ConnectFailed{});
+  EXPECT_EQ(Result(), Outcome::kResumeFailed);
+}
+
 // R12.3
 TEST_F(SuspendTest, AReadThatRunsIsReportedBeforeTheAnswer) {
   Establish();
