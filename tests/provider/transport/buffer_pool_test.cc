@@ -83,8 +83,9 @@ TEST(BufferPoolTest, AllThatIsMappedIsRegisteredWithTheFabricThatItMovesTo) {
   EXPECT_EQ(from.regions().size(), 2u);
   EXPECT_EQ(to.regions().size(), 2u);
   const auto lies_in = [&](const fabric::ScatterEntry& entry) {
-    const auto region = to.regions().find(static_cast<uint64_t>(entry.region));
-    return region != to.regions().end() && entry.address >= region->second.base &&
+    const auto regions = to.regions();
+    const auto region = regions.find(static_cast<uint64_t>(entry.region));
+    return region != regions.end() && entry.address >= region->second.base &&
            entry.address + entry.length <= region->second.base + region->second.length;
   };
   EXPECT_TRUE(lies_in(pool.PostEntry(0, 4096)));
