@@ -101,14 +101,14 @@ class SwitchCells:
                     ours = lambda: self._iperf3_of(Switched(folder, mode), 128 * KIB, streams)
                     theirs = lambda: self._iperf3_of(None, 128 * KIB, streams)
                     rows.append(self._beside_plain("iperf3", title, ours, theirs, ">=", goal, "B/s"))
-            for what, words, key, goal in (
-                ("-c 1 -P 1, p50", ("-c", 1, "-P", 1), "p50", 1.5),
-                ("-c 50 -P 1, p50", ("-c", 50, "-P", 1), "p50", 1.5),
-                ("-c 1 -k 0: connect, ask, close", ("-c", 1, "-k", 0), "each", 2.0),
+            for what, rate, words, key, goal in (
+                ("-c 1 -P 1, p50", 4000, ("-c", 1, "-P", 1), "p50", 1.5),
+                ("-c 50 -P 1, p50", 40000, ("-c", 50, "-P", 1), "p50", 1.5),
+                ("-c 1 -k 0: connect, ask, close", 4000, ("-c", 1, "-k", 0), "each", 2.0),
             ):
                 title = "redis-benchmark %s, direct / plain" % what
-                ours = lambda: self._redis(Switched(folder, "direct"), key, *words)
-                theirs = lambda: self._redis(None, key, *words)
+                ours = lambda: self._redis(Switched(folder, "direct"), rate, key, *words)
+                theirs = lambda: self._redis(None, rate, key, *words)
                 rows.append(self._beside_plain("redis-benchmark", title, ours, theirs, "<=", goal, "us"))
             title = "CPU of an epoll server with %d idle connections, direct" % IDLE
             rows.append(self._alone(title, lambda: self._idle(Switched(folder, "direct")), "<=", 0.001, "s/s"))
@@ -140,15 +140,15 @@ class SwitchCells:
             switched.check()
         return result
 
-    def _redis(self, switched, key, *words):
-        """Microseconds: the median of a request, or of what each takes with all that belongs to it."""
+    def _redis(self, switched, rate, key, *words):
+        """Microseconds, with about so many requests a second: the median of a request, or of what each takes with all that belongs to it."""
         where = switched or programs.Loopback
         with programs.free_port() as port:
             words_of_server = ["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
             server = programs.Program(words_of_server, inside=where.server)
             programs.await_listener(port, server.process.pid)
         try:
-            count = max(100, round(4000 * self.options.seconds))
+            count = max(100, round(rate * self.options.seconds))
             command = ["redis-benchmark", "-h", "127.0.0.1", "-p", port, "-n", count, "-t", "set", "--csv", *words]
             client = programs.Program(command, inside=where.client)
             output, _ = client.finish(10 * self.options.seconds)

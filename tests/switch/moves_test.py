@@ -77,6 +77,10 @@ class MovesTest(SwitchTest):
         self.talk(connections=2, size=100, pieces=2000)
         self.assertEqual(self.moves(), 2)
 
+    def test_what_makes_many_calls_moves_before_it_has_carried_much(self):
+        self.talk(connections=4, size=4, pieces=1000)
+        self.assertEqual(self.moves(), 4)
+
     def test_the_engine_calls_libc_past_what_is_interposed(self):
         # Or a call of it that holds its own locks would wait for those of the library in front, and that for it.
         def names(library, *options):

@@ -103,8 +103,10 @@ int ErrnoOfWait(const absl::Status& status) {
 }
 
 constexpr size_t kMostPieces = 1024;  // IOV_MAX
-// A move costs as much as a connection does.
+// A move costs as much as a connection does. What it spares of each call is what it spares of so many
+// bytes.
 constexpr uint64_t kMovesAfter = 64 * 1024;
+constexpr uint64_t kWorthOfCall = 1024;
 
 }  // namespace
 
@@ -122,7 +124,9 @@ DirectStream::DirectStream(Context& context, Stream stream, Descriptor hidden, u
 
 void DirectStream::Count(std::atomic<uint64_t>& direction, size_t bytes) {
   direction.fetch_add(bytes, std::memory_order_relaxed);
-  if (!may_move_.load(std::memory_order_relaxed) || sent() + received() < kMovesAfter) return;
+  if (!may_move_.load(std::memory_order_relaxed)) return;
+  const uint64_t worth = bytes + kWorthOfCall;
+  if (worth_of_move_.fetch_add(worth, std::memory_order_relaxed) + worth < kMovesAfter) return;
   if (may_move_.exchange(false)) (void)stream_.socket().Suspend(*on_move_);
 }
 

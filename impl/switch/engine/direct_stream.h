@@ -88,6 +88,7 @@ class DirectStream {
   const OpArgs on_shutdown_;
   const std::optional<OpArgs> on_move_;
   std::atomic<bool> may_move_;
+  std::atomic<uint64_t> worth_of_move_{0};  // in bytes
   std::mutex mutex_;
   Descriptor hidden_;  // while nothing is shown
   std::atomic<int64_t> receive_ns_{0}, send_ns_{0};

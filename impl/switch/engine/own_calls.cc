@@ -203,9 +203,18 @@ ESDP_OWN(int, close, (int fd)) {
   });
 }
 
+// Most messages that could pass something on do not: those need no lock, which costs two system calls.
+// A look without room for descriptors says of one that does that it is cut off.
 ESDP_OWN(ssize_t, recvmsg, (int fd, msghdr* message, int flags)) {
   if (message->msg_controllen == 0) return real.recvmsg(fd, message, flags);
-  ssize_t received = -1;
+  msghdr look = *message;
+  look.msg_controllen = 0;
+  ssize_t received = real.recvmsg(fd, &look, flags | MSG_PEEK);
+  if (received < 0) return received;
+  if ((look.msg_flags & MSG_CTRUNC) == 0) {
+    message->msg_controllen = 0;
+    return real.recvmsg(fd, message, flags);
+  }
   (void)Undivided([&] {
     received = real.recvmsg(fd, message, flags);
     if (received >= 0) LiftPassedOn(*message);

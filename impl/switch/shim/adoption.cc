@@ -45,7 +45,8 @@ uint32_t EventsNow(const Registration& watched) {
 // Everything that tells of the file under the number is moved to the new one: out of each set
 // first, since the old file lives on and would go on telling.
 bool Replace(Connection& connection, int number, int with) {
-  uint32_t events[std::tuple_size_v<decltype(connection.registrations)>] = {};
+  const Registrations::Hold hold(connection.registrations, Registrations::Hold::Waits::kYes);
+  uint32_t events[Registrations::size()] = {};
   for (size_t i = 0; i < connection.registrations.size(); ++i) {
     const Registration& each = connection.registrations[i];
     if (each.number != number) continue;
@@ -143,7 +144,7 @@ void FillKeptOptions(int number, Connection& connection) {
 }  // namespace
 
 int Relay(Connection& connection, Begin begin) {
-  if (connection.lost_registration) return ENOMEM;
+  if (connection.registrations.lost_one()) return ENOMEM;
   const int number = connection.number;
   const int flags = made.fcntl.get()(number, F_GETFL);
   FillNames(number, connection.names);

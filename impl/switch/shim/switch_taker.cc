@@ -297,31 +297,45 @@ void LookAtInherited(int number) {
   if (connection != nullptr) connection->rule = rule;
 }
 
+namespace {
+
+// Where calls go directly the number stays what it is but for who holds its registrations: so it takes
+// no lock, which costs two system calls, of programs that tell their set of each wait. A child that
+// shares our memory shares the sets as well.
+SwitchTaker::Answer EpollCtlOfDirect(int set, int operation, int fd, epoll_event* event) {
+  Connection* const connection = table.Find(fd);
+  if (connection == nullptr || connection->state != State::kDirect) return std::nullopt;
+  const bool by_edges = operation != EPOLL_CTL_DEL && (event->events & EPOLLET) != 0;
+  if (by_edges && !connection->by_edges) return std::nullopt;
+  const Registrations::Hold hold(connection->registrations, Registrations::Hold::Waits::kNo);
+  if (!hold.has() || connection->state != State::kDirect || table.Find(fd) != connection) {
+    return std::nullopt;
+  }
+  const int result = real.epoll_ctl.get()(set, operation, fd, event);
+  if (result == 0) connection->registrations.Note(set, operation, fd, event);
+  return result;
+}
+
+}  // namespace
+
 SwitchTaker::Answer SwitchTaker::EpollCtl(int set, int operation, int fd, epoll_event* event) {
   const State state = StateOf(fd, State::kRelayed);
+  if (state == State::kDirect) {
+    if (const Answer answer = EpollCtlOfDirect(set, operation, fd, event)) return answer;
+  }
   if (state == State::kListening || !IsThisProcess()) {
     return std::nullopt;
   }
   // The engine's thread may put something else under the number: not between the call and its note.
   const TableLock lock;
+  Connection* const connection = table.Find(fd);
+  if (connection == nullptr) return real.epoll_ctl.get()(set, operation, fd, event);
+  const Registrations::Hold hold(connection->registrations, Registrations::Hold::Waits::kYes);
   const int result = real.epoll_ctl.get()(set, operation, fd, event);
   if (result != 0) return result;
   const KeptErrno kept;
-  Connection* const connection = table.Find(fd);
-  if (connection == nullptr) return result;
   if (operation != EPOLL_CTL_DEL && (event->events & EPOLLET) != 0) ShowEdgesOf(*connection);
-  Registration* place = nullptr;
-  for (Registration& each : connection->registrations) {
-    if (each.number == fd && each.set == set) place = &each;
-    if (place == nullptr && each.number < 0) place = &each;
-  }
-  if (place == nullptr) {
-    connection->lost_registration = true;
-  } else if (operation == EPOLL_CTL_DEL) {
-    if (place->number == fd) *place = {};
-  } else {
-    *place = {.set = set, .number = fd, .events = event->events, .data = event->data.u64};
-  }
+  connection->registrations.Note(set, operation, fd, event);
   return result;
 }
 

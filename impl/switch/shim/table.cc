@@ -81,9 +81,7 @@ void Table::Remove(int number, void (*last)(Connection&)) {
   libc::taken_numbers.Remove(number);
   if (connection == nullptr) return;
   places_[number].store(0, std::memory_order_release);
-  for (Registration& each : connection->registrations) {
-    if (each.number == number) each = {};
-  }
+  connection->registrations.Forget(number);
   if (--connection->numbers > 0) {
     if (connection->number != number) return;
     for (int other = 0; other <= highest_; ++other) {

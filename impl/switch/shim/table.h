@@ -16,6 +16,7 @@
 
 #include "impl/switch/engine_interface.h"
 #include "impl/switch/rules/rule.h"
+#include "impl/switch/shim/registrations.h"
 
 namespace esdp::switching {
 
@@ -32,14 +33,6 @@ enum class State : uint8_t {
 
 // From then on a stream pair is under the number.
 constexpr bool IsSwitched(State state) { return state >= State::kRelayed; }
-
-// That a number is watched by an epoll set.
-struct Registration {
-  int set = -1;
-  int number = -1;
-  uint32_t events = 0;
-  uint64_t data = 0;
-};
 
 // Of IPPROTO_TCP: they would hold up, or break, what goes over the TCP socket, so a switched
 // connection has them to tell and they have no effect.
@@ -61,7 +54,6 @@ struct Connection {
   bool shared = false;                         // another process may have it too
   bool name_was_held = false;                  // of the peer's port, before connect
   bool is_heard = false;                       // a process of this host listens there for SDP
-  bool lost_registration = false;              // there were more than there is room for
   linger lingers = {};                         // switched: SO_LINGER
   bool refused = false;                        // by a rule that takes nothing but SDP
   uint16_t numbers = 0;
@@ -75,7 +67,7 @@ struct Connection {
   int64_t part_until = 0;   // for the rest of a request of which a part is there; milliseconds
   ConnectionNames names;
   std::array<int, kKeptOptions.size()> kept_options{};
-  std::array<Registration, 4> registrations{};
+  Registrations registrations;
   uint32_t next = 0;
 
   bool resets_at_close() const { return lingers.l_onoff != 0 && lingers.l_linger == 0; }
