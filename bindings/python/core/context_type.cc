@@ -2,6 +2,7 @@
 #include <pybind11/stl.h>
 
 #include <string>
+#include <vector>
 
 #include "bindings/python/core/context_object.h"
 #include "bindings/python/core/errors.h"
@@ -85,6 +86,17 @@ void DefineContext(py::module_& module) {
       .def_property_readonly("closed", &ContextObject::closed, "Whether close was called.")
       .def_property_readonly("virtual_time", &ContextObject::virtual_time,
                              "Whether its clock is a simulated one: fabric 'sim'.")
+      .def_property_readonly(
+          "transports",
+          [](ContextObject& self) {
+            std::vector<std::string> names;
+            for (const Transport each : self.handle().transports()) {
+              names.emplace_back(ToString(each));
+            }
+            return names;
+          },
+          "The fabrics that it has opened, by the names of Socket.transport, in the order in which "
+          "a connect tries them.")
       .def("__enter__", [](const Self& self) { return self; })
       .def("__exit__", &Exit)
       .def_static(

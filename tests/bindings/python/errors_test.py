@@ -139,6 +139,14 @@ def test_a_fabric_that_is_not_here_is_told_with_its_reason():
     assert "qpip" in str(report)
 
 
+def test_a_context_tells_which_fabrics_it_has_opened():
+    with esdp.Context(fabric="qpip") as context:
+        assert context.transports == ["qpip"]
+    with esdp.Context(fabric="auto") as context:
+        found = {fabric.name.split(":")[0] for fabric in esdp.Context.diagnose().fabrics if fabric.available}
+        assert set(context.transports) == found - {"sim"} and context.transports[-1] == "qpip"
+
+
 def test_every_kind_of_error_has_its_number():
     """The numbers are those of api/esdp/status.h."""
     with open("api/esdp/status.h", encoding="utf-8") as file:
