@@ -14,7 +14,7 @@
 
 namespace esdp::switching {
 
-inline constexpr uint32_t kEngineVersion = 9;
+inline constexpr uint32_t kEngineVersion = 10;
 inline constexpr char kEngineEntry[] = "esdp_switch_engine";
 
 // Why a connection goes the way it goes. The numbers never change.
@@ -89,12 +89,15 @@ enum class Learned : uint8_t { kNothing, kSpeaks, kSilent };
 //
 //   Owns:     nothing.
 //   Threads:  any.
-//   Blocks:   flush, for so long at most.
+//   Blocks:   flush, for so long at most; prepare, for a tenth of a second.
 //   Units:    milliseconds.
 //   Errors:   an errno.
 struct EngineCalls {
   uint32_t version = kEngineVersion;
   int (*relay)(const RelayRequest& request, RelayMade& made) = nullptr;
+  // One is to be made as soon as TCP has connected: what it needs is there when this returns, or
+  // cannot be had.
+  void (*prepare)(Mode mode) = nullptr;
   // The program closes the number, and what it has written is dropped.
   void (*abort)(uint64_t id) = nullptr;
   // Of a connection that goes directly, as recvmsg and sendmsg on a connected socket, shutdown, and

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """One port takes both protocols: what a switched server does with each way in which a connection can begin."""
 
+import os
 import random
 import socket
 import subprocess
@@ -138,6 +139,14 @@ while True:
 """
 SDP = "use sdp server * *:*;use sdp client * *:*"
 BOTH_PATIENT = "use both server * *:* wait=2000;use both client * *:*"
+# Its threads before and behind a connect that does not wait, and the bytes of memory between.
+THREADS_OF_CONNECT = """
+import os, socket, sys
+def look(): print(*sorted(open(f"/proc/self/task/{t}/comm").read().strip() for t in os.listdir("/proc/self/task")))
+def memory(): return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+s = socket.socket(); s.setblocking(False); look(); before = memory()
+s.connect_ex(("127.0.0.1", int(sys.argv[1]))); look(); print(memory() - before)
+"""
 # Both ends of a connection in one thread, of which the server's speaks first.
 BOTH_ENDS = """
 import select, socket, sys
@@ -262,6 +271,17 @@ class OnePortTest(SwitchTest):
             )
             self.assertEqual(output, "220 hello\n[thanks]\n")
         self.stop_all()
+
+    def test_what_a_first_connection_needs_is_there_before_tcp_connects(self):
+        # Else a server that speaks first would not wait for the request. Nobody gets a thread to connect by TCP.
+        _, known = self.start_python(SPEAKS_FIRST, listens=True)
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            for port, wanted in ((known, True), (other.getsockname()[1], False)):
+                output, _ = self.finish(self.start_python(THREADS_OF_CONNECT, str(port)))
+                before, behind, memory = output.splitlines()
+                self.assertEqual((before, "esdp-switch" in behind.split()), ("python3", wanted))
+                self.assertEqual("esdp-progress" in behind.split(), wanted and os.environ["ESDP_SWITCH_MODE"] == "direct")
+                self.assertLess(int(memory), 8 << 20)
 
     def test_a_server_that_closes_what_it_has_not_looked_at_ends_the_connection(self):
         for rules, clients in ((BOTH_PATIENT, (True, False)), (SDP, (True,))):

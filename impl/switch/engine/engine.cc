@@ -28,7 +28,10 @@
 namespace esdp::switching {
 namespace {
 
-constexpr uint32_t kQueueDepth = 1u << 16;
+// Sends and receives of a relay, the set-up, a move, the end.
+constexpr size_t kEventsOfRelay = 16;
+constexpr size_t kRoomAtFirst = 32 * kEventsOfRelay;
+constexpr auto kPreparedWithin = std::chrono::milliseconds(100);
 constexpr size_t kEventsAtOnce = 64;
 constexpr unsigned kSourceShift = 56;
 // How long a process that exits waits for peers that have all, but have not closed yet.
@@ -96,6 +99,9 @@ int Engine::Add(const RelayRequest& request, RelayMade& made) {
   const uint64_t id = next_id_++;
   auto relay = std::make_shared<std::unique_ptr<Relay>>(
       std::make_unique<Relay>(*this, id, request, std::move(ours), std::move(tcp)));
+  if (Domain* const direct = direct_domain(); direct != nullptr) {
+    MakeRoom(*direct, relays_now_.load() + 1);
+  }
   // Here, and not on the engine's thread, which would have to be woken for it.
   (*relay)->PostEarly();
   resets_.emplace(id, (*relay)->reset());
@@ -198,19 +204,53 @@ void Engine::Unwatch(int descriptor) {
 }
 
 absl::StatusOr<Engine::Domain*> Engine::DomainOf(Mode mode) {
-  if (mode == Mode::kRelay) return &relayed_;
-  if (direct_.has_value()) return &*direct_;
-  Domain made;
-  const absl::Status opened = Open(made, Mode::kDirect);
-  if (opened.ok()) {
-    direct_now_ = &direct_.emplace(std::move(made));
-    return &*direct_;
+  std::optional<Domain>& domain = mode == Mode::kRelay ? relayed_ : direct_;
+  if (!domain.has_value()) {
+    absl::StatusOr<Domain> opened = Open(mode);
+    if (!opened.ok()) {
+      Tell(9, "no Context: %s", std::string(opened.status().message()).c_str());
+      return opened.status();
+    }
+    domain = *std::move(opened);
+    if (mode == Mode::kDirect) direct_now_ = &*domain;
   }
-  Tell(9, "no Context: %s", std::string(opened.message()).c_str());
-  return opened;
+  const std::lock_guard lock(mutex_);
+  MakeRoom(*domain, relays_now_.load());
+  return &*domain;
 }
 
-absl::Status Engine::Open(Domain& domain, Mode mode) {
+// A queue for more relays than most programs have would be most of what the switch takes of memory.
+void Engine::MakeRoom(Domain& domain, size_t relays) {
+  const size_t needed = relays * kEventsOfRelay;
+  if (needed <= domain.room) return;
+  const size_t room = std::max(needed, 2 * domain.room);
+  if (domain.queue.Resize(room).ok()) domain.room = room;
+}
+
+void Engine::Prepare(Mode mode) {
+  std::atomic<bool>& done = is_prepared_[static_cast<size_t>(mode)];
+  if (done.load(std::memory_order_acquire)) return;
+  // A handler that connects would wait for the lock of the call that it has interrupted.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  {
+    std::unique_lock lock(mutex_);
+    if (Start() == 0) {
+      asked_.emplace_back([this, mode, &done] {
+        (void)DomainOf(mode);
+        const std::lock_guard told(mutex_);
+        done.store(true, std::memory_order_release);
+        prepared_.notify_all();
+      });
+      (void)eventfd_write(wake_.get(), 1);
+      (void)prepared_.wait_for(lock, kPreparedWithin, [&done] { return done.load(); });
+    }
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+absl::StatusOr<Engine::Domain> Engine::Open(Mode mode) {
   const bool moves = mode == Mode::kDirect;
   absl::StatusOr<Context> context = Context::Open({
       .fabric = moves ? "auto" : "qpip",
@@ -224,21 +264,15 @@ absl::Status Engine::Open(Domain& domain, Mode mode) {
           },
   });
   if (!context.ok()) return context.status();
-  absl::StatusOr<EventQueue> queue = context->CreateQueue({.depth = kQueueDepth});
+  absl::StatusOr<EventQueue> queue = context->CreateQueue({.depth = kRoomAtFirst});
   if (!queue.ok()) return queue.status();
   if (!Watch(queue->fd(), EPOLLIN, Source::kQueue, 0)) return absl::UnavailableError("epoll");
-  domain.queue = *std::move(queue);
-  domain.context = *std::move(context);
-  return absl::OkStatus();
+  return Domain{*std::move(context), *std::move(queue), kRoomAtFirst};
 }
 
 // --- the thread ----------------------------------------------------------------------------------
 
 void Engine::Run() {
-  const absl::Status opened = Open(relayed_, Mode::kRelay);
-  if (!opened.ok()) {
-    Tell(9, "no Context: %s", std::string(opened.message()).c_str());
-  }
   std::array<epoll_event, kEventsAtOnce> events;
   for (;;) {
     const int count =
@@ -259,7 +293,7 @@ void Engine::Run() {
       if (source == Source::kTcp) found->second->OnTcp();
     }
     RunTimers();
-    if (moves || count > 0) TakeEvents(relayed_.queue);
+    if ((moves || count > 0) && relayed_.has_value()) TakeEvents(relayed_->queue);
     if (moves && direct_.has_value()) TakeEvents(direct_->queue);
     CheckFlush();
     DropGone();

@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_SWITCH_ENGINE_ENGINE_H_
 #define ESDP_IMPL_SWITCH_ENGINE_ENGINE_H_
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -40,6 +41,9 @@ class Engine {
   static void AbandonParents();
   static bool Exists();
   int Add(const RelayRequest& request, RelayMade& made);
+  // What a connection needs that is not there yet: where its server speaks first, it does not wait
+  // for long. For a tenth of a second at most.
+  void Prepare(Mode mode);
   void Abort(uint64_t id);
   int RelayInstead(uint64_t id, const ConnectionNames& names, int& fresh);
   void CloseDirect(uint64_t id, bool reset);
@@ -56,9 +60,11 @@ class Engine {
   struct Domain {
     Context context;
     EventQueue queue;
+    size_t room = 0;  // of the queue, in events
   };
-  Context& context() { return relayed_.context; }
-  EventQueue& queue() { return relayed_.queue; }
+  // Of what is relayed, which has begun.
+  Context& context() { return relayed_->context; }
+  EventQueue& queue() { return relayed_->queue; }
   absl::StatusOr<Domain*> DomainOf(Mode mode);
   // What goes directly has begun: from any thread, nullptr before.
   Domain* direct_domain() { return direct_now_.load(std::memory_order_acquire); }
@@ -72,7 +78,8 @@ class Engine {
  private:
   Engine() = default;
   int Start();
-  absl::Status Open(Domain& domain, Mode mode);
+  absl::StatusOr<Domain> Open(Mode mode);
+  static void MakeRoom(Domain& domain, size_t relays);
   void Run();
   void TakeAsked();
   void TakeEvents(EventQueue& queue);
@@ -85,7 +92,8 @@ class Engine {
   void AskRelay(uint64_t id, std::function<void(Relay&)> act);
 
   std::mutex mutex_;
-  std::condition_variable flushed_;
+  std::condition_variable flushed_, prepared_;
+  std::array<std::atomic<bool>, 2> is_prepared_{};  // by mode
   bool started_ = false;
   bool flushing_ = false;  // the engine's own
   bool settled_ = false;   // all that was written has left
@@ -95,8 +103,7 @@ class Engine {
   std::atomic<size_t> relays_now_{0};
 
   Descriptor epoll_, wake_;
-  Domain relayed_;
-  std::optional<Domain> direct_;
+  std::optional<Domain> relayed_, direct_;
   std::atomic<Domain*> direct_now_{nullptr};
   std::unordered_map<uint64_t, std::unique_ptr<Relay>> relays_;
   std::multimap<int64_t, std::function<void()>> timers_;  // by when they are due

@@ -29,6 +29,13 @@ int RelayNew(const RelayRequest& request, RelayMade& made) {
   return Guarded([&] { return Engine::Current().Add(request, made); });
 }
 
+void Prepare(Mode mode) {
+  (void)Guarded([&] {
+    Engine::Current().Prepare(mode);
+    return 0;
+  });
+}
+
 void AbortRelay(uint64_t id) {
   (void)Guarded([&] {
     if (Engine::Exists()) Engine::Current().Abort(id);
@@ -173,6 +180,7 @@ extern "C" [[gnu::visibility("default"), gnu::used]] bool esdp_switch_engine(
   host = loaded_by;
   FindRealCalls();
   engine = {.relay = RelayNew,
+            .prepare = Prepare,
             .abort = AbortRelay,
             .receive = Receive,
             .send = Send,

@@ -201,8 +201,15 @@ Reason WhyPlain(Connection& connection, int fd, const Name& peer) {
   return local.port != 0 ? Reason::kBoundPort : Reason::kNone;
 }
 
-// Whether the candidate is to go by SDP once it is connected.
-bool ChooseByRule(int fd, const sockaddr* address, socklen_t len) {
+// Whether it is likely to: only then the process gets a thread for it.
+bool MayBeHeard(const Connection& connection, const Endpoint& endpoint, const Name& peer) {
+  return connection.rule->verdict == Verdict::kSdp || connection.name_was_held ||
+         rules.IsPeer(endpoint.address) || engine.learned(peer) == Learned::kSpeaks;
+}
+
+// Whether the candidate is to go by SDP once it is connected. `prepares`: a connection that is likely
+// to is to be asked for at once then.
+bool ChooseByRule(int fd, const sockaddr* address, socklen_t len, bool& prepares) {
   const KeptErrno kept;
   const TableLock lock;
   Connection* const connection = table.Find(fd);
@@ -218,6 +225,7 @@ bool ChooseByRule(int fd, const sockaddr* address, socklen_t len) {
   }
   // One that takes a single connection may have closed its listener right behind that.
   connection->name_was_held = PortNameIsHeld(peer.port);
+  prepares = MayBeHeard(*connection, peer, name);
   connection->state = State::kConnecting;
   return true;
 }
@@ -233,7 +241,9 @@ SwitchTaker::Answer SwitchTaker::Connect(int fd, const sockaddr* address, sockle
     return connection->connect_under_way.exchange(false) ? 0 : Fail(EISCONN);
   }
   if (state == State::kListening || !IsThisProcess()) return std::nullopt;
-  if (state == State::kCandidate && !ChooseByRule(fd, address, len)) return std::nullopt;
+  bool prepares = false;
+  if (state == State::kCandidate && !ChooseByRule(fd, address, len, prepares)) return std::nullopt;
+  if (prepares) engine.prepare(connection->rule->options.mode);
   const int result = real.connect.get()(fd, address, len);
   connection->connect_under_way = result != 0 && (errno == EINPROGRESS || errno == EINTR);
   if (result != 0 && errno != EISCONN) return result;
