@@ -345,6 +345,25 @@ except (BrokenPipeError, ConnectionResetError): print("refused")
         )
         self.assertEqual(output, "refused\n")
 
+    def test_what_an_epoll_set_watches_for_nothing_stays_in_it(self):
+        # As slapd does while one of its threads reads.
+        output = self.run_ends(
+            """
+sets = [select.epoll() for _ in range(2)]
+for e in sets: e.register(b, select.EPOLLIN)
+assert sets[1].poll(20), "the request for SDP"
+sets[0].modify(b, 0); b.setblocking(False)
+try: b.recv(1); print("a byte")
+except BlockingIOError: pass
+a.sendall(b"x"); assert sets[1].poll(20) == [(b.fileno(), select.EPOLLIN)] and sets[0].poll(0) == []
+sets[0].modify(b, select.EPOLLIN); assert sets[0].poll(20) == [(b.fileno(), select.EPOLLIN)]
+assert b.recv(10) == b"x"
+sets[0].unregister(b)
+print("same")
+"""
+        )
+        self.assertEqual(output, "same\n")
+
     def test_an_epoll_set_goes_on_with_what_it_was_told_before(self):
         output = self.run_ends(
             """

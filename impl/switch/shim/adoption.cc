@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "impl/switch/libc_calls.h"
 #include "impl/switch/low_mark.h"
@@ -46,13 +47,13 @@ uint32_t EventsNow(const Registration& watched) {
 // first, since the old file lives on and would go on telling.
 bool Replace(Connection& connection, int number, int with) {
   const Registrations::Hold hold(connection.registrations, Registrations::Hold::Waits::kYes);
-  uint32_t events[Registrations::size()] = {};
+  std::optional<uint32_t> events[Registrations::size()];  // none at all is what some sets are told
   for (size_t i = 0; i < connection.registrations.size(); ++i) {
     const Registration& each = connection.registrations[i];
     if (each.number != number) continue;
     events[i] = EventsNow(each);
     epoll_event none = {};
-    if (real.epoll_ctl.get()(each.set, EPOLL_CTL_DEL, number, &none) != 0) events[i] = 0;
+    if (real.epoll_ctl.get()(each.set, EPOLL_CTL_DEL, number, &none) != 0) events[i].reset();
   }
   const int flags = made.fcntl.get()(number, F_GETFD);
   const int close_on_exec = (flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0;
@@ -60,9 +61,12 @@ bool Replace(Connection& connection, int number, int with) {
   for (size_t i = 0; i < connection.registrations.size(); ++i) {
     Registration& each = connection.registrations[i];
     if (each.number != number) continue;
-    epoll_event event = {.events = events[i], .data = {.u64 = each.data}};
-    if (events[i] != 0) (void)real.epoll_ctl.get()(each.set, EPOLL_CTL_ADD, number, &event);
-    if (events[i] == 0) each = {};
+    if (!events[i].has_value()) {
+      each = {};
+      continue;
+    }
+    epoll_event event = {.events = *events[i], .data = {.u64 = each.data}};
+    (void)real.epoll_ctl.get()(each.set, EPOLL_CTL_ADD, number, &event);
   }
   return replaced;
 }
