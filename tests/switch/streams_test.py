@@ -364,6 +364,18 @@ print("same")
         )
         self.assertEqual(output, "same\n")
 
+    def test_epoll_ctl_refuses_memory_that_is_none(self):
+        output = self.run_ends(
+            """
+import ctypes
+a.sendall(b"x"); b.recv(1); e = select.epoll(); libc = ctypes.CDLL(None, use_errno=True)
+for event in (None, ctypes.c_void_p(8)):
+    print(libc.epoll_ctl(e.fileno(), 1, b.fileno(), event), errno.errorcode[ctypes.get_errno()])
+e.register(b, select.EPOLLIN)
+"""
+        )
+        self.assertEqual(output, "-1 EFAULT\n" * 2)
+
     def test_an_epoll_set_goes_on_with_what_it_was_told_before(self):
         output = self.run_ends(
             """

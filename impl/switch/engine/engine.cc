@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -23,6 +22,7 @@
 #include "impl/switch/engine/direct_stream.h"
 #include "impl/switch/engine/program_end.h"
 #include "impl/switch/engine/relay.h"
+#include "impl/switch/engine/signals_blocked.h"
 #include "impl/switch/monotonic.h"
 
 namespace esdp::switching {
@@ -47,6 +47,11 @@ void SpareAddresses() {
   if (is_limited) (void)mallopt(M_ARENA_MAX, 1);
 }
 
+int CreateThread(pthread_t& thread, void* (*run)(void*), void* of) {
+  const SignalsBlocked blocked;
+  return pthread_create(&thread, nullptr, run, of);
+}
+
 }  // namespace
 
 Engine& Engine::Current() {
@@ -67,18 +72,14 @@ int Engine::Start() {
   wake_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!epoll_.valid() || !wake_.valid()) return errno;
   if (!Watch(wake_.get(), EPOLLIN, Source::kWake, 0)) return errno;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  const int error = pthread_create(
-      &thread, nullptr,
+  const int error = CreateThread(
+      thread,
       [](void* self) -> void* {
         static_cast<Engine*>(self)->Run();
         return nullptr;
       },
       this);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (error != 0) return error;
   (void)pthread_setname_np(thread, "esdp-switch");
   (void)pthread_detach(thread);
@@ -231,23 +232,17 @@ void Engine::Prepare(Mode mode) {
   std::atomic<bool>& done = is_prepared_[static_cast<size_t>(mode)];
   if (done.load(std::memory_order_acquire)) return;
   // A handler that connects would wait for the lock of the call that it has interrupted.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  {
-    std::unique_lock lock(mutex_);
-    if (Start() == 0) {
-      asked_.emplace_back([this, mode, &done] {
-        (void)DomainOf(mode);
-        const std::lock_guard told(mutex_);
-        done.store(true, std::memory_order_release);
-        prepared_.notify_all();
-      });
-      (void)eventfd_write(wake_.get(), 1);
-      (void)prepared_.wait_for(lock, kPreparedWithin, [&done] { return done.load(); });
-    }
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const SignalsBlocked blocked;
+  std::unique_lock lock(mutex_);
+  if (Start() != 0) return;
+  asked_.emplace_back([this, mode, &done] {
+    (void)DomainOf(mode);
+    const std::lock_guard told(mutex_);
+    done.store(true, std::memory_order_release);
+    prepared_.notify_all();
+  });
+  (void)eventfd_write(wake_.get(), 1);
+  (void)prepared_.wait_for(lock, kPreparedWithin, [&done] { return done.load(); });
 }
 
 absl::StatusOr<Engine::Domain> Engine::Open(Mode mode) {

@@ -31,7 +31,7 @@ class Relay;
 //
 //   Owns:     the thread, the Context, the relays.
 //   Threads:  those calls that say so may come from any; the rest are the engine's own.
-//   Blocks:   Flush.
+//   Blocks:   Flush; Prepare, for a tenth of a second at most.
 //   Units:    milliseconds.
 //   Errors:   an errno.
 class Engine {
@@ -41,8 +41,8 @@ class Engine {
   static void AbandonParents();
   static bool Exists();
   int Add(const RelayRequest& request, RelayMade& made);
-  // What a connection needs that is not there yet: where its server speaks first, it does not wait
-  // for long. For a tenth of a second at most.
+  // Opens what the first connection of this mode needs, before TCP connects: a server that speaks
+  // first does not wait long for the request. It is tried once; what fails is tried again by Add.
   void Prepare(Mode mode);
   void Abort(uint64_t id);
   int RelayInstead(uint64_t id, const ConnectionNames& names, int& fresh);
@@ -93,7 +93,7 @@ class Engine {
 
   std::mutex mutex_;
   std::condition_variable flushed_, prepared_;
-  std::array<std::atomic<bool>, 2> is_prepared_{};  // by mode
+  std::array<std::atomic<bool>, 2> is_prepared_{};  // by mode; or cannot be
   bool started_ = false;
   bool flushing_ = false;  // the engine's own
   bool settled_ = false;   // all that was written has left

@@ -266,8 +266,7 @@ bool IsHeard(const Connection& connection) {
 bool IsKnown(const Connection& connection) {
   const ConnectionNames& names = connection.names;
   Endpoint peer;
-  if (!ToEndpoint(names.peer, names.peer_bytes, peer)) return false;
-  return rules.IsPeer(peer.address) || engine.learned(names.peer) == Learned::kSpeaks;
+  return ToEndpoint(names.peer, names.peer_bytes, peer) && IsKnownToSpeak(names.peer, peer);
 }
 
 // A server that has said something without a request speaks TCP.
@@ -277,6 +276,10 @@ bool HasSpoken(int number) {
 }
 
 }  // namespace
+
+bool IsKnownToSpeak(const Name& peer, const Endpoint& endpoint) {
+  return rules.IsPeer(endpoint.address) || engine.learned(peer) == Learned::kSpeaks;
+}
 
 int DecideConnected(int number) {
   const KeptErrno kept;

@@ -19,6 +19,8 @@ int DecideBeforeWrite(int number);
 // the end of a connection, not one that breaks off while it asks. What another process has too is left
 // to that.
 void DecideBeforeClose(int number);
+// A rule or an earlier answer says that this peer speaks SDP; `endpoint` is the same address.
+bool IsKnownToSpeak(const Name& peer, const Endpoint& endpoint);
 // A connection by a rule: adopts it once TCP has connected.
 int DecideConnected(int number);
 // Bytes may move that nobody of us sees: what is not decided is relayed until it is.

@@ -201,33 +201,29 @@ Reason WhyPlain(Connection& connection, int fd, const Name& peer) {
   return local.port != 0 ? Reason::kBoundPort : Reason::kNone;
 }
 
-// Whether it is likely to: only then the process gets a thread for it.
-bool MayBeHeard(const Connection& connection, const Endpoint& endpoint, const Name& peer) {
-  return connection.rule->verdict == Verdict::kSdp || connection.name_was_held ||
-         rules.IsPeer(endpoint.address) || engine.learned(peer) == Learned::kSpeaks;
-}
+// What a connect is to come to by the rules.
+enum class Chosen : uint8_t { kPlain, kMaybeSdp, kLikelySdp };
 
-// Whether the candidate is to go by SDP once it is connected. `prepares`: a connection that is likely
-// to is to be asked for at once then.
-bool ChooseByRule(int fd, const sockaddr* address, socklen_t len, bool& prepares) {
+Chosen ChooseByRule(int fd, const sockaddr* address, socklen_t len) {
   const KeptErrno kept;
   const TableLock lock;
   Connection* const connection = table.Find(fd);
   Name name = {};
   Endpoint peer;
-  if (connection == nullptr || len > sizeof(name) || address == nullptr) return false;
+  if (connection == nullptr || len > sizeof(name) || address == nullptr) return Chosen::kPlain;
   std::copy_n(reinterpret_cast<const char*>(address), len, reinterpret_cast<char*>(&name));
-  if (!ToEndpoint(name, len, peer)) return false;
+  if (!ToEndpoint(name, len, peer)) return Chosen::kPlain;
   connection->rule = rules.Find(Role::kClient, peer);
   if (const Reason reason = WhyPlain(*connection, fd, name); reason != Reason::kNone) {
     MakePlain(*connection, reason);
-    return false;
+    return Chosen::kPlain;
   }
   // One that takes a single connection may have closed its listener right behind that.
   connection->name_was_held = PortNameIsHeld(peer.port);
-  prepares = MayBeHeard(*connection, peer, name);
   connection->state = State::kConnecting;
-  return true;
+  const bool likely = connection->rule->verdict == Verdict::kSdp || connection->name_was_held ||
+                      IsKnownToSpeak(name, peer);
+  return likely ? Chosen::kLikelySdp : Chosen::kMaybeSdp;
 }
 
 }  // namespace
@@ -241,9 +237,12 @@ SwitchTaker::Answer SwitchTaker::Connect(int fd, const sockaddr* address, sockle
     return connection->connect_under_way.exchange(false) ? 0 : Fail(EISCONN);
   }
   if (state == State::kListening || !IsThisProcess()) return std::nullopt;
-  bool prepares = false;
-  if (state == State::kCandidate && !ChooseByRule(fd, address, len, prepares)) return std::nullopt;
-  if (prepares) engine.prepare(connection->rule->options.mode);
+  if (state == State::kCandidate) {
+    const Chosen chosen = ChooseByRule(fd, address, len);
+    if (chosen == Chosen::kPlain) return std::nullopt;
+    // Only then the process gets a thread for it.
+    if (chosen == Chosen::kLikelySdp) engine.prepare(connection->rule->options.mode);
+  }
   const int result = real.connect.get()(fd, address, len);
   connection->connect_under_way = result != 0 && (errno == EINPROGRESS || errno == EINTR);
   if (result != 0 && errno != EISCONN) return result;
@@ -309,44 +308,57 @@ void LookAtInherited(int number) {
 
 namespace {
 
+// The set is told, and what it was told is noted: the event is looked at behind the call, which says
+// what is no memory. Of who holds the registrations.
+int TellSet(Connection& connection, int set, int operation, int fd, epoll_event* event) {
+  const int result = real.epoll_ctl.get()(set, operation, fd, event);
+  if (result == 0) connection.registrations.Note(set, operation, fd, event);
+  return result;
+}
+
 // Where calls go directly the number stays what it is but for who holds its registrations: so it takes
 // no lock, which costs two system calls, of programs that tell their set of each wait. A child that
 // shares our memory shares the sets as well.
-SwitchTaker::Answer EpollCtlOfDirect(int set, int operation, int fd, epoll_event* event) {
+SwitchTaker::Answer TellSetOfDirect(int set, int operation, int fd, epoll_event* event) {
   Connection* const connection = table.Find(fd);
-  if (connection == nullptr || connection->state != State::kDirect) return std::nullopt;
-  const bool by_edges = operation != EPOLL_CTL_DEL && (event->events & EPOLLET) != 0;
-  if (by_edges && !connection->by_edges) return std::nullopt;
+  if (connection == nullptr) return std::nullopt;
   const Registrations::Hold hold(connection->registrations, Registrations::Hold::Waits::kNo);
   if (!hold.has() || connection->state != State::kDirect || table.Find(fd) != connection) {
     return std::nullopt;
   }
-  const int result = real.epoll_ctl.get()(set, operation, fd, event);
-  if (result == 0) connection->registrations.Note(set, operation, fd, event);
-  return result;
+  return TellSet(*connection, set, operation, fd, event);
+}
+
+// The engine's thread may put something else under the number: not between the call and its note.
+int TellSetLocked(int set, int operation, int fd, epoll_event* event) {
+  const TableLock lock;
+  Connection* const connection = table.Find(fd);
+  if (connection == nullptr) return real.epoll_ctl.get()(set, operation, fd, event);
+  const Registrations::Hold hold(connection->registrations, Registrations::Hold::Waits::kYes);
+  return TellSet(*connection, set, operation, fd, event);
+}
+
+void ShowEdges(int fd) {
+  Connection* const connection = table.Find(fd);
+  if (connection == nullptr || connection->by_edges) return;
+  const KeptErrno kept;
+  const TableLock lock;
+  if (table.Find(fd) == connection) ShowEdgesOf(*connection);
 }
 
 }  // namespace
 
 SwitchTaker::Answer SwitchTaker::EpollCtl(int set, int operation, int fd, epoll_event* event) {
   const State state = StateOf(fd, State::kRelayed);
-  if (state == State::kDirect) {
-    if (const Answer answer = EpollCtlOfDirect(set, operation, fd, event)) return answer;
+  Answer told;
+  if (state == State::kDirect) told = TellSetOfDirect(set, operation, fd, event);
+  if (!told.has_value()) {
+    if (state == State::kListening || !IsThisProcess()) return std::nullopt;
+    told = TellSetLocked(set, operation, fd, event);
   }
-  if (state == State::kListening || !IsThisProcess()) {
-    return std::nullopt;
-  }
-  // The engine's thread may put something else under the number: not between the call and its note.
-  const TableLock lock;
-  Connection* const connection = table.Find(fd);
-  if (connection == nullptr) return real.epoll_ctl.get()(set, operation, fd, event);
-  const Registrations::Hold hold(connection->registrations, Registrations::Hold::Waits::kYes);
-  const int result = real.epoll_ctl.get()(set, operation, fd, event);
-  if (result != 0) return result;
-  const KeptErrno kept;
-  if (operation != EPOLL_CTL_DEL && (event->events & EPOLLET) != 0) ShowEdgesOf(*connection);
-  connection->registrations.Note(set, operation, fd, event);
-  return result;
+  const bool adds = *told == 0 && operation != EPOLL_CTL_DEL;
+  if (adds && (event->events & EPOLLET) != 0) ShowEdges(fd);
+  return told;
 }
 
 }  // namespace esdp::switching

@@ -81,7 +81,10 @@ void Table::Remove(int number, void (*last)(Connection&)) {
   libc::taken_numbers.Remove(number);
   if (connection == nullptr) return;
   places_[number].store(0, std::memory_order_release);
-  connection->registrations.Forget(number);
+  {
+    const Registrations::Hold hold(connection->registrations, Registrations::Hold::Waits::kYes);
+    connection->registrations.Forget(number);
+  }
   if (--connection->numbers > 0) {
     if (connection->number != number) return;
     for (int other = 0; other <= highest_; ++other) {
