@@ -96,6 +96,26 @@ TEST_P(ProgressContract, ADescriptorThatNobodyWaitedForTellsAgain) {
   ExpectSuccess(*two_, link.two, 2);
 }
 
+// What has woken the fabric for one may have stood for the other, too.
+TEST_P(ProgressContract, AMessageIsToldOfThoughAnotherOneWentWithItsQueuePair) {
+  if ((*one_)->fd() < 0) GTEST_SKIP() << "this fabric has no descriptor";
+  const std::array<Link, 2> links{Connect(), Connect()};
+  Memory source(*one_, 8);
+  Memory target(*two_, 8);
+  for (const Link& link : links) {
+    for (uint64_t i = 1; i <= 2; ++i) ASSERT_POSTED(two_->Receive(link.two, i, {target.All()}));
+    ASSERT_POSTED(one_->Send(link.one, 1, {source.All()}));
+    ExpectSuccess(*one_, link.one, 1);
+    ExpectSuccess(*two_, link.two, 1);
+  }
+  for (int i = 0; i < 3; ++i) two_->Collect();
+
+  for (const Link& link : links) ASSERT_POSTED(one_->Send(link.one, 2, {source.All()}));
+  ASSERT_POSTED((*two_)->DestroyQueuePair(links[0].two));
+  EXPECT_TRUE(BecomesReadable(*two_, *one_));
+  ExpectSuccess(*two_, links[1].two, 2);
+}
+
 TEST_P(ProgressContract, AnEventIsToldOfThoughNobodyWaits) {
   if ((*one_)->fd() < 0) GTEST_SKIP() << "this fabric has no descriptor";
   const Address peer = Listening();

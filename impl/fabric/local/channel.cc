@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <new>
 #include <utility>
 
@@ -16,6 +17,9 @@ namespace {
 // Of a block: its words and slots. The ring's pages come with the first bytes in them.
 constexpr size_t kResident = offsetof(Block, ring);
 constexpr uint32_t kReasonBits = 8;
+constexpr size_t kWordBytes = 1;  // of what wakes the other end
+
+}  // namespace
 
 // About a region of the sender's.
 struct RegionMessage {
@@ -28,26 +32,27 @@ struct RegionMessage {
   uint64_t length = 0;  // of the file
 };
 
-}  // namespace
-
 absl::StatusOr<WritableMemory> Channel::MakeBlock() {
   return MakeWritableMemory(sizeof(Block), kResident);
 }
 
 absl::StatusOr<std::unique_ptr<Channel>> Channel::Make(Descriptor&& socket, Mapping&& own,
-                                                       const Descriptor& peers_block) {
+                                                       const Descriptor& peers_block,
+                                                       std::shared_ptr<SharedBell> bell) {
   ESDP_ASSIGN_OR_RETURN(Mapping peers, MapReadOnly(peers_block, sizeof(Block), kResident));
-  return std::unique_ptr<Channel>(new Channel(std::move(socket), std::move(own), std::move(peers)));
+  return std::unique_ptr<Channel>(
+      new Channel(std::move(socket), std::move(own), std::move(peers), std::move(bell)));
 }
 
-Channel::Channel(Descriptor socket, Mapping own, Mapping peers)
+Channel::Channel(Descriptor socket, Mapping own, Mapping peers, std::shared_ptr<SharedBell> bell)
     : socket_(std::move(socket)),
       own_memory_(std::move(own)),
       peers_memory_(std::move(peers)),
       own_(*reinterpret_cast<Block*>(own_memory_.base())),
       peer_(*reinterpret_cast<const Block*>(peers_memory_.base())),
       writer_(own_, peer_),
-      reader_(peer_, own_) {}
+      reader_(peer_, own_),
+      bell_(std::move(bell)) {}
 
 void Channel::Publish() {
   writer_.Publish();
@@ -68,14 +73,20 @@ bool Channel::SetStarved(bool starved) {
 
 // Sequentially consistent on both sides: either the other end's load in Wake sees that we are
 // armed, or our looks here see what it has published before.
-bool Channel::Arm(bool leaves_slots) {
-  own_.armed.store(++armed_, std::memory_order_seq_cst);
+bool Channel::Arm(bool leaves_slots, bool any_bell) {
+  const uint64_t next = (armed_ & ~kAnyBell) + (is_armed() ? 2 : 1);
+  TellArmed(any_bell ? next | kAnyBell : next);
   return (!leaves_slots && reader_.HasMore()) || (starved_ && writer_.Refresh()) ||
          peer_end().reason != EndReason::kNone;
 }
 
 void Channel::Disarm() {
-  if (is_armed()) own_.armed.store(++armed_, std::memory_order_seq_cst);
+  if (is_armed()) TellArmed((armed_ & ~kAnyBell) + 1);
+}
+
+void Channel::TellArmed(uint64_t armed) {
+  armed_ = armed;
+  own_.armed.store(armed, std::memory_order_seq_cst);
 }
 
 PeerEnd Channel::peer_end() const {
@@ -88,16 +99,20 @@ PeerEnd Channel::peer_end() const {
 void Channel::TellEnd(EndReason reason, uint64_t refused_read) {
   own_.end.store(static_cast<uint64_t>(reason) | refused_read << kReasonBits,
                  std::memory_order_seq_cst);
+  Disarm();
   Publish();
 }
 
-// A socket that is full has woken the other end long ago; one that is broken is seen as its end.
+// A socket that is full has woken the other end long ago; one that is broken is seen as its end,
+// and wakes nobody else.
 void Channel::Wake() {
   const uint64_t armed = peer_.armed.load(std::memory_order_seq_cst);
   if (armed % 2 == 0 || armed == woken_) return;
+  if ((armed & kAnyBell) != 0 && bell_->IsRinging()) return;
   woken_ = armed;
   constexpr char kWord = 0;
-  (void)send(socket_.number(), &kWord, sizeof(kWord), MSG_DONTWAIT | MSG_NOSIGNAL);
+  const ssize_t sent = send(socket_.number(), &kWord, kWordBytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent == kWordBytes) bell_->OnRung(peer_.armed, armed);
 }
 
 void Channel::Prove(const Nonce& nonce) {
@@ -129,9 +144,7 @@ bool Channel::Pass(const SharedRegion& region) {
   } catch (const std::bad_alloc&) {
     return false;
   }
-  if (!SendMessage(socket_.number(), std::as_bytes(std::span(&message, 1)), &region.file)) {
-    return false;
-  }
+  if (!SendAbout(message, &region.file)) return false;
   passed_.push_back({region.number, region.file_bytes});
   return true;
 }
@@ -141,14 +154,21 @@ void Channel::TakeBack(uint64_t region) {
   const auto found = FindPassed(region);
   if (found == passed_.end()) return;
   const RegionMessage message{.kind = RegionMessage::kTakenBack, .number = region, .length = 0};
-  if (SendMessage(socket_.number(), std::as_bytes(std::span(&message, 1)), nullptr)) {
-    passed_.erase(found);
-  }
+  if (SendAbout(message, nullptr)) passed_.erase(found);
+}
+
+// Told before, so that who is told of none need not look for files: that takes a system call more.
+bool Channel::SendAbout(const RegionMessage& message, const Descriptor* file) {
+  own_.messages.store(++messages_sent_);
+  if (SendMessage(socket_.number(), std::as_bytes(std::span(&message, 1)), file)) return true;
+  own_.messages.store(--messages_sent_);
+  return false;
 }
 
 // False: it is none that could be.
 bool Channel::TakeMessage(ConstBytes bytes, const Descriptor& file) {
-  if (bytes.size() == 1 && !file.is_open()) return true;  // to wake us
+  if (bytes.size() == kWordBytes && !file.is_open()) return true;
+  ++messages_taken_;
   RegionMessage message;
   if (bytes.size() != sizeof(message)) return false;
   CopyBytes(std::as_writable_bytes(std::span(&message, 1)), bytes);
@@ -162,7 +182,17 @@ bool Channel::TakeMessage(ConstBytes bytes, const Descriptor& file) {
   return false;
 }
 
+// False: the other end is gone. There is no second word before we have armed once more.
+bool Channel::TakeWord() {
+  std::array<std::byte, kWordBytes + 1> bytes;
+  const ssize_t length = recv(socket_.number(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+  if (length < 0) return errno == EAGAIN || errno == EINTR;
+  socket_broken_ = length > static_cast<ssize_t>(kWordBytes);
+  return length != 0;
+}
+
 bool Channel::DrainSocket() {
+  if (peer_.messages.load() == messages_taken_) return TakeWord();
   constexpr int kMost = 64;
   for (int i = 0; i < kMost && !socket_broken_; ++i) {
     std::array<std::byte, sizeof(RegionMessage)> bytes;

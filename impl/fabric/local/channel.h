@@ -11,6 +11,7 @@
 #include "impl/fabric/local/layout.h"
 #include "impl/fabric/local/peer_process.h"
 #include "impl/fabric/local/peer_regions.h"
+#include "impl/fabric/local/shared_bell.h"
 #include "impl/fabric/local/shared_regions.h"
 #include "impl/fabric/local/slot_reader.h"
 #include "impl/fabric/local/slot_writer.h"
@@ -23,6 +24,8 @@ struct PeerEnd {
   uint64_t refused_read = 0;  // kAccess: the n-th one, from 1; 0: it was no read
 };
 
+struct RegionMessage;
+
 // The two blocks of a queue pair, the socket that both ends hold as long as they live, and who has
 // to be woken. A block is never taken back while the other end may read it: the one that outlives
 // the other still has what was published.
@@ -34,10 +37,15 @@ struct PeerEnd {
 //   Errors:   nothing that the other end does is more than an end of the connection.
 class Channel {
  public:
-  // `socket` is connected; `peers_block` came through it. PermissionDenied where that is no block;
-  // a failure leaves the others where they are.
+  // `socket` is connected; `peers_block` came through it; `bell` is that of all channels to the
+  // same fabric. PermissionDenied where the block is none; a failure leaves the others where they
+  // are.
   static absl::StatusOr<std::unique_ptr<Channel>> Make(Descriptor&& socket, Mapping&& own,
-                                                       const Descriptor& peers_block);
+                                                       const Descriptor& peers_block,
+                                                       std::shared_ptr<SharedBell> bell);
+  ~Channel() { bell_->Forget(peer_.armed); }
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
   // A block for one end, all zeros.
   static absl::StatusOr<WritableMemory> MakeBlock();
 
@@ -53,17 +61,19 @@ class Channel {
   bool SetStarved(bool starved);
 
   // From now on the other end wakes us when it does something. True: it has done it already.
-  // Slots that we leave where they are do not count.
-  bool Arm(bool leaves_slots);
+  // Slots that we leave where they are do not count. `any_bell`: whatever channel we are woken by,
+  // we disarm that one and then look at this one, too.
+  bool Arm(bool leaves_slots, bool any_bell);
   // It need not. Whatever has moved, or whoever was woken, disarms before it arms again: an end is
   // woken once for each Arm.
   void Disarm();
   bool is_armed() const { return armed_ % 2 != 0; }
+  bool takes_any_bell() const { return (armed_ & kAnyBell) != 0; }
 
   // What the peer said last of its end; looked at before its slots, what it has published before
   // that is there.
   PeerEnd peer_end() const;
-  // Says why this end is over. Whatever was put before is published.
+  // Says why this end is over, which nobody wakes any more. Whatever was put before is published.
   void TellEnd(EndReason reason, uint64_t refused_read);
 
   // Tells what has been read in the memory of the other end's process.
@@ -79,7 +89,8 @@ class Channel {
   void TakeBack(uint64_t region);
   PeerRegions& peers_regions() { return peers_regions_; }
 
-  // Takes what has been sent to wake us, and files. False: the other end is gone.
+  // Takes the files that have been sent by now, or the word that has woken us. False: the other
+  // end is gone.
   bool DrainSocket();
   // What it has published is still read.
   bool IsRead() const { return reader_.keeps(); }
@@ -89,8 +100,11 @@ class Channel {
  private:
   friend class LeftChannels;
 
-  Channel(Descriptor socket, Mapping own, Mapping peers);
+  Channel(Descriptor socket, Mapping own, Mapping peers, std::shared_ptr<SharedBell> bell);
+  void TellArmed(uint64_t armed);
   void Wake();
+  bool SendAbout(const RegionMessage& message, const Descriptor* file);
+  bool TakeWord();
   bool TakeMessage(ConstBytes bytes, const Descriptor& file);
 
   // A region of ours that the other end has, and how long its file is.
@@ -108,7 +122,10 @@ class Channel {
   SlotWriter writer_;
   SlotReader reader_;
   PeerRegions peers_regions_;
+  const std::shared_ptr<SharedBell> bell_;
   std::vector<Passed> passed_;  // the one that was used last in front
+  uint64_t messages_sent_ = 0;
+  uint64_t messages_taken_ = 0;
   bool socket_broken_ = false;
   uint64_t armed_ = 0;
   bool starved_ = false;

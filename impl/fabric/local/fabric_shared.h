@@ -8,6 +8,7 @@
 #include "impl/fabric/local/left_channels.h"
 #include "impl/fabric/local/options.h"
 #include "impl/fabric/local/peer_process.h"
+#include "impl/fabric/local/shared_bell.h"
 #include "impl/fabric/local/shared_regions.h"
 #include "impl/fabric/outbox.h"
 #include "impl/fabric/soft/poller.h"
@@ -35,6 +36,10 @@ struct FabricShared {
   // At the address that peers are told; nothing where the system has no random numbers.
   std::optional<Nonce> nonce;
   bool reads_peers = true;  // until the system has refused it
+  uint64_t number = 0;      // by which peers know this fabric again; nobody can guess it
+  SharedBells bells;
+  // A channel has gone by which we may have been woken for others, too.
+  bool look_again = false;
   Outbox outbox;
   soft::Poller poller;
   LeftChannels left_channels;

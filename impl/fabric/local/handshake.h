@@ -43,6 +43,7 @@ struct Hello {
   uint32_t responder_resources = 0;
   uint32_t private_data_bytes = 0;
   uint64_t nonce_address = 0;  // 0: none is to be read
+  uint64_t fabric = 0;         // the sender's, among those of its process; 0: it does not say
   HelloAddress from{};         // kRequest: the connecting side's
   HelloAddress to{};           // kRequest: where it has connected to
   std::array<std::byte, kPrivateDataMax> private_data{};

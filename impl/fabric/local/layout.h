@@ -14,7 +14,7 @@
 
 namespace esdp::fabric::local {
 
-inline constexpr uint64_t kLayoutVersion = 4;
+inline constexpr uint64_t kLayoutVersion = 5;
 
 inline constexpr uint32_t kSlots = 64;
 inline constexpr uint32_t kSlotBytes = 128;
@@ -58,11 +58,15 @@ enum class EndReason : uint8_t {
   kProtocol,  // the reader broke a rule
 };
 
+// Of the word `armed`: a wake-up by any channel between the two fabrics will do.
+inline constexpr uint64_t kAnyBell = uint64_t{1} << 63;
+
 struct Block {
   // Read where the other end has published something, or taken something; changes seldom.
-  std::atomic<uint64_t> armed;    // odd: this end sleeps, or may, and wants to be woken
-  std::atomic<uint64_t> starved;  // not 0: it has something that its ring had no room for
-  std::atomic<uint64_t> end;      // EndReason (8 bits), number of the refused read (56)
+  std::atomic<uint64_t> armed;     // odd: this end sleeps, or may, and wants to be woken
+  std::atomic<uint64_t> starved;   // not 0: it has something that its ring had no room for
+  std::atomic<uint64_t> end;       // EndReason (8 bits), number of the refused read (56)
+  std::atomic<uint64_t> messages;  // of those with files: has sent so many, or is about to
   alignas(128) std::atomic<uint64_t> taken;  // slots of the other end's block
   alignas(128) std::atomic<uint64_t> published;
   // What it has read in the memory of the other end's process, at the address that it was told.

@@ -28,7 +28,8 @@ constexpr uint32_t kBusyPollsPerLook = 64;
 // caller has nothing else to look at.
 constexpr uint32_t kIdleMax = 256;
 constexpr uint32_t kIdleMaxAlone = 16384;
-constexpr uint32_t kIdleMaxAsleep = 16;
+// So many more, and it is no more looked at when others have woken us.
+constexpr uint32_t kIdleMaxAsleep = 64;
 
 bool IsLent(const Completion& completion) { return completion.lent != nullptr; }
 
@@ -66,6 +67,7 @@ class LocalFabric final : public Frame {
     if (is_shown && FillSecureRandom(std::as_writable_bytes(std::span(nonce)))) {
       shared_.nonce = nonce;
     }
+    (void)FillSecureRandom(std::as_writable_bytes(std::span(&shared_.number, 1)));
     return shared_.poller.Open();
   }
 
@@ -85,13 +87,16 @@ class LocalFabric final : public Frame {
   }
   bool PollRendezvous(RendezvousEvent& event) override;
   bool ExpectWaits(bool expected) override;
-  bool HasUnpolled() const override { return awake_ || Frame::HasUnpolled(); }
+  bool HasUnpolled() const override { return awake_ || shared_.look_again || Frame::HasUnpolled(); }
   Time NextDeadline() const override {
     return std::min(shared_.poller.NextDeadline(), rendezvous_.NextDeadline());
   }
 
  private:
-  void OnDestroyed(QueuePairId id) override { hot_.Forget(id); }
+  void OnDestroyed(QueuePairId id) override {
+    hot_.Forget(id);
+    if (shared_.look_again) Signal();
+  }
 
   bool Progress();
   bool ProgressHot();
@@ -167,10 +172,12 @@ size_t LocalFabric::Poll(absl::Span<Completion> completions) {
   // Progress ends what has been lent, and so waits for the next Poll where this one lends some.
   const bool lends = std::ranges::any_of(completions.first(count), IsLent);
   if ((count < completions.size() && !lends) || completions.empty()) {
+    shared_.look_again = false;
     moved = Progress() || moved;
     count += Take(completions.subspan(count));
   }
   // Who has found something is back soon: nobody need wake him until he finds nothing.
+  moved = moved || shared_.look_again;
   awake_ = moved && !hot_.empty();
   if (!moved) SendToSleep();
   Signal();
@@ -235,9 +242,10 @@ void LocalFabric::SendToSleep() {
   hot_.ForgetIf([&](QueuePairId id, uint32_t idle) {
     QueuePair* queue_pair = Find(id);
     if (queue_pair == nullptr) return true;
-    const bool asleep = idle >= most && queue_pair->Sleep();
+    const bool is_hot = idle <= most + kIdleMaxAsleep;
+    const bool asleep = idle >= most && queue_pair->Sleep(is_hot);
     awake_ = awake_ || !asleep;
-    return asleep && idle > kIdleMaxAsleep;
+    return asleep && !is_hot;
   });
 }
 
@@ -301,7 +309,8 @@ void LocalFabric::RunDeadlines() {
 }
 
 void LocalFabric::Signal() {
-  const bool is_expected = waits_expected_ && (shared_.outbox.HasCompletions() || awake_);
+  const bool is_expected =
+      waits_expected_ && (shared_.outbox.HasCompletions() || awake_ || shared_.look_again);
   shared_.poller.Signal(is_expected || shared_.outbox.HasEvents());
 }
 

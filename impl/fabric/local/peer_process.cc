@@ -55,6 +55,7 @@ PeerProcess::PeerProcess(int socket) {
   ucred peer{};
   socklen_t bytes = sizeof(peer);
   if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 || peer.pid <= 0) return;
+  number_ = peer.pid;
   if (peer.pid != getpid()) watch_ = WatchOf(socket, peer.pid);
   if (peer.pid == getpid() || watch_.is_open()) process_ = peer.pid;
 }

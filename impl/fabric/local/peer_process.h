@@ -33,6 +33,8 @@ class PeerProcess {
   // Behind a connected unix socket.
   explicit PeerProcess(int socket);
 
+  // As the system has it; 0 where nobody knows.
+  pid_t number() const { return number_; }
   // Not open where it is this process, or where it cannot be watched.
   const Descriptor& watch() const { return watch_; }
   bool IsReadable() const { return process_ > 0; }
@@ -48,6 +50,7 @@ class PeerProcess {
   static constexpr size_t kTargetsMax = 16;
 
  private:
+  pid_t number_ = 0;
   pid_t process_ = 0;  // 0: nobody knows, or reading is refused
   Descriptor watch_;
 };

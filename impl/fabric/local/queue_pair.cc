@@ -161,11 +161,11 @@ void QueuePair::OnProcessDied() {
   shared_.poller.Forget(std::exchange(process_watch_, soft::WatchId::kNone));
 }
 
-bool QueuePair::Sleep() {
+bool QueuePair::Sleep(bool is_hot) {
   if (channel_ == nullptr || !announced_) return true;
   if (IsPulling()) return false;
-  if (channel_->is_armed()) return true;
-  if (!channel_->Arm(waits_for_receive_) && !channel_->IsBroken()) return true;
+  if (channel_->is_armed() && (is_hot || !channel_->takes_any_bell())) return true;
+  if (!channel_->Arm(waits_for_receive_, is_hot) && !channel_->IsBroken()) return true;
   channel_->Disarm();
   return false;
 }

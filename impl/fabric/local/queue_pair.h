@@ -84,8 +84,8 @@ class QueuePair {
   void OnPolled(const Completion& completion);
   // So many of the messages that were lent and polled, from the oldest on, are not read any more.
   void ReturnLent(size_t messages);
-  // Lets the peer wake us from now on; false: there is something to do first.
-  bool Sleep();
+  // Lets the peer wake us; false: something is to be done first. `is_hot`: or any other peer.
+  bool Sleep(bool is_hot);
   bool IsAsleep() const { return channel_ == nullptr || channel_->is_armed(); }
   // A read of the peer's memory goes on in the next Progress, or something else does that nobody
   // tells of.

@@ -111,6 +111,7 @@ void QueuePair::End(Cause cause, std::string detail) {
 void QueuePair::CloseChannel(EndReason reason, uint64_t refused_read) {
   if (channel_ == nullptr) return;
   (void)FinishWrites();
+  shared_.look_again = shared_.look_again || channel_->is_armed();
   channel_->TellEnd(reason, refused_read);
   shared_.poller.Forget(std::exchange(watch_, soft::WatchId::kNone));
   shared_.poller.Forget(std::exchange(process_watch_, soft::WatchId::kNone));

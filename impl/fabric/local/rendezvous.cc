@@ -241,10 +241,12 @@ absl::Status Rendezvous::Accept(RequestId id, QueuePairId queue_pair, ConstBytes
                .responder_resources = agreement.responder_resources};
   answer.SetPrivateData(private_data);
   answer.nonce_address = NonceAddress();
+  answer.fabric = shared_.number;
   PeerProcess process(request->socket.number());
   const int socket = request->socket.number();
   absl::StatusOr<std::unique_ptr<Channel>> channel =
-      Channel::Make(std::move(request->socket), std::move(own.mapping), request->block);
+      Channel::Make(std::move(request->socket), std::move(own.mapping), request->block,
+                    shared_.bells.Of(process.number(), request->hello.fabric));
   target.BeginStartup();
   if (channel.ok()) Prove(request->hello, process, **channel);
   if (!channel.ok()) {

@@ -59,6 +59,7 @@ absl::Status Rendezvous::Connect(QueuePairId id, const Address& local, const Add
               .responder_resources = options.responder_resources,
               .private_data_bytes = 0,
               .nonce_address = NonceAddress(),
+              .fabric = shared_.number,
               .from = ToHello(from),
               .to = ToHello(to)};
   hello.SetPrivateData(private_data);
@@ -142,7 +143,8 @@ void Rendezvous::OnAnswer(uint64_t owner, const Hello& answer, const Descriptor&
       .responder_resources = std::min(options.responder_resources, answer.initiator_depth)};
   PeerProcess process(initiator.socket.number());
   absl::StatusOr<std::unique_ptr<Channel>> channel =
-      Channel::Make(std::move(initiator.socket), std::move(initiator.block.mapping), block);
+      Channel::Make(std::move(initiator.socket), std::move(initiator.block.mapping), block,
+                    shared_.bells.Of(process.number(), answer.fabric));
   if (!channel.ok()) {
     return Fail(owner,
                 absl::IsPermissionDenied(channel.status()) ? Cause::kProtocol : Cause::kDevice,

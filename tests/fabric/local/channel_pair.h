@@ -12,8 +12,9 @@
 
 namespace esdp::fabric::local {
 
-// Both ends of a queue pair's memory, in one process.
-inline std::array<std::unique_ptr<Channel>, 2> MakeChannelPair() {
+// Both ends of a queue pair's memory, in one process. `bell` is the first one's.
+inline std::array<std::unique_ptr<Channel>, 2> MakeChannelPair(
+    const std::shared_ptr<SharedBell>& bell = std::make_shared<SharedBell>()) {
   std::array<int, 2> sockets{-1, -1};
   EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sockets.data()),
             0);
@@ -21,8 +22,9 @@ inline std::array<std::unique_ptr<Channel>, 2> MakeChannelPair() {
   WritableMemory second = *Channel::MakeBlock();
   Descriptor one(sockets[0]);
   Descriptor two(sockets[1]);
-  return {*Channel::Make(std::move(one), std::move(first.mapping), second.file),
-          *Channel::Make(std::move(two), std::move(second.mapping), first.file)};
+  return {*Channel::Make(std::move(one), std::move(first.mapping), second.file, bell),
+          *Channel::Make(std::move(two), std::move(second.mapping), first.file,
+                         std::make_shared<SharedBell>())};
 }
 
 }  // namespace esdp::fabric::local

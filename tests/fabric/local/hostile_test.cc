@@ -60,8 +60,9 @@ class HostileTest : public ::testing::Test {
   void ScribbleWords(RawEnd& end) {
     Block& block = end.block();
     for (uint64_t i = random_.Between(1, 8); i > 0; --i) {
-      const std::array<std::atomic<uint64_t>*, 5> words{&block.armed, &block.starved, &block.end,
-                                                        &block.taken, &block.published};
+      const std::array<std::atomic<uint64_t>*, 6> words{&block.armed,     &block.starved,
+                                                        &block.end,       &block.taken,
+                                                        &block.published, &block.messages};
       const uint64_t value = random_.Between(0, 1) == 0 ? random_.Between(0, 70) : random_.Next();
       *words[random_.Between(0, words.size() - 1)] = value;
     }
@@ -170,8 +171,13 @@ class HostileFileTest : public HostileTest {
   };
   static constexpr uint64_t kBytes = 8192;
 
-  static bool Send(const RawEnd& end, const Message& message, const Descriptor* file,
+  static bool Send(RawEnd& end, const Message& message, const Descriptor* file,
                    size_t bytes = sizeof(Message)) {
+    ++end.block().messages;
+    return SendUntold(end, message, file, bytes);
+  }
+  static bool SendUntold(const RawEnd& end, const Message& message, const Descriptor* file,
+                         size_t bytes = sizeof(Message)) {
     return SendMessage(end.socket.number(), std::as_bytes(std::span(&message, 1)).first(bytes),
                        file);
   }
@@ -180,7 +186,7 @@ class HostileFileTest : public HostileTest {
     return victim_.ended();
   }
   bool EndsBy(const Message& message, const Descriptor* file, size_t bytes = sizeof(Message)) {
-    const RawEnd end = victim_.Meet();
+    RawEnd end = victim_.Meet();
     EXPECT_TRUE(Send(end, message, file, bytes));
     return Ends();
   }
@@ -218,16 +224,27 @@ TEST_F(HostileFileTest, AMessageThatCannotBeEndsTheConnection) {
   EXPECT_TRUE(EndsBy({.kind = 2}, &sealed_.file));
   EXPECT_TRUE(EndsBy({}, &sealed_.file, 1)) << "a file with what only wakes";
   EXPECT_TRUE(EndsBy({}, nullptr, 7));
-  const RawEnd end = victim_.Meet();
+  RawEnd end = victim_.Meet();
   EXPECT_TRUE(Send(end, {}, &sealed_.file));
   EXPECT_TRUE(Send(end, {}, &sealed_.file)) << "the same number";
   EXPECT_TRUE(Ends());
 }
 
+TEST_F(HostileFileTest, AFileThatWasNotToldOfIsNotTaken) {
+  const RawEnd one = victim_.Meet();
+  const size_t before = OpenDescriptors();
+  EXPECT_TRUE(SendUntold(one, {}, &sealed_.file, 1)) << "with what only wakes";
+  EXPECT_FALSE(Ends());
+  EXPECT_EQ(OpenDescriptors(), before);
+  EXPECT_TRUE(SendUntold(one, {}, &sealed_.file));
+  EXPECT_TRUE(Ends());
+  EXPECT_LE(OpenDescriptors(), before);
+}
+
 TEST_F(HostileFileTest, AFloodOfFilesEndsTheConnectionAndLeavesNoDescriptor) {
   const size_t before = OpenDescriptors();
   {
-    const RawEnd end = victim_.Meet();
+    RawEnd end = victim_.Meet();
     for (uint64_t number = 1; number <= 2 * PeerRegions::kRegionsMax && !victim_.ended();) {
       if (Send(end, {.number = number}, &sealed_.file)) {
         ++number;
@@ -244,7 +261,7 @@ TEST_F(HostileFileTest, AFloodOfFilesEndsTheConnectionAndLeavesNoDescriptor) {
 TEST_F(HostileFileTest, AFileBeyondTheBudgetIsNotMappedAndHarmsNobody) {
   const auto vast = MakeWritableMemory(PeerRegions::kBytesMax + 4096, 0);
   ASSERT_TRUE(vast.ok()) << vast.status();
-  const RawEnd end = victim_.Meet();
+  RawEnd end = victim_.Meet();
   ASSERT_TRUE(Send(end, {.length = PeerRegions::kBytesMax + 4096}, &vast->file));
   EXPECT_FALSE(Ends());
 }
