@@ -1,4 +1,5 @@
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <fstream>
@@ -11,6 +12,7 @@
 #include "esdp/stream.h"
 #include "gtest/gtest.h"
 #include "tests/base/content.h"
+#include "tests/base/sanitized.h"
 #include "tests/sockets/harness.h"
 
 // Of a caller's memory nothing is registered, and nothing pinned by a device, once a call of a
@@ -235,6 +237,42 @@ TEST_P(BlockingMemoryTest, NothingIsHeldAfterAWriteWhoseStreamEnds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(On, BlockingMemoryTest, ::testing::ValuesIn(WorldsWithThread()),
+                         ParamName);
+
+class BuffersOfOneAfterTheOther : public PairTest {
+ protected:
+  // Pages of this process that were touched for the first time.
+  static int64_t FirstTouches() {
+    rusage usage{};
+    EXPECT_EQ(getrusage(RUSAGE_SELF, &usage), 0);
+    return usage.ru_minflt;
+  }
+  // A connection, with as much under way as its send buffer holds.
+  void UseOne() {
+    Connect();
+    Stream near = Stream::Of(client_.context, std::move(client_.socket), kCopies).value();
+    Stream far = Stream::Of(server_.context, std::move(server_.socket), kCopies).value();
+    ASSERT_EQ(near.Write(sent_).value_or(0), kMiB);
+    ASSERT_EQ(far.Read(absl::MakeSpan(read_), {.min = kMiB}).value_or(0), kMiB);
+  }
+
+ private:
+  const Bytes sent_ = Bytes(kMiB);
+  Bytes read_ = Bytes(kMiB);
+};
+
+// To map and touch its own would cost a short connection more than its data does.
+TEST_P(BuffersOfOneAfterTheOther, AreTheSame) {
+  if (kSanitized) GTEST_SKIP() << "the sanitizer touches pages of its own";
+  constexpr int kStreams = 8;
+  constexpr int64_t kPages = kMiB / 4096;  // of one send buffer
+  for (int i = 0; i < kStreams; ++i) UseOne();
+  const int64_t before = FirstTouches();
+  for (int i = 0; i < kStreams; ++i) UseOne();
+  EXPECT_LT(FirstTouches() - before, kStreams * kPages / 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(On, BuffersOfOneAfterTheOther, ::testing::Values(World::kQpipThread),
                          ParamName);
 
 }  // namespace

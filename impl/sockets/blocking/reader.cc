@@ -122,7 +122,7 @@ bool BlockingReader::ReceiveDirect(std::span<std::byte> memory, Call& call) {
 
 absl::Status BlockingReader::OpenAhead() {
   if (!memory_.empty()) return absl::OkStatus();
-  OwnedMemory owned = MapMemory(kAheadBytes, Pages::kSmall);
+  OwnedMemory owned = context_->left_regions().spare_memory().Take(kAheadBytes);
   if (owned == nullptr) return NoMemory();
   const std::span<std::byte> memory(owned.get(), kAheadBytes);
   absl::StatusOr<Region> region =

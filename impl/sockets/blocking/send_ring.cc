@@ -20,7 +20,7 @@ constexpr size_t kRunMax = 64 * 1024;
 
 absl::Status SendRing::Open(const std::shared_ptr<ContextState>& context, size_t bytes) {
   if (memory_.size() == bytes || !empty()) return absl::OkStatus();
-  OwnedMemory owned = MapMemory(bytes, Pages::kSmall);
+  OwnedMemory owned = context->left_regions().spare_memory().Take(bytes);
   if (owned == nullptr) return NoMemory();
   const std::span<std::byte> memory(owned.get(), bytes);
   RegisterOptions options;

@@ -135,7 +135,7 @@ absl::StatusOr<int> Context::Progress(absl::Duration max) {
       }
       if (shard.Now() >= deadline) break;
     }
-    state_->Reap();
+    state_->left_regions().Reap(*state_);
     return rounds;
   });
 }

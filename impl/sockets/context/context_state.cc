@@ -9,7 +9,6 @@
 #include "impl/sockets/context/fork_epoch.h"
 #include "impl/sockets/convert.h"
 #include "impl/sockets/errors.h"
-#include "impl/sockets/in_observer_call.h"
 #include "impl/sockets/queue/event_queue_state.h"
 #include "impl/sockets/queue/event_text.h"
 #include "impl/sockets/socket/socket_state.h"
@@ -235,37 +234,6 @@ void ContextState::SetAlarmAt(OpId op, Time deadline) {
 
 bool ContextState::is_of_parent() const { return ForkEpoch() != fork_epoch_; }
 
-void ContextState::DeregisterLater(PendingDeregistration grave) {
-  if (!InObserverCall::HeldByThisThread()) {
-    Reap();
-    return Deregister(grave);
-  }
-  try {
-    const std::lock_guard lock(graves_mutex_);
-    graves_.push_back(std::move(grave));
-    has_graves_.store(true, std::memory_order_release);
-  } catch (const std::bad_alloc&) {
-    // It stays registered, so that its memory must stay too.
-    (void)grave.owned.release();
-  }
-}
-
-void ContextState::Deregister(PendingDeregistration& grave) {
-  const ContextCall call(this);
-  if (call.ok()) (void)shard_->Deregister(*grave.memory);
-}
-
-void ContextState::Reap() {
-  if (!has_graves_.load(std::memory_order_acquire)) return;
-  std::vector<PendingDeregistration> graves;
-  {
-    const std::lock_guard lock(graves_mutex_);
-    graves.swap(graves_);
-    has_graves_.store(false, std::memory_order_release);
-  }
-  for (PendingDeregistration& grave : graves) Deregister(grave);
-}
-
 void ContextState::CountRegion(int count, int64_t bytes) {
   regions_.fetch_add(count, std::memory_order_relaxed);
   region_bytes_.fetch_add(bytes, std::memory_order_relaxed);
@@ -316,7 +284,7 @@ void ContextState::Stop() {
   const Time deadline = AddSaturating(shard_->Now(), kStopWait);
   while (operations_.live() > 0 && Pause(deadline)) {
   }
-  Reap();
+  left_regions_.Reap(*this);
   stopped_.store(true);
   AwaitCalls();
   log_->Freeze();

@@ -25,6 +25,7 @@
 #include "impl/sockets/context/untaken_sockets.h"
 #include "impl/sockets/file/file_service.h"
 #include "impl/sockets/memory/bounce_pool.h"
+#include "impl/sockets/memory/left_regions.h"
 #include "impl/sockets/memory/region_state.h"
 #include "impl/sockets/stream/operation.h"
 
@@ -73,6 +74,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
 
   OperationTable& operations() { return operations_; }
   BouncePool& bounce_pool() { return bounce_pool_; }
+  LeftRegions& left_regions() { return left_regions_; }
   FileService& files() { return files_; }
 
   // Reserves a slot, then makes an operation of this type. `queue` belongs to this Context.
@@ -100,15 +102,6 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   void OnAcceptsLost(std::span<const SocketId> accepted);
   // Multi-shot Accepts that waited for a slot in their queue.
   void MatchAllListeners();
-
-  // Memory whose last holder has gone: deregistered at once, or by Reap under the shard lock.
-  struct PendingDeregistration {
-    std::shared_ptr<provider::MemoryRegion> memory;
-    OwnedMemory owned;
-  };
-  void DeregisterLater(PendingDeregistration grave);
-  void Deregister(PendingDeregistration& grave);
-  void Reap();
 
   // It was opened before the fork of which this process comes.
   bool is_of_parent() const;
@@ -174,6 +167,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   std::array<std::atomic<uint64_t>, provider::kRejections> rejected_{};  // incoming, by the reason
   UnlockedShows unlocked_shows_;
   BouncePool bounce_pool_;
+  LeftRegions left_regions_;
   FileService files_;
 
   mutable std::mutex mutex_;
@@ -186,9 +180,6 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   std::condition_variable ended_;  // an operation, while somebody pauses
   std::atomic<int> pausing_{0};
 
-  std::mutex graves_mutex_;
-  std::vector<PendingDeregistration> graves_;
-  std::atomic<bool> has_graves_{false};
   std::atomic<int> regions_{0};
   std::atomic<int64_t> region_bytes_{0};
 

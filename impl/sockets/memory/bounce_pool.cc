@@ -78,7 +78,7 @@ absl::Status BouncePool::Open(ContextState& context) {
     }
   }
   // Another thread was first.
-  context.DeregisterLater({std::move(first.region), std::move(first.memory)});
+  context.left_regions().Add(context, {std::move(first.region), std::move(first.memory)});
   return absl::OkStatus();
 }
 

@@ -13,7 +13,8 @@ inline constexpr size_t kPageBytes = 4096;
 
 struct Unmap {
   size_t bytes = 0;
-  bool forks = true;  // a child of fork has it too
+  bool forks = true;   // a child of fork has it too
+  bool spare = false;  // SpareMemory may give it to the next stream as it is
   void operator()(std::byte* memory) const;
 };
 // Memory that the library itself has mapped: zeroed, committed page by page as it is touched.

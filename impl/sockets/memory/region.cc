@@ -30,7 +30,7 @@ RegionState::~RegionState() {
   context_->CountRegion(-1, -static_cast<int64_t>(length_));
   // In a child of fork something of its own may lie there.
   if (context_->is_of_parent() && !owned_.get_deleter().forks) (void)owned_.release();
-  if (open()) context_->DeregisterLater({std::move(memory_), std::move(owned_)});
+  if (open()) context_->left_regions().Add(*context_, {std::move(memory_), std::move(owned_)});
 }
 
 RegionInfo RegionState::Describe() const {

@@ -157,7 +157,7 @@ void QueueState::FeedStarved() {
 
 void QueueState::AfterTaking(size_t taken) {
   if (taken > 0) FeedStarved();
-  context_->Reap();
+  context_->left_regions().Reap(*context_);
 }
 
 void QueueState::SetStarved() {
