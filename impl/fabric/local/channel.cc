@@ -182,7 +182,8 @@ bool Channel::TakeMessage(ConstBytes bytes, const Descriptor& file) {
   return false;
 }
 
-// False: the other end is gone. There is no second word before we have armed once more.
+// It is what the socket is readable for: a file would have been told of. There is no second word
+// before we have armed once more.
 bool Channel::TakeWord() {
   std::array<std::byte, kWordBytes + 1> bytes;
   const ssize_t length = recv(socket_.number(), bytes.data(), bytes.size(), MSG_DONTWAIT);
@@ -191,8 +192,8 @@ bool Channel::TakeWord() {
   return length != 0;
 }
 
-bool Channel::DrainSocket() {
-  if (peer_.messages.load() == messages_taken_) return TakeWord();
+bool Channel::DrainSocket(bool is_readable) {
+  if (peer_.messages.load() == messages_taken_) return !is_readable || TakeWord();
   constexpr int kMost = 64;
   for (int i = 0; i < kMost && !socket_broken_; ++i) {
     std::array<std::byte, sizeof(RegionMessage)> bytes;

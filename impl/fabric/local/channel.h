@@ -89,9 +89,9 @@ class Channel {
   void TakeBack(uint64_t region);
   PeerRegions& peers_regions() { return peers_regions_; }
 
-  // Takes the files that have been sent by now, or the word that has woken us. False: the other
-  // end is gone.
-  bool DrainSocket();
+  // Takes the files that have been sent by now, or the word that has woken us, where the system has
+  // said since the last time that the socket is readable. False: the other end is gone.
+  bool DrainSocket(bool is_readable);
   // What it has published is still read.
   bool IsRead() const { return reader_.keeps(); }
   // It has said what cannot be.

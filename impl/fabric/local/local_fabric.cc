@@ -278,7 +278,7 @@ void LocalFabric::Dispatch(const Readiness& ready) {
       if (QueuePair* queue_pair = Find(QueuePairId{ready.owner})) {
         hot_.Add(QueuePairId{ready.owner});
         if (ready.kind == Watched::kProcess) queue_pair->OnProcessDied();
-        if (ready.kind == Watched::kQueuePair) queue_pair->OnSocketReady();
+        if (ready.kind == Watched::kQueuePair) queue_pair->TakeFiles(/*is_readable=*/true);
       }
       break;
     case Watched::kListener:

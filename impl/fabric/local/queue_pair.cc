@@ -148,10 +148,10 @@ bool QueuePair::Progress() {
   return moved;
 }
 
-void QueuePair::OnSocketReady() {
+void QueuePair::TakeFiles(bool is_readable) {
   if (channel_ == nullptr) return;
   channel_->Disarm();
-  if (channel_->DrainSocket()) return;
+  if (channel_->DrainSocket(is_readable)) return;
   peer_gone_ = true;
   shared_.poller.Forget(std::exchange(watch_, soft::WatchId::kNone));
 }

@@ -72,8 +72,8 @@ class QueuePair {
   // --- progress ---
   // Takes what the peer has written and writes what waits. Whether anything moved.
   bool Progress();
-  // Its socket has something to say.
-  void OnSocketReady();
+  // Of its socket, which the system says is readable, or which may be.
+  void TakeFiles(bool is_readable);
   // The peer's process has died.
   void OnProcessDied();
   void OnDeadline();

@@ -178,7 +178,7 @@ QueuePair::Taking QueuePair::GoOnWithWrite() {
   };
   WritePuller::Outcome outcome = pull();
   if (outcome == WritePuller::Outcome::kNotPassed) {
-    OnSocketReady();  // its file was sent before the slot was put
+    TakeFiles(/*is_readable=*/false);  // its file was sent before the slot was put
     outcome = pull();
   }
   shared_.regions.NoteWritten(header.key, header.address + before, write_puller_.pulled() - before);

@@ -178,7 +178,7 @@ bool QueuePair::Pull(SendSlot& slot) {
   ReadPuller::Outcome outcome = pull();
   if (outcome == ReadPuller::Outcome::kNotPassed) {
     // Its file was sent before the window was shown.
-    OnSocketReady();
+    TakeFiles(/*is_readable=*/false);
     drained_ = true;
     outcome = pull();
   }

@@ -60,14 +60,14 @@ class SharedBells {
   std::shared_ptr<SharedBell> Of(pid_t process, uint64_t fabric) {
     if (process == 0 || fabric == 0) return std::make_shared<SharedBell>();
     const Key key{process, fabric};
-    const auto [found, added] = bells_.try_emplace(key);
-    if (!added) return found->second.lock();
+    std::weak_ptr<SharedBell>& known = bells_[key];
+    if (std::shared_ptr<SharedBell> bell = known.lock()) return bell;
     const auto forget = [this, key](const SharedBell* bell) {
       bells_.erase(key);
       delete bell;
     };
     std::shared_ptr<SharedBell> bell(new SharedBell, forget);
-    found->second = bell;
+    known = bell;
     return bell;
   }
 

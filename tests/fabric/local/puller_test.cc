@@ -147,7 +147,7 @@ class FilePullerTest : public PullerTest {
 
 TEST_F(FilePullerTest, AWindowOfAFileIsCopiedWithoutTheSystem) {
   ASSERT_TRUE(pair_[1]->Pass(own_));
-  ASSERT_TRUE(pair_[0]->DrainSocket());
+  ASSERT_TRUE(pair_[0]->DrainSocket(true));
   EXPECT_EQ(Pull(Post({100, 0, 5000, 1, 70'000}, 1000)), Outcome::kDone);
   EXPECT_TRUE(HasCome(1000, 75'101));
 }
@@ -156,14 +156,14 @@ TEST_F(FilePullerTest, AFileThatHasNotComeYetIsLookedForBeforeThePeerIsAsked) {
   ASSERT_TRUE(pair_[1]->Pass(own_));
   const soft::SendSlot& read = Post({100'000});
   EXPECT_EQ(Pull(read), Outcome::kNotPassed);
-  ASSERT_TRUE(pair_[0]->DrainSocket());
+  ASSERT_TRUE(pair_[0]->DrainSocket(true));
   EXPECT_EQ(Pull(read), Outcome::kDone);
   EXPECT_TRUE(HasCome(0, 100'000));
 }
 
 TEST_F(FilePullerTest, AWindowThatIsWithdrawnDuringTheCopyIsAskedFor) {
   ASSERT_TRUE(pair_[1]->Pass(own_));
-  ASSERT_TRUE(pair_[0]->DrainSocket());
+  ASSERT_TRUE(pair_[0]->DrainSocket(true));
   const soft::SendSlot& read = Post({150'000});
   EXPECT_EQ(Pull(read, 64'000), Outcome::kMore);
   Hide(shown(), kKey);
@@ -173,7 +173,7 @@ TEST_F(FilePullerTest, AWindowThatIsWithdrawnDuringTheCopyIsAskedFor) {
 
 TEST_F(FilePullerTest, AWindowBehindTheFilesEndIsAskedFor) {
   ASSERT_TRUE(pair_[1]->Pass(own_));
-  ASSERT_TRUE(pair_[0]->DrainSocket());
+  ASSERT_TRUE(pair_[0]->DrainSocket(true));
   for (const uint64_t at : {kFileBytes - 10, kFileBytes, ~uint64_t{0} - 5}) {
     Hide(shown(), kKey);
     ASSERT_TRUE(Show(shown(), kKey, {.region = kNumber, .address = at, .length = 1000}));
@@ -184,11 +184,11 @@ TEST_F(FilePullerTest, AWindowBehindTheFilesEndIsAskedFor) {
 TEST_F(FilePullerTest, ARegionThatIsTakenBackIsUnmapped) {
   ASSERT_TRUE(pair_[1]->Pass(own_));
   ASSERT_TRUE(pair_[1]->Pass(own_)) << "once is enough";
-  ASSERT_TRUE(pair_[0]->DrainSocket());
+  ASSERT_TRUE(pair_[0]->DrainSocket(true));
   EXPECT_EQ(pair_[0]->peers_regions().size(), 1u);
   pair_[1]->TakeBack(kNumber);
   pair_[1]->TakeBack(kNumber);
-  ASSERT_TRUE(pair_[0]->DrainSocket());
+  ASSERT_TRUE(pair_[0]->DrainSocket(true));
   EXPECT_EQ(pair_[0]->peers_regions().size(), 0u);
   EXPECT_FALSE(pair_[0]->IsBroken());
 }
@@ -207,10 +207,10 @@ TEST_F(FilePullerTest, ARegionThatCouldNotBeTakenBackIsCountedAsOneThatIsThere) 
   while (pair_[1]->Pass(own_)) ++own_.number;  // until the socket is full
   ASSERT_GT(own_.number, kNumber);
   pair_[1]->TakeBack(kNumber);
-  ASSERT_TRUE(pair_[0]->DrainSocket());
+  ASSERT_TRUE(pair_[0]->DrainSocket(true));
   for (size_t i = 0; i < 2 * PeerRegions::kRegionsMax; ++i) {
     if (pair_[1]->Pass(own_)) ++own_.number;
-    ASSERT_TRUE(pair_[0]->DrainSocket());
+    ASSERT_TRUE(pair_[0]->DrainSocket(true));
   }
   EXPECT_EQ(pair_[0]->peers_regions().size(), PeerRegions::kRegionsMax);
   EXPECT_FALSE(pair_[0]->IsBroken());
@@ -244,7 +244,7 @@ class WritePullerTest : public FilePullerTest {
 
 TEST_F(WritePullerTest, BytesComeFromFilesAndFromTheProcess) {
   ASSERT_TRUE(pair_[1]->Pass(own_));
-  ASSERT_TRUE(pair_[0]->DrainSocket());
+  ASSERT_TRUE(pair_[0]->DrainSocket(true));
   ASSERT_TRUE(
       Begin({Here(0, 1000), InFile(1000, 70'000), Here(71'000, 1), InFile(71'001, 9)}, 71'010));
   EXPECT_EQ(Take(71'010), Outcome::kDone);
@@ -276,7 +276,7 @@ TEST_F(WritePullerTest, BytesThatAreNotThereFail) {
   ASSERT_TRUE(Begin({InFile(0, 100)}, 100));
   EXPECT_EQ(Take(100), Outcome::kNotPassed);
   ASSERT_TRUE(pair_[1]->Pass(own_));
-  ASSERT_TRUE(pair_[0]->DrainSocket());
+  ASSERT_TRUE(pair_[0]->DrainSocket(true));
   EXPECT_EQ(Take(100), Outcome::kDone);
   ASSERT_TRUE(Begin({{.region = kNumber, .address = kFileBytes, .length = 100}}, 100));
   EXPECT_EQ(Take(100), Outcome::kFailed) << "behind the file's end";

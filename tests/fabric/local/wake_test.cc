@@ -71,9 +71,9 @@ TEST(WakeTest, WhoWaitsForRoomIsWokenByRoom) {
 
 TEST(WakeTest, TheEndOfTheOtherSocketIsSeen) {
   auto [one, two] = MakeChannelPair();
-  EXPECT_TRUE(two->DrainSocket());
+  EXPECT_TRUE(two->DrainSocket(true));
   one.reset();
-  EXPECT_FALSE(two->DrainSocket());
+  EXPECT_FALSE(two->DrainSocket(true));
 }
 
 // Two channels between the same two fabrics: [0] of each is the sender's end.
@@ -203,7 +203,7 @@ class SharedBellStress : public SharedBellTest {
     for (size_t which = 0; which < 2; ++which) {
       if (sockets[which].revents == 0) continue;
       End(which).Disarm();
-      ASSERT_TRUE(End(which).DrainSocket());
+      ASSERT_TRUE(End(which).DrainSocket(true));
     }
   }
   uint32_t taken() const { return taken_[0] + taken_[1]; }
@@ -272,7 +272,7 @@ class Sleeper {
     ++sleeps_;
     ASSERT_TRUE(IsWoken(channel_, kPatience)) << "it sleeps, and there is something for it";
     channel_.Disarm();
-    ASSERT_TRUE(channel_.DrainSocket());
+    ASSERT_TRUE(channel_.DrainSocket(true));
   }
 
   Channel& channel_;
