@@ -69,6 +69,17 @@ TEST(WakeTest, WhoWaitsForRoomIsWokenByRoom) {
   EXPECT_TRUE(one->writer().Reserve(8).has_value());
 }
 
+// A file that comes just then would be taken for it, and be lost.
+TEST(WakeTest, AWordIsNotLookedForWhereNobodyHasSaidThatThereIsOne) {
+  const auto [one, two] = MakeChannelPair();
+  EXPECT_FALSE(two->Arm(false, false));
+  PutOne(*one);
+  EXPECT_TRUE(two->DrainSocket(false));
+  EXPECT_TRUE(IsWoken(*two));
+  EXPECT_TRUE(two->DrainSocket(true));
+  EXPECT_FALSE(IsWoken(*two));
+}
+
 TEST(WakeTest, TheEndOfTheOtherSocketIsSeen) {
   auto [one, two] = MakeChannelPair();
   EXPECT_TRUE(two->DrainSocket(true));
