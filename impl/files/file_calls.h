@@ -51,7 +51,8 @@ class FileCalls {
   // The same file for reads one behind the other, far ahead of which the system reads: a descriptor
   // for Close, or an error. What is read by another descriptor does not disturb it.
   virtual int OpenSequential(int descriptor) = 0;
-  // Lets go of what the page cache has of it, where that is on the medium already.
+  // Lets go of what the page cache has of it, where that is on the medium already; of its units,
+  // which may be several MiB, those that lie in it whole.
   virtual void DropCached(int descriptor, uint64_t offset, uint64_t length) = 0;
   virtual void Close(int descriptor) = 0;
 };

@@ -17,7 +17,6 @@ using esdp_files::Tail;
 
 namespace {
 
-// The page cache has units as large as 2 MiB, and forgets none of which a part is asked for.
 constexpr uint64_t kDropStep = uint64_t{8} << 20;
 
 }  // namespace
@@ -189,14 +188,14 @@ void Download::EndChunks(wire::Status status) {
   if (status != wire::OK || digest_ == nullptr) End(status);
 }
 
-// Extents come in order. Nobody waits for it.
+// Extents come in order. The page cache has units of several MiB, and forgets none of which a part
+// is asked for: so all before the end, each time; what has gone costs nothing. Nobody waits for it.
 void Download::DropBehind(uint64_t end, bool last) {
   if (!channel_.services().options.drop_behind) return;
   if (!last && end - dropped_ < kDropStep) return;
   channel_.Run(
-      [opened = opened_, from = dropped_, end] {
-        (void)posix_fadvise(opened->file.get(), static_cast<off_t>(from),
-                            static_cast<off_t>(end - from), POSIX_FADV_DONTNEED);
+      [opened = opened_, end] {
+        (void)posix_fadvise(opened->file.get(), 0, static_cast<off_t>(end), POSIX_FADV_DONTNEED);
       },
       [] {});
   dropped_ = end;

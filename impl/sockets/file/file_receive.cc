@@ -193,8 +193,9 @@ bool FileReceive::SendErrand(Lock& lock) {
     return true;
   }
   if (sink_.drop_behind && dropped_ < synced_) {
-    const uint64_t from = std::exchange(dropped_, synced_);
-    Send(Errand::Kind::kDropCached, descriptor_, sink_.offset + from, synced_ - from, lock);
+    // All before, each time: the page cache forgets no unit of which a part is asked for.
+    dropped_ = synced_;
+    Send(Errand::Kind::kDropCached, descriptor_, sink_.offset, synced_, lock);
     return true;
   }
   if (sink_.sync == SyncPolicy::kNone || written_ - started_ < kSyncStep) return false;
