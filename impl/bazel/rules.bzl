@@ -1,5 +1,7 @@
 """The one place for compiler flags and features. The attributes are those of the native rules."""
 
+load(":together.bzl", "compiled_together")
+
 # What g++ 12 falsely says, when it optimises, of code inlined from its own standard library. The sanitizers look instead.
 _NOT_BELIEVED = [
     "-Wno-array-bounds",
@@ -67,10 +69,10 @@ def esdp_cc_library(name, precompiled = None, **kwargs):
 
     `precompiled` says which of impl/precompiled, where it is not the room's: the flags of both have to be the same.
     """
-    native.cc_library(name = name, **_with_precompiled_header(kwargs, precompiled))
+    native.cc_library(name = name, **compiled_together(name, _with_precompiled_header(kwargs, precompiled)))
 
 def esdp_cc_binary(name, **kwargs):
-    native.cc_binary(name = name, **_with_precompiled_header(kwargs))
+    native.cc_binary(name = name, **compiled_together(name, _with_precompiled_header(kwargs)))
 
 def esdp_proto_library(name, src, runtime = "lite", **kwargs):
     """What protoc makes of NAME.proto: #include <NAME.pb.h>. Its text is not ours, nor are its warnings.
@@ -113,7 +115,7 @@ def esdp_cc_test(name, size = "small", **kwargs):
 
 def esdp_cc_test_library(name, **kwargs):
     """What several test programs share, compiled like their own text."""
-    native.cc_library(name = name, testonly = True, **_with_test_flags(kwargs))
+    native.cc_library(name = name, testonly = True, **compiled_together(name, _with_test_flags(kwargs)))
 
 def esdp_python_test(name, data = [], tags = [], size = "medium", **kwargs):
     """Tests in NAME.py for pytest; each case counts. The package esdp is there to import.

@@ -17,7 +17,7 @@
 namespace esdp::exs {
 namespace {
 
-constexpr uint32_t kDepth = 1u << 18;
+constexpr uint32_t kHelperDepth = 1u << 18;
 constexpr int kTimeoutMaxMs = 60 * 1000;
 constexpr absl::Duration kFlushWithin = absl::Milliseconds(800);
 constexpr absl::Duration kFlushWait = absl::Milliseconds(950);
@@ -25,7 +25,7 @@ constexpr absl::Duration kFlushWait = absl::Milliseconds(950);
 }  // namespace
 
 int Helper::OpenDescriptors() {
-  absl::StatusOr<EventQueue> events = context_.CreateQueue({.depth = kDepth});
+  absl::StatusOr<EventQueue> events = context_.CreateQueue({.depth = kHelperDepth});
   if (!events.ok()) return ErrnoOf(events.status());
   events_ = *std::move(events);
   epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);

@@ -10,14 +10,14 @@
 namespace esdp::exs {
 namespace {
 
-constexpr int kDepth = 1 << 16;
+constexpr int kInnerDepth = 1 << 16;
 
 }  // namespace
 
 std::shared_ptr<Queue> InnerQueue::queue() {
   const std::lock_guard lock(mutex_);
   if (queue_ != nullptr) return queue_;
-  absl::StatusOr<std::shared_ptr<Queue>> opened = Queue::Open(library_, kDepth);
+  absl::StatusOr<std::shared_ptr<Queue>> opened = Queue::Open(library_, kInnerDepth);
   if (opened.ok()) queue_ = *std::move(opened);
   return queue_;
 }

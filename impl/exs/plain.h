@@ -4,12 +4,16 @@
 #include <cstdint>
 #include <memory>
 
+#include "absl/time/time.h"
 #include "impl/exs/library.h"
 #include "impl/exs/socket.h"
 
 // TCP sockets that the program made with socket(2).
 
 namespace esdp::exs {
+
+// How often to look whether a number is still ours, which the program may close at any time.
+inline constexpr absl::Duration kCheckEach = absl::Seconds(1);
 
 enum class PlainKind : uint8_t { kOther, kUnconnected, kListens, kConnected };
 

@@ -14,6 +14,7 @@
 
 #include "impl/exs/convert.h"
 #include "impl/exs/library.h"
+#include "impl/exs/plain.h"
 #include "impl/exs/socket.h"
 #include "impl/exs/transfer.h"
 #include "impl/switch/low_mark.h"
@@ -24,7 +25,6 @@ namespace {
 
 constexpr absl::Duration kBeginsWithin = absl::Seconds(1);  // the whole request of MPA
 constexpr absl::Duration kSetUpWithin = absl::Seconds(10);  // what follows it
-constexpr absl::Duration kCheckEach = absl::Seconds(1);     // that the number is still ours
 constexpr absl::Duration kAgain = absl::Milliseconds(100);  // where no descriptor is left
 constexpr size_t kConnectionsMax = 256;                     // that no accept has taken
 

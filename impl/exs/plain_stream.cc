@@ -16,12 +16,6 @@
 #include "impl/switch/taker.h"
 
 namespace esdp::exs {
-namespace {
-
-constexpr absl::Duration kCheckEach = absl::Seconds(1);  // that the number is still ours
-
-}  // namespace
-
 std::shared_ptr<PlainStream> PlainStream::Make(Library& library, int number) {
   if (PlainKindOf(number) != PlainKind::kConnected) {
     errno = EOPNOTSUPP;

@@ -7,7 +7,7 @@
 namespace esdp::exs {
 namespace {
 
-constexpr int kDepth = 1;  // one operation at a time
+constexpr int kOneAtATime = 1;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ Waiters::Place::Place(Library& library) : waiters_(library.waiters()) {
       return;
     }
   }
-  absl::StatusOr<std::shared_ptr<Queue>> opened = Queue::Open(library, kDepth);
+  absl::StatusOr<std::shared_ptr<Queue>> opened = Queue::Open(library, kOneAtATime);
   if (opened.ok()) queue_ = *std::move(opened);
 }
 

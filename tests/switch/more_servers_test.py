@@ -65,9 +65,7 @@ class MoreServersTest(CarriedTest):
             user = "User www-data\nGroup www-data" if ROOT else ""
             path = self.configured("apache", HTTPD, module=module, user=user)
             self.open_to_all()
-            # It ends its whole process group.
-            command = [self.program("apache2"), "-DFOREGROUND", "-f", path]
-            server = self.start(*command, switched=sides[0], start_new_session=True)
+            server = self.start(self.program("apache2"), "-DFOREGROUND", "-f", path, switched=sides[0])
             self.listens(server)
             self.fetch_by_curl(sides[1])
             self.end(server)

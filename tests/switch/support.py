@@ -1,9 +1,11 @@
 """What the tests of the socket switch share: programs under it, and what its log says that went by SDP."""
 
+import contextlib
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -46,10 +48,11 @@ class SwitchTest(unittest.TestCase):
         self.running = []
         self.addCleanup(self.stop_all)
 
+    # With what it has started itself: workers of a server that has failed would hold its output open for ever.
     def stop_all(self):
         for process in self.running:
-            if process.poll() is None:
-                process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
 
     def environment(self, rules=BOTH, **more):
@@ -62,7 +65,7 @@ class SwitchTest(unittest.TestCase):
         return dict(os.environ)
 
     def start(self, *command, rules=BOTH, switched=True, **arguments):
-        """A program that runs until it ends or the test does."""
+        """A program that runs until it ends or the test does, in a process group of its own: some end the whole one."""
         arguments.setdefault("env", self.environment(rules) if switched else self.plain())
         process = subprocess.Popen(
             [str(word) for word in command],
@@ -71,6 +74,7 @@ class SwitchTest(unittest.TestCase):
                 "stdout": subprocess.PIPE,
                 "stderr": subprocess.PIPE,
                 "text": True,
+                "start_new_session": True,
                 **arguments,
             },
         )

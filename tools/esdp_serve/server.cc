@@ -12,7 +12,7 @@ namespace esdp_serve {
 namespace {
 
 constexpr absl::Duration kTick = absl::Seconds(1);
-constexpr absl::Duration kClosePatience = absl::Seconds(10);
+constexpr absl::Duration kStopPatience = absl::Seconds(10);
 constexpr uint32_t kUnwelcomeMax = 16;    // that are told to come again, at a time
 constexpr uint64_t kOperationsEach = 16;  // receives, what is in slots, a Close
 constexpr uint64_t kPerSlot = uint64_t{1} << 20;
@@ -92,7 +92,7 @@ absl::Status Server::Run() {
   }
   workers_.reset();
   // Clients may not have read yet what they were told last.
-  context_.Close(context_.Now() + (stopped_ > 1 ? absl::ZeroDuration() : kClosePatience))
+  context_.Close(context_.Now() + (stopped_ > 1 ? absl::ZeroDuration() : kStopPatience))
       .IgnoreError();
   return absl::OkStatus();
 }

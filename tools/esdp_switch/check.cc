@@ -11,6 +11,7 @@
 #include "impl/switch/rules/rule_parser.h"
 #include "impl/switch/rules/rule_set.h"
 #include "tools/esdp_switch/commands.h"
+#include "tools/esdp_switch/processes.h"
 
 namespace esdp_switch {
 namespace {
@@ -20,7 +21,6 @@ using esdp::switching::Role;
 using esdp::switching::Rule;
 using esdp::switching::RuleError;
 
-constexpr const char* kVerdicts[] = {"tcp", "sdp", "both", "try"};
 constexpr char kFile[] = "/etc/esdp/switch.conf";
 
 struct Told {
@@ -83,7 +83,7 @@ int Check(const Words& words) {
     const std::string line = rule->of_environment
                                  ? LineOf(std::istringstream(lines), ';', rule->line)
                                  : LineOf(std::ifstream(told.file), '\n', rule->line);
-    std::printf("%s\t%s:%u: %s\n", kVerdicts[static_cast<int>(rule->verdict)],
+    std::printf("%s\t%s:%u: %s\n", kVerdicts[static_cast<size_t>(rule->verdict)],
                 rule->of_environment ? "ESDP_SWITCH_RULES" : told.file.c_str(), rule->line,
                 line.c_str());
   }

@@ -43,7 +43,6 @@ constexpr std::array kReasons = {
 };
 constexpr std::array kStates = {"",      "tcp",       "setting up", "sdp", "relayed tcp",
                                 "ended", "sdp local", "sdp verbs"};
-constexpr std::array kVerdicts = {"tcp", "sdp", "both", "try"};
 
 template <typename Texts, typename Value>
 const char* Named(const Texts& texts, Value value) {

@@ -1,6 +1,7 @@
 #ifndef ESDP_TOOLS_ESDP_SWITCH_PROCESSES_H_
 #define ESDP_TOOLS_ESDP_SWITCH_PROCESSES_H_
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,9 @@ namespace esdp_switch {
 
 using esdp::switching::StatusHeader;
 using esdp::switching::StatusRecord;
+
+// By Verdict, as a rule file has them.
+inline constexpr std::array kVerdicts = {"tcp", "sdp", "both", "try"};
 
 // What a process shows. Another one may show anything: it is read, never mapped, and every value is
 // looked at.

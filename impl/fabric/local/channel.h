@@ -18,6 +18,9 @@
 
 namespace esdp::fabric::local {
 
+// Behind so much the peer is told at once: it may go on while this side looks at what follows.
+inline constexpr size_t kLongMessage = 8192;
+
 // What an end says of itself.
 struct PeerEnd {
   EndReason reason = EndReason::kNone;

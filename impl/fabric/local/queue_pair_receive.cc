@@ -9,7 +9,6 @@
 namespace esdp::fabric::local {
 namespace {
 
-constexpr size_t kLong = 8192;  // the peer may go on with its ring while we look at what follows
 constexpr size_t kLentMin = 1024;
 static_assert(kLentMin >= kLentHeadBytes && kLentMin > kInlineMax);
 
@@ -41,7 +40,7 @@ bool QueuePair::Receive() {
     reader.Pop();
     moved = true;
     if (taking == Taking::kLent) reader.Keep();
-    if (slot->payload.size() >= kLong && reader.HasUntold()) channel_->GiveBack();
+    if (slot->payload.size() >= kLongMessage && reader.HasUntold()) channel_->GiveBack();
   }
   if (reader.broken()) return Breach();
   if (reader.HasUntold()) channel_->GiveBack();

@@ -12,7 +12,6 @@ using soft::SendSlot;
 
 namespace {
 
-constexpr size_t kLong = 8192;
 // Of a write that the peer takes by itself: it costs more to wait for that than to copy less.
 constexpr uint32_t kWriteFromMin = 16384;
 
@@ -208,7 +207,7 @@ bool QueuePair::PutRead(const SendSlot& slot) {
 
 // The peer may begin with a long piece while we copy the next one.
 void QueuePair::ShowIfLong(size_t bytes) {
-  if (bytes >= kLong) channel_->Publish();
+  if (bytes >= kLongMessage) channel_->Publish();
 }
 
 // The key is looked up for each piece: it may have been withdrawn since the last one.

@@ -4,12 +4,13 @@
 // are those of Channel, SharedBell and LocalFabric.
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <set>
 #include <utility>
 
 #include "gtest/gtest.h"
+#include "tests/fabric/local/reached_states.h"
 
 namespace esdp::fabric::local {
 namespace {
@@ -232,25 +233,15 @@ struct Found {
 
 Found Search(const Rule& rule, bool destroys) {
   Found found;
-  std::set<State> seen{Shortened({})};
-  std::deque<State> next{Shortened({})};
-  while (!next.empty()) {
-    const State state = next.front();
-    next.pop_front();
-    ++found.states;
-    std::deque<State> after;
-    SenderSteps(state, after);
-    ReceiverSteps(state, rule, after);
-    const bool at_rest = after.empty();
-    if (destroys) ProgramSteps(state, rule, after);
-    for (const State& step : after) {
-      const State reached = Shortened(step);
-      if (seen.insert(reached).second) next.push_back(reached);
-    }
+  found.states = ForEachReached(Shortened({}), [&](const State& state, std::deque<State>& next) {
+    SenderSteps(state, next);
+    ReceiverSteps(state, rule, next);
     for (const Channel& channel : state.channels) {
-      if (at_rest && !channel.is_gone && channel.took != kMessages) ++found.stuck;
+      if (next.empty() && !channel.is_gone && channel.took != kMessages) ++found.stuck;
     }
-  }
+    if (destroys) ProgramSteps(state, rule, next);
+    for (State& after : next) after = Shortened(after);
+  });
   return found;
 }
 

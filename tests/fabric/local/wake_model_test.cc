@@ -2,11 +2,12 @@
 // word of the blocks in one order that both see. Nobody ends up asleep while there is something for
 // him. The names are those of Channel.
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <set>
 
 #include "gtest/gtest.h"
+#include "tests/fabric/local/reached_states.h"
 
 namespace esdp::fabric::local {
 namespace {
@@ -184,21 +185,13 @@ struct Found {
 
 Found Search(const Rule& rule) {
   Found found;
-  std::set<State> seen{Shortened({})};
-  std::deque<State> next{Shortened({})};
-  while (!next.empty()) {
-    const State state = next.front();
-    next.pop_front();
-    ++found.states;
-    bool moves = false;
+  found.states = ForEachReached(Shortened({}), [&](const State& state, std::deque<State>& next) {
     for (const State& after :
          {Shortened(SourceStep(state, rule)), Shortened(SinkStep(state, rule))}) {
-      if (after == state) continue;
-      moves = true;
-      if (seen.insert(after).second) next.push_back(after);
+      if (after != state) next.push_back(after);
     }
-    if (!moves && state.took != kMessages) ++found.stuck;
-  }
+    if (next.empty() && state.took != kMessages) ++found.stuck;
+  });
   return found;
 }
 
