@@ -9,7 +9,7 @@ import sys
 import time
 import unittest
 
-from support import BOTH, SwitchTest
+from support import BOTH, RUNFILES, SwitchTest
 
 # Answers each connection with what it has read of it, when it ends or there is no more for a second.
 READER = """
@@ -87,6 +87,15 @@ time.sleep(1)
 c.sendall(b"one"); print(s.recv(100).decode(), end=" ")
 s.sendall(b"two"); print(c.recv(100).decode(), end=" ")
 print(select.select([l], [], [], 0)[0] != [])
+"""
+# Begins to look just before the connection is answered for it.
+LOOKS_THEN = """
+import socket, time
+l = socket.create_server(("127.0.0.1", 0))
+c = socket.create_connection(l.getsockname()); s, _ = l.accept()
+c.sendall(b"one"); time.sleep(0.85)
+print(s.recv(100).decode(), end=" ")
+s.sendall(b"two"); print(c.recv(100).decode())
 """
 # Looks at its first connection alone.
 HOLDER = """
@@ -340,6 +349,13 @@ class OnePortTest(SwitchTest):
     def test_a_server_that_does_not_look_at_a_connection_for_long_keeps_it(self):
         output, _ = self.finish(self.start_python(LOOKS_LATE, rules=BOTH + " answer=200"))
         self.assertEqual(output, "one two False\n")
+        self.assertEqual([each.sdp for each in self.moved()], [6, 6], self.log_text())
+
+    def test_a_read_that_began_before_a_connection_was_answered_goes_on_with_what_it_is(self):
+        environment = self.environment()
+        environment["LD_PRELOAD"] += f":{RUNFILES / 'tests/switch/libheld_recv.so'}"
+        output, _ = self.finish(self.start_python(LOOKS_THEN, env=environment))
+        self.assertEqual(output, "one two\n")
         self.assertEqual([each.sdp for each in self.moved()], [6, 6], self.log_text())
 
     def test_what_is_asked_of_a_connection_while_it_is_answered_is_of_what_it_is(self):

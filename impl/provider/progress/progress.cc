@@ -55,6 +55,7 @@ absl::Status ProgressLoop::Start() {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     thread_ = std::thread([this] { Run(); });
+    pthread_setname_np(thread_.native_handle(), "esdp-progress");
   } catch (const std::system_error& error) {
     status = absl::ResourceExhaustedError(std::string("no thread for progress: ") + error.what());
   }
@@ -279,7 +280,6 @@ void ProgressLoop::Doorbell() {
 // --- the thread ----------------------------------------------------------------------------------
 
 void ProgressLoop::Run() {
-  pthread_setname_np(pthread_self(), "esdp-progress");
   if (thread_cpu_) PinTo(*thread_cpu_);
   Time idle_since = engine_.fabric().Now();
   CpuOversubscription crowding;

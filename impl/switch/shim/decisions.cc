@@ -95,6 +95,14 @@ int PartLeft(int number) {
   return static_cast<int>(std::max<int64_t>(connection->part_until - now, 0));
 }
 
+// False: it has been decided meanwhile, and what is under the number has a mark of its own.
+bool WakeFor(int number, size_t bytes) {
+  const TableLock lock;
+  if (FindUndecided(number) == nullptr) return false;
+  libc::SetLowMark(number, bytes);
+  return true;
+}
+
 bool IsNonBlocking(int number) { return (made.fcntl.get()(number, F_GETFL) & O_NONBLOCK) != 0; }
 
 // False: it cannot wait. A program that locks itself up may have no descriptor left, by its limit.
@@ -108,10 +116,10 @@ bool HasEnded(int number) {
   return real.poll.get()(&one, 1, 0) == 1;
 }
 
-// 0: look again. kGoOn: the connection is plain.
+// 0: look again. kGoOn: it is decided.
 constexpr int kGoOn = -1;
 int WaitForRest(int number, size_t need, bool dont_wait) {
-  libc::SetLowMark(number, need);
+  if (!WakeFor(number, need)) return kGoOn;
   const int left = PartLeft(number);
   const bool waits = !dont_wait && !IsNonBlocking(number);
   if (left == 0 || HasEnded(number) || (waits && !Wait(number, left))) {
@@ -129,12 +137,13 @@ int DecideBeforeRead(int number, bool dont_wait) {
     Bytes bytes;
     const int flags = MSG_PEEK | (dont_wait ? MSG_DONTWAIT : 0);
     const ssize_t got = real.recv.get()(number, bytes.data(), bytes.size(), flags);
-    if (got < 0 && errno == ENOTSOCK) {
+    if (got < 0) {
+      // The call may have begun with TCP, which has been somebody else's since, who does not wait.
+      const int error = errno;
       const TableLock lock;
-      Forget(number);
-      return 0;
+      if (error == ENOTSOCK) Forget(number);
+      return FindUndecided(number) == nullptr ? 0 : error;
     }
-    if (got < 0) return errno;
     const auto count = static_cast<size_t>(got);
     const size_t need = count == 0 ? libc::kMpaNone : libc::JudgeMpaRequest(bytes.data(), count);
     if (need == libc::kMpaWhole) return FoundRequest(number, bytes);
@@ -184,11 +193,11 @@ bool IsOfOurs(int number) {
 
 // Nobody has asked for SDP within the time that the rule gives.
 int SpeakFirst(int number) {
-  libc::SetLowMark(number, 1);
   {
     const TableLock lock;
     Connection* const connection = FindUndecided(number);
     if (connection == nullptr) return 0;
+    libc::SetLowMark(number, 1);
     if (connection->rule->verdict != Verdict::kSdp) {
       connection->state = State::kSpoke;
       return 0;
@@ -230,7 +239,7 @@ int DecideBeforeWrite(int number) {
     }
     const int64_t left = until - libc::MonotonicMilliseconds();
     if (left <= 0 || HasEnded(number)) break;
-    libc::SetLowMark(number, need);
+    if (!WakeFor(number, need)) return 0;
     if (!Wait(number, left)) break;
   }
   return SpeakFirst(number);
