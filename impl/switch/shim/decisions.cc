@@ -238,9 +238,7 @@ int DecideBeforeWrite(int number) {
       continue;
     }
     const int64_t left = until - libc::MonotonicMilliseconds();
-    if (left <= 0 || HasEnded(number)) break;
-    if (!WakeFor(number, need)) return 0;
-    if (!Wait(number, left)) break;
+    if (left <= 0 || HasEnded(number) || !WakeFor(number, need) || !Wait(number, left)) break;
   }
   return SpeakFirst(number);
 }
