@@ -5,7 +5,6 @@ import os
 import pathlib
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -16,7 +15,7 @@ ROOT = pathlib.Path(os.environ["TEST_SRCDIR"]) / os.environ["TEST_WORKSPACE"]
 LIFE = ROOT / "tests/bench/connection_life"
 FEW, MANY = 50, 1000
 COUNTED = 20
-ROUNDS = 3  # a table that grows while it is counted, as one does in some rounds, is nothing that grows with each
+ROUNDS = 3  # a table that grows while it is counted, or a wait on a busy machine, is nothing that grows with each
 
 
 def instructions(opened):
@@ -33,7 +32,7 @@ def instructions(opened):
 @unittest.skipUnless(shutil.which("valgrind"), "valgrind is not installed")
 class ConnectionInstructionsTest(unittest.TestCase):
     def test_accepting_costs_the_same_however_many_are_open(self):
-        few, many = (statistics.median(instructions(opened) for _ in range(ROUNDS)) for opened in (FEW, MANY))
+        few, many = (min(instructions(opened) for _ in range(ROUNDS)) for opened in (FEW, MANY))
         print("%.0f instructions with %d open, %.0f with %d" % (few, FEW, many, MANY))
         self.assertGreater(few, 10000)
         self.assertLess(many, 1.02 * few)
