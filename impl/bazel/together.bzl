@@ -36,8 +36,9 @@ def compiled_together(name, kwargs):
     sources = [source for source in kwargs.get("srcs", []) if source.endswith(".cc")]
     if len(sources) < 2:
         return kwargs
-    made = ["%s_together_%d.cc" % (name, i) for i in range(len(_batches(sources)))]
-    for source, batch in zip(made, _batches(sources)):
+    batches = _batches(sources)
+    made = ["%s_together_%d.cc" % (name, i) for i in range(len(batches))]
+    for source, batch in zip(made, batches):
         _batch(name = source + "_text", source = source, srcs = batch, tags = ["manual"])
     native.cc_library(name = name + "_text", textual_hdrs = sources, tags = ["manual"], visibility = ["//visibility:private"])
     others = [source for source in kwargs["srcs"] if source not in sources]

@@ -16,6 +16,7 @@
 #include "impl/switch/taker.h"
 
 namespace esdp::exs {
+
 std::shared_ptr<PlainStream> PlainStream::Make(Library& library, int number) {
   if (PlainKindOf(number) != PlainKind::kConnected) {
     errno = EOPNOTSUPP;
