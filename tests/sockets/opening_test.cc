@@ -175,6 +175,11 @@ TEST_P(RendezvousTest, ATakenPortIsAddressInUse) {
   const absl::Status taken = second.Listen(1);
   EXPECT_TRUE(Refuses(taken, ErrorKind::kAddressInUse, StatusCode::kAlreadyExists));
   EXPECT_NE(TextOf(taken).find(std::to_string(address.port())), std::string::npos) << taken;
+  Socket everywhere = *server_.context.CreateSocket(Family::kIpv4);
+  EXPECT_TRUE(everywhere.Bind(Address::Any(Family::kIpv4, address.port())).ok());
+  const absl::Status shared = everywhere.Listen(1);  // some fabrics keep the two apart
+  EXPECT_TRUE(shared.ok() || Refuses(shared, ErrorKind::kAddressInUse, StatusCode::kAlreadyExists));
+  everywhere = {};
   listener_ = {};
   EXPECT_TRUE(Pump([&] { return second.Listen(1).ok(); })) << "the port is free again";
 }

@@ -80,7 +80,7 @@ absl::StatusOr<rdma_cm_id*> Manager::ListenAt(const ManagerClient& client,
   SocketAddress system = ToSystem(address);
   absl::Status status;
   if (calls_.bind_address(id, system.pointer()) != 0) {
-    status = ManagerError("cannot listen on " + ToString(address));
+    status = BindError("cannot listen on " + ToString(address), address);
   } else if (!IsWildcard(address) && id->verbs != client.device()) {
     // The manager would listen on other devices of the system.
     status = MakeStatus(absl::StatusCode::kInvalidArgument,

@@ -4,8 +4,18 @@
 #include <cstring>
 
 #include "impl/base/status.h"
+#include "impl/fabric/verbs/held_port.h"
 
 namespace esdp::fabric::verbs {
+namespace {
+
+bool IsOfThisHost(Address address) {
+  address.port = 0;
+  const HeldPort held = HeldPort::Take(address);
+  return address.port != 0;
+}
+
+}  // namespace
 
 absl::Status ManagerError(const std::string& what) {
   const int error = errno;
@@ -23,6 +33,13 @@ absl::Status ManagerError(const std::string& what) {
     default:
       return MakeStatus(absl::StatusCode::kResourceExhausted, text);
   }
+}
+
+absl::Status BindError(const std::string& what, const Address& address) {
+  if (const int error = errno; error == EADDRNOTAVAIL) {
+    errno = IsOfThisHost(address) ? EADDRINUSE : error;
+  }
+  return ManagerError(what);
 }
 
 }  // namespace esdp::fabric::verbs

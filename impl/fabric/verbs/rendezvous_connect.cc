@@ -28,7 +28,7 @@ absl::StatusOr<rdma_cm_id*> Rendezvous::Bind(const Address& address) {
   ESDP_ASSIGN_OR_RETURN(rdma_cm_id* const id, manager_->CreateId(*this, port_space_));
   SocketAddress system = ToSystem(address);
   if (commons_.calls().bind_address(id, system.pointer()) == 0) return id;
-  absl::Status status = ManagerError("cannot connect from " + ToString(address));
+  absl::Status status = BindError("cannot connect from " + ToString(address), address);
   commons_.calls().destroy_id(id);
   return status;
 }

@@ -65,6 +65,7 @@ struct FakeSystem {
   uint16_t free_port = 20'000;                                          // where any will do
   int bind_error = 0;
   int bind_errors = 0;               // so many times the manager has the port in use
+  int in_use = EADDRINUSE;           // what it says then
   ibv_context* bound_to = &context;  // whose the addresses are that are bound
   int listen_errors = 0;             // so many times the port is taken
   int regions = 0;
@@ -209,7 +210,7 @@ inline void AddManager(Calls& calls) {
     (void)Note("bind");
     const bool taken = fake->bind_errors > 0;
     if (taken) --fake->bind_errors;
-    errno = taken ? EADDRINUSE : fake->bind_error;
+    errno = taken ? fake->in_use : fake->bind_error;
     return errno == 0 ? 0 : -1;
   };
   calls.listen = [](rdma_cm_id* id, int) {

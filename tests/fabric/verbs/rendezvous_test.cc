@@ -132,6 +132,34 @@ TEST_P(RendezvousTest, AnotherPortIsTriedWhereTheManagerHasItInUseUnlessItWasAsk
       absl::IsAlreadyExists(fabric_->ReserveAddress(Create(), Here(4711), Loopback(7)).status()));
 }
 
+// The manager does so where one of the two has the port on all addresses.
+TEST_P(RendezvousTest, APortInUseIsNotTakenForAnAddressThatThisHostHasNot) {
+  system_.in_use = EADDRNOTAVAIL;
+  for (const Address& local : {Here(0), Address{}}) {
+    system_.bind_errors = 3;
+    EXPECT_EQ(fabric_->ReserveAddress(Create(), local, Loopback(7)).ok(), IsIwarp());
+    system_.bind_errors = 0;
+    EXPECT_TRUE(fabric_->Connect(Create(), local, Loopback(7), {}, kTimeInfinite).ok());
+    system_.bind_errors = 2;
+    EXPECT_EQ(fabric_->Listen(local, 1).ok(), IsIwarp());
+
+    Address chosen = local;
+    chosen.port = 4711;
+    system_.bind_errors = 2;
+    EXPECT_TRUE(
+        absl::IsAlreadyExists(fabric_->ReserveAddress(Create(), chosen, Loopback(7)).status()));
+    EXPECT_TRUE(absl::IsAlreadyExists(fabric_->Listen(chosen, 1).status()));
+  }
+  Address elsewhere = Here(4711);
+  elsewhere.bytes[12] = 192;
+  elsewhere.bytes[13] = 0;
+  elsewhere.bytes[14] = 2;
+  system_.bind_errors = 2;
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(fabric_->ReserveAddress(Create(), elsewhere, Loopback(7)).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(fabric_->Listen(elsewhere, 1).status()));
+}
+
 TEST_P(RendezvousTest, OnIwarpAListenerOnAnyPortTriesAnotherWhereTheDeviceCannotHaveIt) {
   system_.listen_errors = 3;
   EXPECT_EQ(fabric_->Listen(Here(0), 1).ok(), IsIwarp());
