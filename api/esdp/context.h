@@ -2,6 +2,7 @@
 #define ESDP_CONTEXT_H_
 
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -50,14 +51,22 @@ struct DiagnosticsReport {
   std::string ToString() const;
 };
 
+struct WaitBesideArgs {
+  absl::Time deadline = absl::InfiniteFuture();  // on the clock of Context::Now
+  // The mask of the thread while it sleeps, as ppoll has it; null: as it is.
+  const sigset_t* signals = nullptr;
+  // It waits so again soon. False: the Context's thread goes on at once when this wait is over.
+  bool comes_back = true;
+};
+
 // A Context opens one fabric, holds registered memory, queues and sockets, and moves the protocol.
 // It is one shard: programs that want more cores open more Contexts.
 //
 //   Owns:     everything made through it. Moves, does not copy. Handles may outlive it: their calls
 //             then answer NotFound.
 //   Threads:  any, also while another thread closes it: each call comes before the end or is told.
-//   Blocks:   Open and every Register (the fabric's own work); Close until its deadline; the
-//             destructor at most a second.
+//   Blocks:   Open and every Register (the fabric's own work); Close and WaitBeside until their
+//             deadlines; the destructor at most a second.
 //   Units:    bytes; times are on the clock of Now().
 //   Errors:   see each call; after fork() every call in the child answers FailedPrecondition
 //             (kAfterFork).
@@ -122,6 +131,20 @@ class Context {
   // Manual progress: moves what can move, for at most `max` (virtual time with "sim"); returns how
   // many rounds did something. FailedPrecondition with kThread.
   absl::StatusOr<int> Progress(absl::Duration max = absl::ZeroDuration());
+  // For a program with a loop of its own, of which one thread waits with epoll for the descriptors of
+  // Streams, among others: waits until `descriptor`, that of its epoll set, is readable, and does the
+  // work of the Context's thread meanwhile, so that neither has to wake the other. It looks for up to
+  // ContextOptions::progress_spin before it sleeps, as long as that finds something now and then.
+  // True: something has moved, or the descriptor is readable: to be asked without a wait. False: the
+  // deadline has passed; with one that has passed before it looks once.
+  // The Context's thread counts on this one to be soon back, and may notice 4 ms late that it is not:
+  // what other threads wait for outside the library stands still so long. `comes_back` says better.
+  // ResourceExhausted (kWouldBlock), at once: another thread does the work, or the Context's is pinned;
+  // then wait in the system. Cancelled (kSignal): a signal has ended the wait. NotFound: the Context
+  // is closed. FailedPrecondition with kManual, where Progress does it.
+  absl::StatusOr<bool> WaitBeside(int descriptor, const WaitBesideArgs& args = {});
+  // The WaitBeside that is under way, or else the next one, answers true.
+  void WakeWaitBeside();
   ContextStats Stats() const;
   // The fabrics that Open has opened, in the order in which a connect tries them, a device each.
   // Empty for an empty handle.

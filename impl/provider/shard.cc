@@ -191,7 +191,9 @@ void Shard::EndLead(bool hands_over) { impl_->progress.EndLead(hands_over); }
 bool Shard::LedLately() const { return impl_->progress.led_lately(); }
 bool Shard::Poll() { return impl_->progress.Poll(); }
 int Shard::fd() const { return impl_->progress.fd(); }
-bool Shard::WaitForWork(Time deadline, int also) { return impl_->progress.Wait(deadline, also); }
+bool Shard::WaitForWork(Time deadline, int also, const sigset_t* signals) {
+  return impl_->progress.Wait(deadline, also, signals);
+}
 void Shard::Wake() { impl_->progress.Wake(); }
 
 bool Shard::Advance(Time deadline) { return impl_->engine.fabric().Advance(deadline); }

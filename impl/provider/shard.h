@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_PROVIDER_SHARD_H_
 #define ESDP_IMPL_PROVIDER_SHARD_H_
 
+#include <csignal>
 #include <functional>
 #include <memory>
 #include <span>
@@ -113,7 +114,7 @@ class Shard {
   // As Poll: blocks until that would find work, `deadline`, Wake, or a signal (then false).
   // A descriptor of the caller's ends it too when it is readable: what one thread's Poll finds may
   // be what another waits for.
-  bool WaitForWork(Time deadline, int also = -1);
+  bool WaitForWork(Time deadline, int also = -1, const sigset_t* signals = nullptr);
   void Wake();
   // Virtual time: moves the world on, at most to `deadline`; false if nothing was left to happen
   // before it.

@@ -2,6 +2,7 @@
 #define ESDP_IMPL_SWITCH_ENGINE_INTERFACE_H_
 
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
@@ -14,7 +15,7 @@
 
 namespace esdp::switching {
 
-inline constexpr uint32_t kEngineVersion = 10;
+inline constexpr uint32_t kEngineVersion = 11;
 inline constexpr char kEngineEntry[] = "esdp_switch_engine";
 
 // Why a connection goes the way it goes. The numbers never change.
@@ -116,6 +117,13 @@ struct EngineCalls {
   void (*show)(uint64_t id, int shown) = nullptr;
   // Somebody waits for its readiness by edges from now on.
   void (*edges)(uint64_t id) = nullptr;
+  // Waits until there may be something in this set of epoll, for so long at most (-1: without end; 0:
+  // looks once), and does the work of the engine's Context meanwhile. `signals`, if given, is the mask
+  // while it sleeps. 0: the set is to be asked. ETIMEDOUT. EINTR: a signal has come. ENOTSUP: others do
+  // that work, and the set is to be waited for. Set -1: looks once, and the others go on at once.
+  int (*wait)(int set, int64_t nanoseconds, const sigset_t* signals) = nullptr;
+  // Ends the wait that is under way, or else the next one, as if the set had something.
+  void (*end_wait)() = nullptr;
   // It is relayed from now on: what is in the pair is its bytes. `fresh` is the program's end of
   // another pair that is to be under the number, and the caller's to close; -1: it is the same one.
   int (*relay_instead)(uint64_t id, const ConnectionNames& names, int& fresh) = nullptr;

@@ -2,6 +2,7 @@
 #define ESDP_IMPL_SWITCH_LIBC_CALLS_H_
 
 #include <poll.h>
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/select.h>
@@ -23,7 +24,7 @@
   X(write) X(writev) X(send) X(sendto) X(sendmsg) X(sendmmsg)              \
   X(shutdown) X(close) X(bind) X(listen) X(connect) X(accept) X(accept4)   \
   X(getsockname) X(getpeername) X(getsockopt) X(setsockopt) X(ioctl)       \
-  X(poll) X(ppoll) X(select) X(pselect) X(epoll_ctl)
+  X(poll) X(ppoll) X(select) X(pselect) X(epoll_ctl) X(epoll_wait) X(epoll_pwait) X(pthread_cancel)
 // clang-format on
 
 #define ESDP_LIBC_CHECKED_CALLS(X) X(read_chk) X(recv_chk) X(recvfrom_chk) X(poll_chk) X(ppoll_chk)

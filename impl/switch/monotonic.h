@@ -6,6 +6,7 @@
 namespace esdp::libc {
 
 // Never runs backwards. The switch lives in programs of others, where nobody hands in a Clock.
+int64_t MonotonicNanoseconds();
 int64_t MonotonicMilliseconds();
 
 }  // namespace esdp::libc

@@ -51,6 +51,8 @@ class Taker {
   virtual Answer EpollCtl(int /*set*/, int /*operation*/, int /*fd*/, epoll_event* /*event*/) {
     return std::nullopt;
   }
+  // This thread is to wait for numbers that are taken, by another call than epoll_wait.
+  virtual void Waits() noexcept {}
   // A message on a number that is not taken hands over these.
   virtual void PassedOn(const msghdr& /*message*/) {}
   // One that was received there has brought these.

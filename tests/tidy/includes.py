@@ -114,6 +114,12 @@ ROOMS = [
         ["esdp/.*", BASE, "impl/provider/.*", "impl/sockets/.*"],
         [ABSEIL, POSIX],
     ),
+    # And one that waits for a descriptor of the application's.
+    Room(
+        "impl/sockets/context/waits_beside[.]cc",
+        ["esdp/.*", BASE, "impl/provider/.*", "impl/sockets/.*"],
+        [ABSEIL, "poll[.]h"],
+    ),
     Room(
         "impl/sockets/.*",
         ["esdp/.*", BASE, "impl/files/.*", "impl/provider/.*", "impl/sockets/.*"],

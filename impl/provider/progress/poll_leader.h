@@ -43,6 +43,10 @@ class PollLeader {
   void GiveBack();
   // The same for one that is not soon back: the shard's thread takes over at once.
   void HandOver();
+  // Nobody leads, and who did may not soon be back: the shard's thread, if it stands by, takes over.
+  void Recall() {
+    if (standing_by_.load() && !taken_.load()) HandOver();
+  }
   bool taken() const { return taken_.load(); }
   // The shard's thread is in StandBy, so that it will look when it comes back.
   bool standing_by() const { return standing_by_.load(); }

@@ -87,7 +87,9 @@ void ProgressLoop::Submit(const Request& request) {
       engine_.Begin();
     }
     engine_.ExecuteNow(request);
-    return Unlock(true, tends);
+    if (transfers) return Unlock(true, tends);
+    Unlock(true);
+    return leader_.Recall();
   }
   submissions_.Push(request);
   // Whoever held the shard lock may have looked for the last time.
@@ -246,7 +248,7 @@ bool ProgressLoop::Poll() {
   return drained || moved;
 }
 
-bool ProgressLoop::Wait(Time deadline, int also) {
+bool ProgressLoop::Wait(Time deadline, int also, const sigset_t* signals) {
   if (virtual_ || (threaded_ && !leader_.taken())) return true;
   waiters_.fetch_add(1);
   WaitSet::Result result = WaitSet::Result::kReady;
@@ -259,7 +261,7 @@ bool ProgressLoop::Wait(Time deadline, int also) {
         },
         false);
     if (!moved && !poll_due_.load()) {
-      result = waits_.Wait(Until(std::min(deadline, next), engine_.fabric().Now()), also);
+      result = waits_.Wait(Until(std::min(deadline, next), engine_.fabric().Now()), also, signals);
     }
   }
   waiters_.fetch_sub(1);

@@ -2,6 +2,7 @@
 #define ESDP_IMPL_PROVIDER_PROGRESS_PROGRESS_H_
 
 #include <atomic>
+#include <csignal>
 #include <optional>
 #include <span>
 #include <thread>
@@ -58,7 +59,7 @@ class ProgressLoop {
   void EndLead(bool hands_over);
   bool led_lately() const { return leader_.standing_by(); }
   bool Poll();
-  bool Wait(Time deadline, int also);
+  bool Wait(Time deadline, int also, const sigset_t* signals);
   void Wake() { waits_.Wake(); }
   // Waits for the fabric, with the shard lock: for the end of the shard only.
   void Look(Duration most) {
@@ -76,7 +77,10 @@ class ProgressLoop {
     ProgressLoop& loop;
     bool worked;
     // NOLINTNEXTLINE(bugprone-exception-escape): nobody is left to be told that memory is short.
-    ~Leaving() { loop.Unlock(worked, worked); }
+    ~Leaving() {
+      loop.Unlock(worked, worked);
+      if (worked) loop.leader_.Recall();
+    }
   };
   bool DrainRequests() { return !submissions_.empty() && ExecuteWaiting(); }
   bool ExecuteWaiting();

@@ -76,12 +76,12 @@ void WaitSet::DrainWake() {
   if (read(wake_fd_, &count, sizeof(count)) == sizeof(count)) woken_.store(false);
 }
 
-WaitSet::Result WaitSet::Wait(Duration timeout, int also) {
+WaitSet::Result WaitSet::Wait(Duration timeout, int also, const sigset_t* signals) {
   // A negative descriptor is passed over.
   pollfd fds[] = {{wake_fd_, POLLIN, 0}, {fabric_fd_, POLLIN, 0}, {also, POLLIN, 0}};
   const timespec limit = ToTimespec(timeout);
   const int ready =
-      ppoll(fds, std::size(fds), timeout == kDurationInfinite ? nullptr : &limit, nullptr);
+      ppoll(fds, std::size(fds), timeout == kDurationInfinite ? nullptr : &limit, signals);
   if (ready > 0) return Result::kReady;
   return ready < 0 && errno == EINTR ? Result::kSignal : Result::kTimeout;
 }

@@ -2,6 +2,7 @@
 #define ESDP_IMPL_PROVIDER_PROGRESS_WAIT_SET_H_
 
 #include <atomic>
+#include <csignal>
 #include <optional>
 #include <vector>
 
@@ -34,7 +35,7 @@ class WaitSet {
   void DrainWake();
 
   // `also` ends it too when it is readable; -1 for none.
-  Result Wait(Duration timeout, int also = -1);
+  Result Wait(Duration timeout, int also = -1, const sigset_t* signals = nullptr);
 
   // One descriptor for all of it, readable when Wait would return at once or the armed time has
   // come.

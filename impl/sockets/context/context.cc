@@ -144,6 +144,27 @@ std::vector<Transport> Context::transports() const {
   return state_ == nullptr ? std::vector<Transport>{} : state_->transports();
 }
 
+absl::StatusOr<bool> Context::WaitBeside(int descriptor, const WaitBesideArgs& args) {
+  return sockets::OrNoMemory([&]() -> absl::StatusOr<bool> {
+    const ContextCall call(state_.get());
+    if (!call.ok()) return call.status();
+    if (state_->manual()) {
+      return MakeError(ErrorKind::kWrongState,
+                       "with manual progress the application calls Progress before it waits");
+    }
+    return state_->WaitBeside({.descriptor = descriptor,
+                               .deadline = state_->ToShardTime(args.deadline),
+                               .spin = sockets::ToDuration(state_->options().progress_spin),
+                               .signals = args.signals,
+                               .comes_back = args.comes_back});
+  });
+}
+
+void Context::WakeWaitBeside() {
+  const ContextCall call(state_.get());
+  if (call.ok()) state_->WakeWaitBeside();
+}
+
 ContextStats Context::Stats() const { return state_ == nullptr ? ContextStats{} : state_->Stats(); }
 
 absl::Status Context::Close(absl::Time deadline) {

@@ -307,6 +307,7 @@ void ContextState::AwaitCalls() {
       const std::lock_guard lock(mutex_);
       for (QueueState* queue : queues_) queue->Interrupt();
     }
+    shard_->Wake();
     std::unique_lock lock(pause_mutex_);
     ended_.wait_for(lock, kPause);
   }

@@ -23,6 +23,7 @@
 #include "impl/sockets/context/log_limit.h"
 #include "impl/sockets/context/unlocked_shows.h"
 #include "impl/sockets/context/untaken_sockets.h"
+#include "impl/sockets/context/waits_beside.h"
 #include "impl/sockets/file/file_service.h"
 #include "impl/sockets/memory/bounce_pool.h"
 #include "impl/sockets/memory/left_regions.h"
@@ -71,6 +72,10 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   Time ToShardTime(absl::Time deadline) const;
   // Lets some time pass, or moves the protocol; false once `deadline` has come.
   bool Pause(Time deadline);
+  absl::StatusOr<bool> WaitBeside(const WaitsBeside::Args& args) {
+    return waits_beside_.Wait(*shard_, args, stopped_);
+  }
+  void WakeWaitBeside() { waits_beside_.Wake(*shard_); }
 
   OperationTable& operations() { return operations_; }
   BouncePool& bounce_pool() { return bounce_pool_; }
@@ -169,6 +174,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   BouncePool bounce_pool_;
   LeftRegions left_regions_;
   FileService files_;
+  WaitsBeside waits_beside_;
 
   mutable std::mutex mutex_;
   std::unordered_map<SocketId, std::shared_ptr<SocketState>> sockets_;

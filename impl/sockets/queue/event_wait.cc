@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "impl/sockets/context/context_state.h"
+#include "impl/sockets/context/leading.h"
 #include "impl/sockets/convert.h"
 #include "impl/sockets/errors.h"
 #include "impl/sockets/queue/event_queue_state.h"
@@ -41,26 +42,6 @@ timespec ToTimespec(Duration duration) {
   out.tv_nsec = (bounded - seconds).count();
   return out;
 }
-
-// The lead of a shard, for as long as this thread may wait.
-class Leading {
- public:
-  explicit Leading(provider::Shard& shard) : shard_(shard), leads_(shard.TryLead()) {}
-  ~Leading() {
-    if (leads_) shard_.EndLead(hands_over_);
-  }
-  Leading(const Leading&) = delete;
-  Leading& operator=(const Leading&) = delete;
-
-  bool leads() const { return leads_; }
-  // This thread goes to sleep: somebody else has to lead.
-  void HandOver() { hands_over_ = true; }
-
- private:
-  provider::Shard& shard_;
-  const bool leads_;
-  bool hands_over_ = false;
-};
 
 }  // namespace
 

@@ -14,30 +14,10 @@
 #include "absl/types/span.h"
 #include "esdp/status.h"
 #include "impl/switch/engine/engine.h"
+#include "impl/switch/engine/inside.h"
 
 namespace esdp::switching {
 namespace {
-
-thread_local bool inside = false;
-
-// While one lives its thread is in a call: it is not cancelled, and a handler is sent away.
-class Inside {
- public:
-  Inside() : entered_(!std::exchange(inside, true)) {
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_);
-  }
-  ~Inside() {
-    pthread_setcancelstate(cancel_, nullptr);
-    if (entered_) inside = false;
-  }
-  Inside(const Inside&) = delete;
-  Inside& operator=(const Inside&) = delete;
-  bool entered() const { return entered_; }
-
- private:
-  const bool entered_;
-  int cancel_ = 0;
-};
 
 // Counts a call.
 class Counted {
@@ -360,6 +340,7 @@ std::shared_ptr<DirectStream> DirectStreams::Find(uint64_t id) {
 void DirectStreams::Add(uint64_t id, std::shared_ptr<DirectStream> stream) {
   const std::lock_guard lock(mutex_);
   streams_.emplace(id, std::move(stream));
+  count_ = streams_.size();
 }
 
 std::shared_ptr<DirectStream> DirectStreams::Take(uint64_t id) {
@@ -368,6 +349,7 @@ std::shared_ptr<DirectStream> DirectStreams::Take(uint64_t id) {
   if (found == streams_.end()) return nullptr;
   std::shared_ptr<DirectStream> taken = std::move(found->second);
   streams_.erase(found);
+  count_ = streams_.size();
   return taken;
 }
 

@@ -106,10 +106,12 @@ class DirectStreams {
   std::shared_ptr<DirectStream> Find(uint64_t id);
   void Add(uint64_t id, std::shared_ptr<DirectStream> stream);
   std::shared_ptr<DirectStream> Take(uint64_t id);  // null where there is none any more
+  size_t count() const { return count_.load(std::memory_order_relaxed); }
 
  private:
   std::mutex mutex_;
   std::unordered_map<uint64_t, std::shared_ptr<DirectStream>> streams_;
+  std::atomic<size_t> count_{0};
 };
 
 DirectStreams& Directs();

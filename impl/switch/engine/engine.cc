@@ -107,6 +107,7 @@ int Engine::Add(const RelayRequest& request, RelayMade& made) {
   (*relay)->PostEarly();
   resets_.emplace(id, (*relay)->reset());
   relays_now_.fetch_add(1);
+  calm_.Disturb();
   asked_.emplace_back([this, id, relay] {
     Relay& begun = **relay;
     relays_.emplace(id, std::move(*relay));
@@ -158,6 +159,7 @@ void Engine::CloseDirect(uint64_t id, bool reset) {
   if (direct == nullptr) return;
   const bool resets = reset || direct->Unread().bytes > 0;
   direct->CloseShown();
+  calm_.Disturb();
   AskRelay(id, [resets](Relay& relay) { relay.CloseDirect(resets); });
 }
 
@@ -347,6 +349,7 @@ void Engine::DropGone() {
   for (const uint64_t id : gone_) {
     if (relays_.erase(id) == 0) continue;
     relays_now_.fetch_sub(1);
+    calm_.Disturb();
     const std::lock_guard lock(mutex_);
     resets_.erase(id);
   }

@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "esdp/context.h"
 #include "esdp/event_queue.h"
+#include "impl/switch/engine/calm.h"
 #include "impl/switch/engine/host.h"
 #include "impl/switch/engine/status_table.h"
 
@@ -40,6 +41,9 @@ class Engine {
   static Engine& Current();
   static void AbandonParents();
   static bool Exists();
+  // A thread of the program is to wait, while so many connections go directly. Whether it may do the
+  // work of their Context: not as long as some are made and closed, which takes several threads.
+  bool IsCalm(size_t direct) { return calm_.After(relays_now_.load() == direct); }
   int Add(const RelayRequest& request, RelayMade& made);
   // Opens what the first connection of this mode needs, before TCP connects: a server that speaks
   // first does not wait long for the request. It is tried once; what fails is tried again by Add.
@@ -101,6 +105,7 @@ class Engine {
   uint64_t next_id_ = 1;
   std::unordered_map<uint64_t, std::shared_ptr<std::atomic<bool>>> resets_;  // of its relays
   std::atomic<size_t> relays_now_{0};
+  Calm calm_;
 
   Descriptor epoll_, wake_;
   std::optional<Domain> relayed_, direct_;

@@ -2,11 +2,15 @@
 #include <memory>
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "esdp/context.h"
+#include "esdp/status.h"
 #include "impl/switch/engine/acquaintances.h"
 #include "impl/switch/engine/direct_stream.h"
 #include "impl/switch/engine/engine.h"
 #include "impl/switch/engine/host.h"
+#include "impl/switch/engine/inside.h"
 #include "impl/switch/engine/program_end.h"
 #include "impl/switch/engine_interface.h"
 
@@ -118,6 +122,28 @@ void ShowEdges(uint64_t id) {
   });
 }
 
+int Wait(int set, int64_t nanoseconds, const sigset_t* signals) {
+  return Guarded([&] {
+    Engine::Domain* const direct = Engine::Exists() ? Engine::Current().direct_domain() : nullptr;
+    const Inside call;
+    if (direct == nullptr || !call.entered()) return ENOTSUP;
+    if (set >= 0 && !Engine::Current().IsCalm(Directs().count())) return ENOTSUP;
+    WaitBesideArgs args = {.signals = signals, .comes_back = set >= 0};
+    if (nanoseconds >= 0) args.deadline = direct->context.After(absl::Nanoseconds(nanoseconds));
+    const absl::StatusOr<bool> waited = direct->context.WaitBeside(set, args);
+    if (waited.ok()) return *waited ? 0 : ETIMEDOUT;
+    return KindOf(waited.status()) == ErrorKind::kSignal ? EINTR : ENOTSUP;
+  });
+}
+
+void EndWait() {
+  (void)Guarded([&] {
+    Engine::Domain* const direct = Engine::Exists() ? Engine::Current().direct_domain() : nullptr;
+    if (direct != nullptr) direct->context.WakeWaitBeside();
+    return 0;
+  });
+}
+
 int RelayInstead(uint64_t id, const ConnectionNames& names, int& fresh) {
   return Guarded([&] { return Engine::Current().RelayInstead(id, names, fresh); });
 }
@@ -191,6 +217,8 @@ extern "C" [[gnu::visibility("default"), gnu::used]] bool esdp_switch_engine(
             .expect_urgent = [] { ProgramEnd::ExpectUrgent(); },
             .show = ShowDirect,
             .edges = ShowEdges,
+            .wait = Wait,
+            .end_wait = EndWait,
             .relay_instead = RelayInstead,
             .close_direct = CloseDirect,
             .note = Note,

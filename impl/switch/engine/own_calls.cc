@@ -29,7 +29,7 @@ namespace {
   X(memfd_create) X(pipe2) X(open) X(fcntl) X(ioctl) X(close) X(read) X(readv) X(recv)     \
   X(recvmsg) X(write) X(writev) X(send) X(sendmsg) X(shutdown) X(bind) X(connect)          \
   X(getsockname) X(getpeername) X(getsockopt) X(setsockopt) X(epoll_ctl) X(syscall)        \
-  X(listen) X(poll) X(ppoll)
+  X(listen) X(poll) X(ppoll) X(epoll_wait)
 // clang-format on
 
 constinit struct {
@@ -277,4 +277,6 @@ ESDP_PAST(int, getpeername, (int fd, sockaddr* address, socklen_t* len), fd, add
 ESDP_PAST(int, setsockopt, (int fd, int level, int name, const void* value, socklen_t len), fd,
           level, name, value, len)
 ESDP_PAST(int, epoll_ctl, (int set, int act, int fd, epoll_event* event), set, act, fd, event)
+ESDP_PAST(int, epoll_wait, (int set, epoll_event* events, int most, int timeout), set, events, most,
+          timeout)
 // NOLINTEND

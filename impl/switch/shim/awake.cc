@@ -22,6 +22,7 @@
 #include "impl/switch/shim/program_rules.h"
 #include "impl/switch/shim/switch_taker.h"
 #include "impl/switch/shim/table.h"
+#include "impl/switch/shim/waits.h"
 
 namespace esdp::switching {
 namespace {
@@ -121,6 +122,7 @@ void AfterForkInChild() {
     if (each.state == State::kListening && each.below >= 0) Own(each.below, true);
   });
   engine.after_fork();
+  ForgetWaiter();
   NoteFork(/*in_child=*/true);
   LetGo();
 }

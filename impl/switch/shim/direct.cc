@@ -14,6 +14,7 @@
 #include "impl/switch/shim/descriptors.h"
 #include "impl/switch/shim/engine_link.h"
 #include "impl/switch/shim/switch_taker.h"
+#include "impl/switch/shim/waits.h"
 
 namespace esdp::switching {
 namespace {
@@ -71,6 +72,10 @@ class Rest {
   msghdr message_;
 };
 
+bool MayWait(const Connection& connection, int flags) {
+  return !connection.non_blocking && (flags & MSG_DONTWAIT) == 0;
+}
+
 // Into the pair, from where it goes on once the connection is set up. Nothing: it is, or is relayed.
 libc::Taker::Count SendEarly(Connection& connection, int fd, const msghdr& message, int flags) {
   const TableLock lock;
@@ -108,7 +113,7 @@ ssize_t SendInSetUp(Connection& connection, int fd, const msghdr& message, int f
     libc::Taker::Count sent = SendOnce(connection, fd, rest.message(), flags);
     if (!sent.has_value()) sent = real.sendmsg.get()(fd, &rest.message(), flags & ~MSG_FASTOPEN);
     const bool full = *sent < 0 && errno == EAGAIN && connection.state == State::kSettingUp;
-    const bool waits = !connection.non_blocking && (flags & MSG_DONTWAIT) == 0;
+    const bool waits = MayWait(connection, flags);
     if (*sent > 0) done += static_cast<size_t>(*sent);
     if (*sent == 0) break;
     if (full && waits && WaitForRoom(fd)) continue;
@@ -124,6 +129,7 @@ ssize_t SendInSetUp(Connection& connection, int fd, const msghdr& message, int f
 libc::Taker::Count ReceiveDirect(int fd, msghdr& message, int flags) {
   Connection* const connection = table.Find(fd);
   if (connection == nullptr || (flags & MSG_ERRQUEUE) != 0) return std::nullopt;
+  if (MayWait(*connection, flags)) NoteWait(WaitsIn::kEngine);
   while (connection->state == State::kSettingUp) {
     if ((flags & MSG_OOB) != 0) {
       errno = EINVAL;
@@ -141,6 +147,7 @@ libc::Taker::Count ReceiveDirect(int fd, msghdr& message, int flags) {
 libc::Taker::Count SendDirect(int fd, const msghdr& message, int flags) {
   Connection* const connection = table.Find(fd);
   if (connection == nullptr || connection->state == State::kRelayed) return std::nullopt;
+  if (MayWait(*connection, flags)) NoteWait(WaitsIn::kEngine);
   if (message.msg_iovlen > kMostPieces || message.msg_controllen != 0) return std::nullopt;
   if (connection->state == State::kDirect) return SendOnce(*connection, fd, message, flags);
   if ((flags & MSG_OOB) != 0) engine.expect_urgent();

@@ -29,6 +29,7 @@ class SwitchTaker final : public libc::Taker {
   Answer SetOption(int fd, int level, int name, const void* value, socklen_t len) noexcept override;
   Answer Ioctl(int fd, unsigned long request, void* argument) noexcept override;
   void ShowReadiness(int fd) noexcept override;
+  void Waits() noexcept override;
   Answer EpollCtl(int set, int operation, int fd, epoll_event* event) override;
   void PassedOn(const msghdr& message) override;
   void HandedOver(const msghdr& message) override;
