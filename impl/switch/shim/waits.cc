@@ -25,6 +25,8 @@ namespace {
 using libc::real;
 
 constexpr int64_t kNanosecondsPerMillisecond = 1'000'000;
+// What moves all the time without anything for the set must not hold up signals.
+constexpr int kWaitsMost = 64;
 
 // Who waits for what is switched. What a second thread waits for would stand still while the first,
 // which does the engine's work when it waits, is busy: so from then on none does it.
@@ -80,10 +82,11 @@ int WaitInSystem(int set, epoll_event* events, int most, int64_t nanoseconds,
 int WaitForSet(int set, epoll_event* events, int most, int timeout) {
   const int64_t end = libc::MonotonicNanoseconds() + int64_t{timeout} * kNanosecondsPerMillisecond;
   const SignalsHeld held;
-  for (;;) {
+  for (int waits = 1;; ++waits) {
     const int64_t left =
         timeout < 0 ? -1 : std::max<int64_t>(end - libc::MonotonicNanoseconds(), 0);
-    const int ended = engine.wait(set, left, held.before());
+    if (waits == kWaitsMost) LeaveToEngine();
+    const int ended = waits < kWaitsMost ? engine.wait(set, left, held.before()) : ENOTSUP;
     if (ended == ENOTSUP) return WaitInSystem(set, events, most, left, held.before());
     const int count = real.epoll_wait.get()(set, events, most, 0);
     if (count != 0 || ended == ETIMEDOUT) return count;
