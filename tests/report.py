@@ -147,20 +147,25 @@ def count_log(path, count):
     if not count.failed or not os.path.exists(alone):
         return
     later = Count()
-    count_lines(alone, later)
-    if later.passed and not later.failed:
-        count.passed, count.skipped, count.failed, count.unstable = later.passed, later.skipped, [], count.failed
+    passed = count_lines(alone, later)
+    if passed.issuperset(count.failed) and not later.failed:
+        count.passed += len(count.failed)
+        count.failed, count.unstable = [], count.failed
 
 
 def count_lines(path, count):
+    """Returns the names of those that passed."""
+    passed = set()
     with open(path, encoding="utf-8", errors="replace") as file:
         for line in file:
             if line.startswith("PASS "):
                 count.passed += 1
+                passed.add(line[5:].strip())
             elif line.startswith("FAIL "):
                 count.failed.append(line[5:].strip())
             elif line.startswith("SKIP "):
                 count.skipped.append(line[5:].strip())
+    return passed
 
 
 def count_phase(folder, phase):
