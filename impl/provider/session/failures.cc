@@ -102,8 +102,12 @@ Failure LossByCause(const FailureDetails& evidence, const std::string& begin) {
               begin + "the peer ended the connection without saying good-bye" + end};
     case Cause::kNone:
     case Cause::kLocalDisconnect:
-      if (!evidence.refused_call.ok())
-        return {EndReason::kFabricFailed, begin + "the fabric refused a call" + end};
+      // The end that follows a refusal says only that this side has made it.
+      if (!evidence.refused_call.ok()) {
+        return {EndReason::kFabricFailed,
+                begin + "the fabric refused a call (" +
+                    std::string(FromAbsl(evidence.refused_call.message())) + ")"};
+      }
       break;
     case Cause::kPeerReset:
     case Cause::kRejected:

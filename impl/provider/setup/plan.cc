@@ -9,7 +9,7 @@ namespace esdp::provider {
 namespace {
 
 constexpr uint32_t kSendWork = 64;
-constexpr uint32_t kInvalidateWork = 16;  // beside what the core counts
+constexpr uint32_t kInvalidateWork = 64;  // beside what the core counts
 // What keeps a link of 100 Gb/s busy for 20 microseconds.
 constexpr uint64_t kReadAheadBytes = 256 * 1024;
 constexpr uint16_t kReceivesAtOnceMax = 4;

@@ -67,6 +67,17 @@ TEST(FailuresTest, AFailedWorkRequestTellsMoreThanTheEndItCaused) {
             EndReason::kFabricFailed);
 }
 
+TEST(FailuresTest, ARefusedCallIsToldAndNotTheEndThatThisSideMadeOfIt) {
+  FailureDetails evidence;
+  evidence.cause = Cause::kLocalDisconnect;
+  evidence.detail = "disconnected by this side";
+  evidence.NoteRefusal(absl::ResourceExhaustedError("the send queue is full"));
+  const Failure failure = Explain(Outcome::kFabricError, "", evidence, Peer());
+  EXPECT_EQ(failure.ending, EndReason::kFabricFailed);
+  EXPECT_NE(failure.text.find("refused a call (the send queue is full)"), std::string::npos)
+      << failure.text;
+}
+
 TEST(FailuresTest, APeersTerminateIsToldAsItsOwnWordAndNotAsAFaultOfTheFabric) {
   for (const WorkStatus work : {WorkStatus::kSuccess, WorkStatus::kRemoteOperation}) {
     const Failure failure = Of(Outcome::kFabricError, Cause::kRemoteTerminate, work);
