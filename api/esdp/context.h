@@ -53,7 +53,7 @@ struct DiagnosticsReport {
 
 struct WaitBesideArgs {
   absl::Time deadline = absl::InfiniteFuture();  // on the clock of Context::Now
-  // The mask of the thread while it sleeps, as ppoll has it; null: as it is.
+  // The mask of the thread while it sleeps, as ppoll has it, read during the call; null: as it is.
   const sigset_t* signals = nullptr;
   // It waits so again soon. False: the Context's thread goes on at once when this wait is over.
   bool comes_back = true;
@@ -136,14 +136,16 @@ class Context {
   // work of the Context's thread meanwhile, so that neither has to wake the other. It looks for up to
   // ContextOptions::progress_spin before it sleeps, as long as that finds something now and then.
   // True: something has moved, or the descriptor is readable: to be asked without a wait. False: the
-  // deadline has passed; with one that has passed before it looks once.
+  // deadline has passed; with one that has passed before it looks once. The descriptor stays the
+  // caller's, and open as long as this waits; -1: none, and only what moves ends it.
   // The Context's thread counts on this one to be soon back, and may notice 4 ms late that it is not:
   // what other threads wait for outside the library stands still so long. `comes_back` says better.
   // ResourceExhausted (kWouldBlock), at once: another thread does the work, or the Context's is pinned;
   // then wait in the system. Cancelled (kSignal): a signal has ended the wait. NotFound: the Context
   // is closed. FailedPrecondition with kManual, where Progress does it.
   absl::StatusOr<bool> WaitBeside(int descriptor, const WaitBesideArgs& args = {});
-  // The WaitBeside that is under way, or else the next one, answers true.
+  // The WaitBeside that is under way, or else the next one, answers true. From any thread; never
+  // blocks or fails, and does nothing where the Context is closed.
   void WakeWaitBeside();
   ContextStats Stats() const;
   // The fabrics that Open has opened, in the order in which a connect tries them, a device each.

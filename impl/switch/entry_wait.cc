@@ -10,23 +10,13 @@
 namespace esdp::libc {
 namespace {
 
-// Nothing, where it is not taken.
-void Prepare(int fd) {
+// Nothing, where it is not taken. `waits`: the thread does, by another call than epoll_wait.
+void Prepare(int fd, bool waits) {
   (void)Route(
       fd,
       [&](Taker& who) {
         who.ShowReadiness(fd);
-        return Taker::Answer(0);
-      },
-      [] { return 0; });
-}
-
-void PrepareToWait(int fd) {
-  Prepare(fd);
-  (void)Route(
-      fd,
-      [](Taker& who) {
-        who.Waits();
+        if (waits) who.Waits();
         return Taker::Answer(0);
       },
       [] { return 0; });
@@ -34,13 +24,13 @@ void PrepareToWait(int fd) {
 
 void PrepareToWait(const pollfd* asked, nfds_t count) {
   if (!taken_numbers.any() || asked == nullptr) return;
-  for (const pollfd& each : std::span(asked, count)) PrepareToWait(each.fd);
+  for (const pollfd& each : std::span(asked, count)) Prepare(each.fd, /*waits=*/true);
 }
 
 void PrepareToWait(int count, const fd_set* asked) {
   if (!taken_numbers.any() || asked == nullptr) return;
   for (int fd = 0; fd < std::min(count, FD_SETSIZE); ++fd) {
-    if (taken_numbers.Has(fd) && FD_ISSET(fd, asked)) PrepareToWait(fd);
+    if (taken_numbers.Has(fd) && FD_ISSET(fd, asked)) Prepare(fd, /*waits=*/true);
   }
 }
 
@@ -87,7 +77,7 @@ ESDP_ENTRY(int, Pselect, "pselect",
 }
 
 ESDP_ENTRY(int, EpollCtl, "epoll_ctl", (int set, int operation, int fd, epoll_event* event)) {
-  if (operation != EPOLL_CTL_DEL) Prepare(fd);
+  if (operation != EPOLL_CTL_DEL) Prepare(fd, /*waits=*/false);
   return Route(
       fd, [&](Taker& who) { return who.EpollCtl(set, operation, fd, event); },
       [&] { return real.epoll_ctl.get()(set, operation, fd, event); });
