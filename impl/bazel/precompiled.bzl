@@ -50,7 +50,7 @@ def _precompiled_header_impl(ctx):
             action_name = "c++-compile",
             variables = variables,
         ),
-        inputs = depset([ctx.file.header], transitive = [toolchain.all_files, used.headers]),
+        inputs = depset([ctx.file.header, ctx.file._packages], transitive = [toolchain.all_files, used.headers]),
         outputs = [precompiled],
         mnemonic = "CppPrecompile",
         # clang keeps the whole path of the header, and its users name it where they say what they read.
@@ -71,6 +71,8 @@ _precompiled_header = rule(
         # What the header includes of others that lies in a folder of its own.
         "deps": attr.label_list(providers = [CcInfo]),
         "pic": attr.bool(),
+        # What the headers of the system are of: the compiler refuses what was made with others.
+        "_packages": attr.label(allow_single_file = True, default = "@system//:packages"),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
     },
     fragments = ["cpp"],

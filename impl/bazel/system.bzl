@@ -118,17 +118,28 @@ cc_library(
 )
 """
 
+# Bazel does not look into /usr/include, so it cannot tell that an upgrade has changed a header there. What is precompiled
+# names this file among what it is made of: the packages with headers, and the compilers, of which versions.
+_PACKAGES = ["*-dev", "clang-*", "cpp-*", "g++-*", "gcc-*", "libclang-*"]
+
 def _system_impl(ctx):
+    ctx.path(ctx.attr.installed)  # asked for again when this has changed
+    packages = ctx.execute(["dpkg-query", "--show"] + _PACKAGES).stdout.splitlines()
+    ctx.file("packages", "\n".join([line for line in packages if not line.endswith("\t")]))
     for header, package in _HEADERS.items():
         if not ctx.path(header).exists:
             fail("%s is missing: apt-get install %s (./samples/quickstart does it)" % (header, package))
-    text = ""
+    text = 'exports_files(["packages"])\n'
     for name, libraries in _LIBRARIES.items():
         options = ["-Wl,--push-state,--as-needed"] + ["-l" + lib for lib in libraries] + ["-Wl,--pop-state"]
         text += _LIBRARY.format(name = name, options = ", ".join(['"%s"' % option for option in options]))
     ctx.file("BUILD", text)
 
-_system_repository = repository_rule(implementation = _system_impl, local = True)
+_system_repository = repository_rule(
+    implementation = _system_impl,
+    attrs = {"installed": attr.label(mandatory = True)},
+    local = True,
+)
 
 # pybind11 with the headers of /usr/bin/python3, in a repository of its own: only who builds the binding needs the
 # packages. An extension names nothing to link: the interpreter that loads it has the symbols. A program that is one links it.
@@ -194,6 +205,11 @@ def system_repositories():
     _stub_repository(name = "rules_proto", files = _native_rules("proto", _PROTO_RULES))
     _stub_repository(name = "remote_coverage_tools", files = _COVERAGE)
     native.local_repository(name = "platforms", path = "/usr/share/bazel/platforms")
-    _system_repository(name = "system")
+    native.new_local_repository(
+        name = "dpkg",
+        build_file_content = 'exports_files(["status"])',
+        path = "/var/lib/dpkg",
+    )
+    _system_repository(name = "system", installed = "@dpkg//:status")
     _python_repository(name = "python")
     _protobuf_repository(name = "protobuf")

@@ -57,7 +57,10 @@ class CarriedTest(SwitchTest):
             self.stop_all()
 
     def check_path(self, both, least):
-        """By SDP where both have the switch, else nothing was."""
+        """By SDP where both have the switch, else nothing was. Who serves may say what it has moved only after its client's end."""
+        until = time.monotonic() + 20
+        while both and sum(each.sdp for each in self.moved()) < least and time.monotonic() < until:
+            time.sleep(0.05)
         carried = sum(each.sdp for each in self.moved())
         if both:
             self.assertGreaterEqual(carried, least, self.log_text())
