@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <span>
 
 #include "impl/switch/entry.h"
@@ -10,74 +11,100 @@
 namespace esdp::libc {
 namespace {
 
-// Nothing, where it is not taken. `waits`: the thread does, by another call than epoll_wait.
-void Prepare(int fd, bool waits) {
+// `act(taker)`, where the number is taken.
+template <typename Act>
+void Tell(int fd, const Act& act) {
   (void)Route(
       fd,
       [&](Taker& who) {
-        who.ShowReadiness(fd);
-        if (waits) who.Waits();
+        act(who);
         return Taker::Answer(0);
       },
       [] { return 0; });
 }
 
-void PrepareToWait(const pollfd* asked, nfds_t count) {
-  if (!taken_numbers.any() || asked == nullptr) return;
-  for (const pollfd& each : std::span(asked, count)) Prepare(each.fd, /*waits=*/true);
-}
-
-void PrepareToWait(int count, const fd_set* asked) {
-  if (!taken_numbers.any() || asked == nullptr) return;
-  for (int fd = 0; fd < std::min(count, FD_SETSIZE); ++fd) {
-    if (taken_numbers.Has(fd) && FD_ISSET(fd, asked)) Prepare(fd, /*waits=*/true);
+// What a taker has to know of a thread that waits by another call than epoll_wait, until that is over.
+class Preparation {
+ public:
+  explicit Preparation(std::span<const pollfd> asked) {
+    if (!taken_numbers.any() || asked.data() == nullptr) return;
+    for (const pollfd& each : asked) Add(each.fd, (each.events & (POLLIN | POLLRDNORM)) != 0);
   }
-}
+  Preparation(int count, const fd_set* in, const fd_set* out, const fd_set* urgent) {
+    if (!taken_numbers.any()) return;
+    for (int fd = 0; fd < std::min(count, FD_SETSIZE); ++fd) {
+      if (!taken_numbers.Has(fd)) continue;
+      const auto has = [fd](const fd_set* set) { return set != nullptr && FD_ISSET(fd, set); };
+      if (has(in) || has(out) || has(urgent)) Add(fd, has(in));
+    }
+  }
+  ~Preparation() {
+    for (const Taker::Wait wait : std::span(waits_.data(), count_)) {
+      taker.load(std::memory_order_acquire)->HasWaited(wait);
+    }
+  }
+  Preparation(const Preparation&) = delete;
+  Preparation& operator=(const Preparation&) = delete;
+
+ private:
+  void Add(int fd, bool input) {
+    Tell(fd, [&](Taker& who) {
+      who.ShowReadiness(fd);
+      who.Waits();
+      if (!input || count_ == waits_.size()) return;
+      waits_[count_] = who.WaitsForInput(fd);
+      if (waits_[count_] != 0) ++count_;
+    });
+  }
+
+  std::array<Taker::Wait, 64> waits_;  // filled as far as count_: most calls have none
+  size_t count_ = 0;
+};
 
 }  // namespace
 
 ESDP_SHORT_ENTRY(int, Poll, poll, (pollfd * asked, nfds_t count, int timeout),
                  (asked, count, timeout), !taken_numbers.any()) {
-  PrepareToWait(asked, count);
+  const Preparation until_it_ends({asked, count});
   return real.poll.get()(asked, count, timeout);
 }
 
 ESDP_ENTRY(int, CheckedPoll, "__poll_chk",
            (pollfd * asked, nfds_t count, int timeout, size_t room)) {
-  if (room / sizeof(*asked) >= count) PrepareToWait(asked, count);
+  const Preparation until_it_ends({asked, room / sizeof(*asked) >= count ? count : 0});
   return real.poll_chk.get()(asked, count, timeout, room);
 }
 
 ESDP_SHORT_ENTRY(int, Ppoll, ppoll,
                  (pollfd * asked, nfds_t count, const timespec* timeout, const sigset_t* mask),
                  (asked, count, timeout, mask), !taken_numbers.any()) {
-  PrepareToWait(asked, count);
+  const Preparation until_it_ends({asked, count});
   return real.ppoll.get()(asked, count, timeout, mask);
 }
 
 ESDP_ENTRY(int, CheckedPpoll, "__ppoll_chk",
            (pollfd * asked, nfds_t count, const timespec* timeout, const sigset_t* mask,
             size_t room)) {
-  if (room / sizeof(*asked) >= count) PrepareToWait(asked, count);
+  const Preparation until_it_ends({asked, room / sizeof(*asked) >= count ? count : 0});
   return real.ppoll_chk.get()(asked, count, timeout, mask, room);
 }
 
 ESDP_SHORT_ENTRY(int, Select, select,
                  (int count, fd_set* in, fd_set* out, fd_set* urgent, timeval* timeout),
                  (count, in, out, urgent, timeout), !taken_numbers.any()) {
-  for (const fd_set* each : {in, out, urgent}) PrepareToWait(count, each);
+  const Preparation until_it_ends(count, in, out, urgent);
   return real.select.get()(count, in, out, urgent, timeout);
 }
 
 ESDP_ENTRY(int, Pselect, "pselect",
            (int count, fd_set* in, fd_set* out, fd_set* urgent, const timespec* timeout,
             const sigset_t* mask)) {
-  for (const fd_set* each : {in, out, urgent}) PrepareToWait(count, each);
+  const Preparation until_it_ends(count, in, out, urgent);
   return real.pselect.get()(count, in, out, urgent, timeout, mask);
 }
 
 ESDP_ENTRY(int, EpollCtl, "epoll_ctl", (int set, int operation, int fd, epoll_event* event)) {
-  if (operation != EPOLL_CTL_DEL) Prepare(fd, /*waits=*/false);
+  if (operation != EPOLL_CTL_DEL) Tell(fd, [fd](Taker& who) { who.ShowReadiness(fd); });
   return Route(
       fd, [&](Taker& who) { return who.EpollCtl(set, operation, fd, event); },
       [&] { return real.epoll_ctl.get()(set, operation, fd, event); });

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <cstdint>
 #include <optional>
 
 #include "impl/switch/taken_numbers.h"
@@ -53,6 +54,10 @@ class Taker {
   }
   // This thread is to wait for numbers that are taken, by another call than epoll_wait.
   virtual void Waits() noexcept {}
+  // It waits until something comes for this one. HasWaited is told behind the call; 0: there is no need.
+  using Wait = uint64_t;
+  virtual Wait WaitsForInput(int /*fd*/) noexcept { return 0; }
+  virtual void HasWaited(Wait /*wait*/) noexcept {}
   // A message on a number that is not taken hands over these.
   virtual void PassedOn(const msghdr& /*message*/) {}
   // One that was received there has brought these.

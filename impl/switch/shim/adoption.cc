@@ -147,6 +147,12 @@ void FillKeptOptions(int number, Connection& connection) {
 
 }  // namespace
 
+Reason ReasonOf(int error) {
+  if (error == EMFILE || error == ENFILE) return Reason::kNoDescriptors;
+  const bool forbidden = error == EPERM || error == EACCES || error == ENOSYS;
+  return forbidden ? Reason::kSandbox : Reason::kMemory;
+}
+
 int Relay(Connection& connection, Begin begin) {
   if (connection.registrations.lost_one()) return ENOMEM;
   const int number = connection.number;
@@ -156,6 +162,7 @@ int Relay(Connection& connection, Begin begin) {
   const int below = DuplicateHigh(number);
   if (below < 0) return errno;
   libc::SetLowMark(below, 1);
+  connection.waits.Decide();
   const RelayRequest request = {.number = number,
                                 .descriptor = below,
                                 .begin = begin,
@@ -165,6 +172,7 @@ int Relay(Connection& connection, Begin begin) {
                                 .names = connection.names};
   RelayMade relay;
   if (const int error = engine.relay(request, relay); error != 0) {
+    connection.waits.Undo();
     (void)made.fcntl.get()(number, F_SETFL, flags);
     CloseOwn(below);
     return error;

@@ -11,6 +11,8 @@ namespace esdp::switching {
 // The number, and each copy of it, becomes one end of a stream pair, whose other end the engine
 // relays; what watches it by epoll watches that. 0 or an errno, and then nothing has changed.
 int Relay(Connection& connection, Begin begin);
+// Why there is no engine for a connection.
+Reason ReasonOf(int error);
 
 // It went directly, or was about to, and is relayed from now on: what the program writes goes through
 // the pair. An errno where there are no descriptors for that.

@@ -111,6 +111,7 @@ void AfterFork() {
 void AfterForkInChild() {
   SetThisProcess();
   table.ForEach([](Connection& each) {
+    each.waits.Forget();
     if (each.state == State::kListening) Own(each.below, false);  // the name of the port stays
     if (!IsSwitched(each.state)) return;
     each.foreign = true;

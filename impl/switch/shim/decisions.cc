@@ -17,10 +17,10 @@
 #include "impl/switch/shim/adoption.h"
 #include "impl/switch/shim/engine_link.h"
 #include "impl/switch/shim/made.h"
-#include "impl/switch/shim/port_name.h"
 #include "impl/switch/shim/program_rules.h"
 #include "impl/switch/shim/switch_taker.h"
 #include "impl/switch/shim/table.h"
+#include "impl/switch/shim/undecided_waits.h"
 #include "impl/switch/taker.h"
 
 namespace esdp::switching {
@@ -34,13 +34,6 @@ Connection* FindUndecided(int number) {
   if (connection == nullptr) return nullptr;
   const State state = connection->state;
   return state == State::kAccepted || state == State::kSpoke ? connection : nullptr;
-}
-
-// Why there is no engine for a connection.
-Reason ReasonOf(int error) {
-  if (error == EMFILE || error == ENFILE) return Reason::kNoDescriptors;
-  const bool forbidden = error == EPERM || error == EACCES || error == ENOSYS;
-  return forbidden ? Reason::kSandbox : Reason::kMemory;
 }
 
 // `plain` bytes came, or the end.
@@ -69,6 +62,7 @@ int TakeRequest(Connection& connection) {
 
 // A whole request is there. Behind our own bytes it comes too late, and is taken out of the input.
 int FoundRequest(int number, const Bytes& bytes) {
+  LetUndecidedWaitsEnd(number);
   const TableLock lock;
   Connection* const connection = FindUndecided(number);
   if (connection == nullptr) return 0;
@@ -108,6 +102,7 @@ bool IsNonBlocking(int number) { return (made.fcntl.get()(number, F_GETFL) & O_N
 // False: it cannot wait. A program that locks itself up may have no descriptor left, by its limit.
 bool Wait(int number, int64_t milliseconds) {
   pollfd one = {.fd = number, .events = POLLIN | POLLRDHUP, .revents = 0};
+  const UndecidedWait wait(number);
   return real.poll.get()(&one, 1, static_cast<int>(milliseconds)) >= 0 || errno == EINTR;
 }
 
@@ -129,14 +124,21 @@ int WaitForRest(int number, size_t need, bool dont_wait) {
   return waits ? 0 : EAGAIN;
 }
 
+// What is there first.
+ssize_t Look(int number, Bytes& bytes, bool dont_wait) {
+  const ssize_t got = real.recv.get()(number, bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
+  if (got >= 0 || errno != EAGAIN || dont_wait || IsNonBlocking(number)) return got;
+  const UndecidedWait wait(number);
+  return real.recv.get()(number, bytes.data(), bytes.size(), MSG_PEEK);
+}
+
 }  // namespace
 
 int DecideBeforeRead(int number, bool dont_wait) {
   const KeptErrno kept;
   for (;;) {
     Bytes bytes;
-    const int flags = MSG_PEEK | (dont_wait ? MSG_DONTWAIT : 0);
-    const ssize_t got = real.recv.get()(number, bytes.data(), bytes.size(), flags);
+    const ssize_t got = Look(number, bytes, dont_wait);
     if (got < 0) {
       // The call may have begun with TCP, which has been somebody else's since, who does not wait.
       const int error = errno;
@@ -258,59 +260,6 @@ void DecideBeforeClose(int number) {
   (void)Relay(*connection, need == libc::kMpaWhole ? Begin::kAccepts : Begin::kUnknown);
 }
 
-namespace {
-
-bool IsHeard(const Connection& connection) {
-  const ConnectionNames& names = connection.names;
-  Endpoint local, peer;
-  if (!ToEndpoint(names.local, names.local_bytes, local)) return false;
-  if (!ToEndpoint(names.peer, names.peer_bytes, peer)) return false;
-  if (local.address != peer.address) return false;
-  return connection.name_was_held || PortNameIsHeld(peer.port);
-}
-
-// Whether a client that asks for a sign may speak SDP.
-bool IsKnown(const Connection& connection) {
-  const ConnectionNames& names = connection.names;
-  Endpoint peer;
-  return ToEndpoint(names.peer, names.peer_bytes, peer) && IsKnownToSpeak(names.peer, peer);
-}
-
-// A server that has said something without a request speaks TCP.
-bool HasSpoken(int number) {
-  char first = 0;
-  return real.recv.get()(number, &first, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
-}
-
-}  // namespace
-
-bool IsKnownToSpeak(const Name& peer, const Endpoint& endpoint) {
-  return rules.IsPeer(endpoint.address) || engine.learned(peer) == Learned::kSpeaks;
-}
-
-int DecideConnected(int number) {
-  const KeptErrno kept;
-  const TableLock lock;
-  Connection* const connection = table.Find(number);
-  if (connection == nullptr || connection->state != State::kConnecting) return 0;
-  FillNames(number, connection->names);
-  if (connection->names.peer_bytes == 0) return 0;  // not connected yet, or not any more
-  const Verdict verdict = connection->rule->verdict;
-  connection->is_heard = IsHeard(*connection);
-  if (verdict == Verdict::kBoth && !connection->is_heard && !IsKnown(*connection)) {
-    MakePlain(*connection, Reason::kPeerNotKnown);
-    return 0;
-  }
-  if (verdict != Verdict::kSdp && HasSpoken(number)) {
-    MakePlain(*connection, Reason::kAnsweredPlain);
-    return 0;
-  }
-  const int error = Relay(*connection, Begin::kConnects);
-  if (error == 0) return 0;
-  MakePlain(*connection, ReasonOf(error));
-  return verdict != Verdict::kSdp ? 0 : error;
-}
-
 int DecideUnseen(int number) {
   const KeptErrno kept;
   if (const int error = DecideConnected(number); error != 0) return error;
@@ -356,7 +305,8 @@ void Answer() {
   table.ForEach([&](Connection& each) {
     if (each.state != State::kAccepted || each.shared) return;
     if (now - each.accepted_at > kAnswersFor) return;
-    if (HasWholeRequest(each.number)) {
+    // Who waits finds it.
+    if (!each.waits.any() && HasWholeRequest(each.number)) {
       (void)TakeRequest(each);
     } else {
       more = true;

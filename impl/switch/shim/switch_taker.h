@@ -30,6 +30,8 @@ class SwitchTaker final : public libc::Taker {
   Answer Ioctl(int fd, unsigned long request, void* argument) noexcept override;
   void ShowReadiness(int fd) noexcept override;
   void Waits() noexcept override;
+  Wait WaitsForInput(int fd) noexcept override;
+  void HasWaited(Wait wait) noexcept override;
   Answer EpollCtl(int set, int operation, int fd, epoll_event* event) override;
   void PassedOn(const msghdr& message) override;
   void HandedOver(const msghdr& message) override;

@@ -56,7 +56,8 @@ Connection* Table::Insert(int number, State state) {
   } else {
     return nullptr;
   }
-  Connection* const made = new (&connections_[place]) Connection;
+  const uint32_t use = connections_[place].waits.use() + 1;
+  Connection* const made = new (&connections_[place]) Connection(use);
   made->state = state;
   made->number = number;
   made->numbers = 1;
@@ -67,7 +68,7 @@ Connection* Table::Insert(int number, State state) {
 void Table::AddNumber(int number, Connection& connection) {
   if (static_cast<unsigned>(number) >= kNumbers) return;
   ++connection.numbers;
-  Set(number, static_cast<uint32_t>(&connection - connections_));
+  Set(number, PlaceOf(connection));
 }
 
 void Table::Set(int number, uint32_t place) {
@@ -94,7 +95,7 @@ void Table::Remove(int number, void (*last)(Connection&)) {
   }
   last(*connection);
   connection->next = free_;
-  free_ = static_cast<uint32_t>(connection - connections_);
+  free_ = PlaceOf(*connection);
 }
 
 TableLock::TableLock() {

@@ -17,6 +17,7 @@
 #include "impl/switch/engine_interface.h"
 #include "impl/switch/rules/rule.h"
 #include "impl/switch/shim/registrations.h"
+#include "impl/switch/shim/undecided_waits.h"
 
 namespace esdp::switching {
 
@@ -40,6 +41,8 @@ inline constexpr std::array kKeptOptions = {TCP_NODELAY, TCP_CORK, TCP_QUICKACK,
 
 // What is known of a socket of the program; all its numbers share it.
 struct Connection {
+  explicit Connection(uint32_t use) : waits(use) {}
+
   std::atomic<State> state{State::kCandidate};
   // Its number was shown as readable for the request, which was nothing for the program.
   std::atomic<bool> awaits_first{false};
@@ -65,6 +68,7 @@ struct Connection {
   uint64_t relay = 0;
   int64_t accepted_at = 0;  // milliseconds
   int64_t part_until = 0;   // for the rest of a request of which a part is there; milliseconds
+  UndecidedWaits waits;
   ConnectionNames names;
   std::array<int, kKeptOptions.size()> kept_options{};
   Registrations registrations;
@@ -88,6 +92,11 @@ class Table {
   bool Open();
   Connection* Find(int number) const;
   Connection* FindRelay(uint64_t id) const;
+  // Where it lies: it stays there, and once it is gone another one is there.
+  uint32_t PlaceOf(const Connection& connection) const {
+    return static_cast<uint32_t>(&connection - connections_);
+  }
+  Connection& At(uint32_t place) { return connections_[place]; }
   Connection* Insert(int number, State state);
   // Another number of the same socket.
   void AddNumber(int number, Connection& connection);
