@@ -101,6 +101,12 @@ void FakeFabric::Deliver(fabric::QueuePairId queue_pair, ConstBytes message,
   Signal();
 }
 
+void FakeFabric::LoseWindow(uint32_t key) {
+  const Lock lock(mutex_);
+  windows_.erase(key);
+  lost_windows_.insert(key);
+}
+
 void FakeFabric::Raise(const fabric::RendezvousEvent& event) {
   const Lock lock(mutex_);
   events_.push_back(event);
@@ -201,11 +207,12 @@ absl::Status FakeFabric::Unbind(fabric::QueuePairId, uint32_t key) {
 
 // --- queue pairs ---------------------------------------------------------------------------------
 
-absl::StatusOr<fabric::QueuePairId> FakeFabric::CreateQueuePair(const fabric::QueuePairOptions&) {
+absl::StatusOr<fabric::QueuePairId> FakeFabric::CreateQueuePair(
+    const fabric::QueuePairOptions& options) {
   const Lock lock(mutex_);
   if (const absl::Status refusal = Refusal("CreateQueuePair"); !refusal.ok()) return refusal;
   const uint64_t id = next_++;
-  queue_pairs_[id];
+  queue_pairs_[id].send_work = options.send_work;
   return fabric::QueuePairId{id};
 }
 
@@ -221,7 +228,13 @@ absl::Status FakeFabric::PostSend(fabric::QueuePairId queue_pair,
                                   absl::Span<const fabric::SendWork> batch) {
   const Lock lock(mutex_);
   if (const absl::Status refusal = Refusal("PostSend"); !refusal.ok()) return refusal;
+  const auto found = queue_pairs_.find(static_cast<uint64_t>(queue_pair));
+  const size_t room = found == queue_pairs_.end() ? 0 : found->second.send_work;
   for (const fabric::SendWork& work : batch) {
+    const bool is_dead =
+        work.opcode == fabric::Opcode::kInvalidate && lost_windows_.count(work.invalidate_key) != 0;
+    if (is_dead) return absl::NotFoundError("no such key");
+    if (sends_.size() - sends_completed_ >= room) return absl::ResourceExhaustedError("send queue");
     Posted posted{queue_pair, work, {work.entries, work.entries + work.entry_count}, {}};
     for (const fabric::ScatterEntry& entry : posted.entries) {
       posted.bytes.insert(posted.bytes.end(), entry.address, entry.address + entry.length);

@@ -51,6 +51,7 @@ class FakeFabric final : public fabric::Fabric {
   // Completes the oldest send or receive that has not been completed.
   void CompleteSend(fabric::WorkStatus status = fabric::WorkStatus::kSuccess);
   void Deliver(fabric::QueuePairId queue_pair, ConstBytes message, uint32_t invalidated_key = 0);
+  void LoseWindow(uint32_t key);  // as where the peer invalidates it
   void Raise(const fabric::RendezvousEvent& event);
   void MoveTime(Duration by);
 
@@ -116,6 +117,7 @@ class FakeFabric final : public fabric::Fabric {
   };
   struct QueuePair {
     std::deque<Receive> receives;
+    uint32_t send_work = 0;
   };
 
   absl::Status Refusal(const std::string& call) const;
@@ -131,6 +133,7 @@ class FakeFabric final : public fabric::Fabric {
   uint64_t next_ = 1;
   std::map<uint64_t, Region> regions_;
   std::map<uint32_t, Window> windows_;
+  std::set<uint32_t> lost_windows_;
   std::map<uint64_t, QueuePair> queue_pairs_;
   std::vector<Posted> sends_;
   size_t sends_completed_ = 0;

@@ -42,8 +42,8 @@ class ScriptedTest : public testing::Test {
     }
   }
 
-  ConnectionId StartConnect() {
-    return *side_.shard->Connect(Loopback(0), Loopback(5001), {},
+  ConnectionId StartConnect(const ConnectionOptions& options = {}) {
+    return *side_.shard->Connect(Loopback(0), Loopback(5001), options,
                                  side_.shard->Now() + std::chrono::seconds(1));
   }
 
@@ -86,6 +86,30 @@ class ScriptedTest : public testing::Test {
     return connection;
   }
 
+  // With a peer that holds so many adverts, in the mode in which we show as many.
+  ConnectionId EstablishPipelined(uint8_t adverts) {
+    ConnectionOptions options;
+    options.send_mode = ModeWish::kPipelined;
+    const ConnectionId connection = StartConnect(options);
+    wire::Message answer = HelloAck();
+    std::get<wire::HelloAck>(answer.body).max_adverts = adverts;
+    RendezvousEvent event = EventOf(RendezvousType::kEstablished);
+    Put(event, answer);
+    fabric_->Raise(event);
+    Poll();
+    EXPECT_EQ(side_.recorder.connected().size(), 1u);
+    CompleteSends();
+    acknowledged_ = 1;  // our change of mode
+    Deliver({});
+    Poll();
+    return connection;
+  }
+  void CompleteSends() {
+    while (fabric_->sends_unfinished() > 0) {
+      fabric_->CompleteSend();
+      Poll();
+    }
+  }
   void Deliver(wire::Message message, ConstBytes payload = {}, uint32_t invalidated_key = 0) {
     message.base.sequence = ++sequence_;
     message.base.buffers = 16;
@@ -108,7 +132,7 @@ class ScriptedTest : public testing::Test {
   Job& NewJob(Memory& memory, bool is_send, uint64_t offset, uint64_t length) {
     return jobs_.emplace_back(memory, is_send, offset, length);
   }
-  std::optional<Recorder::Finished> Result(const Job& job) {
+  std::optional<Recorder::Finished> Result(const Job& job) const {
     return side_.recorder.Find(job.transfer);
   }
   Failure Closed() {

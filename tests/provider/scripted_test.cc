@@ -2,6 +2,8 @@
 
 #include <array>
 #include <chrono>
+#include <map>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "tests/provider/scripted.h"
@@ -149,6 +151,92 @@ TEST_F(ScriptedTest, AnAdvertIsShownThroughAWindowAndWithdrawnBeforeItsSendEnds)
   Poll();
   ASSERT_TRUE(Result(send));
   EXPECT_EQ(Result(send)->result.bytes_zero_copy, 100'000u);
+}
+
+// A peer that has read everything that it was shown, and told so, before any withdrawal of ours is over. Of the send queue
+// half is the withdrawals'.
+class WithdrawalTest : public ScriptedTest {
+ protected:
+  static constexpr uint32_t kWork = 16, kRoom = kWork / 2;
+  static constexpr uint64_t kLength = 100'000;
+  static constexpr uint8_t kSends = 3 * kRoom;
+
+  WithdrawalTest() {
+    fabric_->mutable_limits().send_work_max = kWork;
+    const ConnectionId connection = EstablishPipelined(kSends);
+    Memory& memory = NewMemory(kLength);
+    for (int i = 0; i < kSends; ++i) {
+      sends_.push_back(&NewJob(memory, true, 0, kLength));
+      Submit(side_, connection, *sends_.back());
+      CompleteSends();
+      acknowledged_ = static_cast<uint32_t>(fabric_->sends().size());
+      Deliver({});
+      Poll();
+    }
+    EXPECT_EQ(fabric_->windows().size(), kSends);
+    for (int i = 0; i < kSends; ++i) {
+      wire::Message done;
+      done.body = wire::RdmaRdCompl{kLength};
+      Deliver(done);
+      Poll();
+    }
+  }
+  size_t Invalidations() const {
+    size_t count = 0;
+    for (const FakeFabric::Posted& each : fabric_->sends()) {
+      if (each.work.opcode == fabric::Opcode::kInvalidate) ++count;
+    }
+    return count;
+  }
+  size_t Ended() const {
+    size_t count = 0;
+    for (const Job* send : sends_) {
+      if (Result(*send)) ++count;
+    }
+    return count;
+  }
+
+  std::vector<Job*> sends_;
+};
+
+// R25.5
+TEST_F(WithdrawalTest, WhatTheSendQueueHasNoRoomForWaitsForIt) {
+  EXPECT_EQ(Invalidations(), kRoom);
+  EXPECT_EQ(Ended(), 0u);
+  fabric_->CompleteSend();
+  Poll();
+  EXPECT_EQ(Invalidations(), kRoom + 1);
+  EXPECT_EQ(Ended(), 1u);
+  CompleteSends();
+  EXPECT_EQ(Ended(), kSends);
+  EXPECT_TRUE(fabric_->windows().empty());
+  EXPECT_EQ(fabric_->disconnects(), 0);
+  for (const Job* send : sends_) EXPECT_EQ(Result(*send)->result.ending, EndReason::kOk);
+}
+
+// R25.5
+TEST_F(WithdrawalTest, WhatWaitsIsOverWhenTheConnectionIsLost) {
+  EXPECT_EQ(Invalidations(), kRoom);
+  fabric_->Raise(EventOf(RendezvousType::kDisconnected, Cause::kPeerReset));
+  Poll();
+  EXPECT_EQ(Ended(), kSends);
+  EXPECT_EQ(Closed().ending, EndReason::kPeerReset);
+  EXPECT_TRUE(fabric_->windows().empty());
+}
+
+// R25.5
+TEST_F(WithdrawalTest, AKeyThatIsDeadWhenItsTurnComesIsNoFault) {
+  std::map<uint32_t, FakeFabric::Window> waiting = fabric_->windows();
+  for (const FakeFabric::Posted& each : fabric_->sends()) waiting.erase(each.work.invalidate_key);
+  ASSERT_EQ(waiting.size(), kSends - kRoom);
+  for (const auto& [key, window] : waiting) fabric_->LoseWindow(key);
+  fabric_->CompleteSend();
+  Poll();
+  EXPECT_EQ(Invalidations(), kRoom);
+  EXPECT_EQ(Ended(), 1u) << "they end in order";
+  CompleteSends();
+  EXPECT_EQ(Ended(), kSends);
+  EXPECT_EQ(fabric_->disconnects(), 0);
 }
 
 TEST_F(ScriptedTest, AKeyThatIsDeadAtItsWithdrawalIsNoFault) {

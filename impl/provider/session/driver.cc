@@ -174,6 +174,7 @@ void Driver::FeedCompletion(Session& session, const fabric::Completion& completi
     case fabric::Opcode::kInvalidate: {
       const sdp::AdvertId advert{static_cast<uint32_t>(completion.work_id)};
       session.transport.exposures().Withdrawn(ExposureOf(advert));
+      PostInvalidations(session.transport);
       return Feed(session, sdp::Withdrawn{advert});
     }
   }

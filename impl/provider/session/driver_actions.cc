@@ -185,12 +185,21 @@ void Driver::Act(Session& session, const sdp::Expose& action) {
 }
 
 void Driver::Act(Session& session, const sdp::Withdraw& action) {
-  Exposures& exposures = session.transport.exposures();
-  const auto key = exposures.Withdraw(session.transport.fabric(), ExposureOf(action.advert));
-  if (key && posting_.PostInvalidate(session.transport, static_cast<uint32_t>(action.advert), *key))
-    return;
-  if (key) exposures.Withdrawn(ExposureOf(action.advert));
+  Transport& transport = session.transport;
+  if (transport.exposures().Withdraw(transport.fabric(), ExposureOf(action.advert))) {
+    return PostInvalidations(transport);
+  }
   answers_.PushBack(sdp::Withdrawn{action.advert});
+}
+
+// As many as there is room for: the rest when one of these has completed.
+void Driver::PostInvalidations(Transport& transport) {
+  Exposures& exposures = transport.exposures();
+  while (const auto next = exposures.NextInvalidation()) {
+    if (posting_.PostInvalidate(transport, static_cast<uint32_t>(next->id), next->key)) continue;
+    exposures.Withdrawn(next->id);
+    answers_.PushBack(sdp::Withdrawn{AdvertOf(next->id)});
+  }
 }
 
 // --- time ----------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ namespace esdp::provider {
 namespace {
 
 constexpr uint32_t kSendWork = 64;
-constexpr uint32_t kInvalidateWork = 64;  // beside what the core counts
+constexpr uint32_t kInvalidateWork = 64;  // beside what the core counts: more wait
 // What keeps a link of 100 Gb/s busy for 20 microseconds.
 constexpr uint64_t kReadAheadBytes = 256 * 1024;
 constexpr uint16_t kReceivesAtOnceMax = 4;
@@ -65,12 +65,13 @@ void PlanBuffers(const ConnectionOptions& options, const fabric::Limits& limits,
   core.coalesce_max = std::min(options.coalesce_max, BufferPool::kSendBufferBytes);
 }
 
-void PlanWork(const fabric::Limits& limits, fabric::QueuePairOptions& queue_pair,
-              sdp::Config& core) {
+void PlanWork(const fabric::Limits& limits, Transport::Shape& transport, sdp::Config& core) {
+  fabric::QueuePairOptions& queue_pair = transport.queue_pair;
   queue_pair.send_work = AtMost32(limits.send_work_max, kSendWork + kInvalidateWork);
   core.send_work_max = queue_pair.send_work > 2 * kInvalidateWork
                            ? queue_pair.send_work - kInvalidateWork
                            : std::max(queue_pair.send_work / 2, 1u);
+  transport.invalidations_max = std::max(queue_pair.send_work - core.send_work_max, 1u);
   // A window that has shrunk may have its spare buffer out, too.
   queue_pair.receive_work = core.receive_buffers_max > core.receive_buffers
                                 ? uint32_t{core.receive_buffers_max} + sdp::kSpareReceiveBuffers
@@ -117,7 +118,7 @@ Plan MakePlan(const ConnectionOptions& options, const fabric::Limits& limits, bo
   core.can_expose = limits.reads_in_flight_max > 0;
   core.remote_invalidate = plan.transport.remote_invalidate = remote_invalidate;
   PlanBuffers(options, limits, core);
-  PlanWork(limits, plan.transport.queue_pair, core);
+  PlanWork(limits, plan.transport, core);
   core.linger = options.linger;
   core.cancel_grace = options.cancel_grace;
   core.shows_receives = options.shows_receives;
@@ -131,7 +132,7 @@ Plan MakePlan(const ConnectionOptions& options, const fabric::Limits& limits, bo
   plan.transport.queue_pair.lend_messages = true;
   plan.transport.queue_pair.keep_alive_idle = options.keep_alive_idle;
   plan.transport.pool = {
-      .header_slots = plan.transport.queue_pair.send_work,
+      .header_slots = core.send_work_max,
       .send_buffers = core.send_buffers,
       .receive_buffers = uint32_t{core.receive_buffers} + sdp::kSpareReceiveBuffers,
       .receive_buffer_bytes = core.receive_buffer_bytes};

@@ -3,6 +3,14 @@
 #include "impl/provider/regions.h"
 
 namespace esdp::provider {
+namespace {
+
+// They are counted up, and begin again behind the last one.
+bool IsOlder(ExposureId a, ExposureId b) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) - static_cast<uint32_t>(b)) < 0;
+}
+
+}  // namespace
 
 std::optional<fabric::RemoteRange> Exposures::Expose(fabric::Fabric& fabric, ExposureId id,
                                                      const ResolvedRange& range, PeerMay peer_may) {
@@ -68,16 +76,30 @@ std::optional<fabric::RemoteRange> Exposures::ShowRegionKey(fabric::Fabric& fabr
   return *key;
 }
 
-std::optional<uint32_t> Exposures::Withdraw(fabric::Fabric& fabric, ExposureId id) {
+bool Exposures::Withdraw(fabric::Fabric& fabric, ExposureId id) {
   Entry* entry = Find(id);
-  if (entry == nullptr) return std::nullopt;
+  if (entry == nullptr) return false;
   if (entry->means == Means::kWindow) {
-    entry->withdrawing = true;
-    return entry->key;
+    entry->stage = Stage::kWaits;
+    ++waiting_;
+    return true;
   }
   if (entry->means == Means::kRegistration) (void)fabric.Deregister(entry->registration);
   Erase(*entry);
-  return std::nullopt;
+  return false;
+}
+
+std::optional<Exposures::Invalidation> Exposures::NextInvalidation() {
+  if (waiting_ == 0 || posted_ >= invalidations_max_) return std::nullopt;
+  Entry* oldest = nullptr;
+  for (Entry& entry : entries_) {
+    if (entry.stage != Stage::kWaits) continue;
+    if (oldest == nullptr || IsOlder(entry.id, oldest->id)) oldest = &entry;
+  }
+  oldest->stage = Stage::kPosted;
+  --waiting_;
+  ++posted_;
+  return Invalidation{oldest->id, oldest->key};
 }
 
 void Exposures::Withdrawn(ExposureId id) {
@@ -86,7 +108,7 @@ void Exposures::Withdrawn(ExposureId id) {
 
 void Exposures::Invalidated(uint32_t key) {
   for (Entry& entry : entries_) {
-    if (entry.key != key || entry.means != Means::kWindow || entry.withdrawing) continue;
+    if (entry.key != key || entry.means != Means::kWindow || entry.stage != Stage::kShown) continue;
     Erase(entry);
     return;
   }
@@ -97,9 +119,10 @@ void Exposures::ReleaseAll(fabric::Fabric& fabric, std::vector<ExposureId>& with
     // NotFound: the peer had invalidated it, or the queue pair is gone with all its windows.
     if (entry.means == Means::kWindow) (void)fabric.Unbind(queue_pair_, entry.key);
     if (entry.means == Means::kRegistration) (void)fabric.Deregister(entry.registration);
-    if (entry.withdrawing) withdrawn.push_back(entry.id);
+    if (entry.stage != Stage::kShown) withdrawn.push_back(entry.id);
   }
   entries_.clear();
+  waiting_ = posted_ = 0;
 }
 
 Exposures::Entry* Exposures::Find(ExposureId id) {
@@ -110,6 +133,8 @@ Exposures::Entry* Exposures::Find(ExposureId id) {
 }
 
 void Exposures::Erase(Entry& entry) {
+  if (entry.stage == Stage::kWaits) --waiting_;
+  if (entry.stage == Stage::kPosted) --posted_;
   entry = entries_.back();
   entries_.pop_back();
 }

@@ -12,7 +12,7 @@ absl::Status Transport::Open(fabric::Fabric& fabric, uint8_t place, const Shape&
   if (!queue_pair.ok()) return queue_pair.status();
   queue_pair_ = *queue_pair;
   Undo undo([&] { DestroyQueuePair(); });
-  exposures_.Configure(queue_pair_, shape.remote_invalidate);
+  exposures_.Configure(queue_pair_, shape.remote_invalidate, shape.invalidations_max);
   absl::Status opened = pool_.Open(fabric, shape.pool);
   if (opened.ok()) undo.Cancel();
   return opened;

@@ -32,6 +32,7 @@ class Transport {
     fabric::QueuePairOptions queue_pair;  // of every one that it gets, on whatever fabric
     BufferPool::Shape pool;
     bool remote_invalidate = false;  // the peer may invalidate any key that it is shown
+    uint32_t invalidations_max = 1;  // in the send queue at once, beside what the core counts
   };
 
   // `place` is the fabric's among those of the shard.

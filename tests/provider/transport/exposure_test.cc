@@ -11,10 +11,11 @@ namespace {
 
 constexpr fabric::QueuePairId kQueuePair{7};
 constexpr ExposureId kShown{1};
+constexpr uint32_t kInvalidationsMax = 2;
 
 class ExposureTest : public testing::Test {
  protected:
-  ExposureTest() : memory_(10'000) { exposures_.Configure(kQueuePair, false); }
+  ExposureTest() : memory_(10'000) { exposures_.Configure(kQueuePair, false, kInvalidationsMax); }
 
   std::optional<fabric::RemoteRange> Expose(Exposure exposure, PeerMay right,
                                             bool local_write = true) {
@@ -44,11 +45,49 @@ TEST_F(ExposureTest, PerOperationShowsAWindowOverExactlyTheRangeAndRight) {
 
 TEST_F(ExposureTest, AWindowIsWithdrawnByItsKeyAndForgottenWhenThatIsDone) {
   const auto shown = Expose(Exposure::kPerOperation, PeerMay::kWrite);
-  EXPECT_EQ(exposures_.Withdraw(fabric_, kShown), shown->key);
+  EXPECT_TRUE(exposures_.Withdraw(fabric_, kShown));
+  const auto next = exposures_.NextInvalidation();
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->id, kShown);
+  EXPECT_EQ(next->key, shown->key);
   EXPECT_EQ(exposures_.size(), 1u);
   exposures_.Withdrawn(kShown);
   EXPECT_EQ(exposures_.size(), 0u);
-  EXPECT_EQ(exposures_.Withdraw(fabric_, kShown), std::nullopt);
+  EXPECT_FALSE(exposures_.Withdraw(fabric_, kShown));
+}
+
+TEST_F(ExposureTest, NoMoreAreInvalidatedAtOnceThanThereIsRoomForAndTheOldestComesFirst) {
+  // Names begin again behind the last one.
+  const std::vector<ExposureId> names = {ExposureId{~0u - 1}, ExposureId{~0u}, ExposureId{0},
+                                         ExposureId{1}};
+  Expose(Exposure::kPerOperation, PeerMay::kRead);
+  exposures_.ReleaseAll(fabric_, withdrawn_);
+  const ResolvedRange range{region_.get(), 0, region_->Entry(0, 0, 10)};
+  for (const ExposureId name : names) {
+    ASSERT_TRUE(exposures_.Expose(fabric_, name, range, PeerMay::kRead));
+  }
+  for (const size_t i : {3u, 1u, 0u, 2u}) EXPECT_TRUE(exposures_.Withdraw(fabric_, names[i]));
+  std::vector<ExposureId> invalidated;
+  const auto take = [&] {
+    while (const auto next = exposures_.NextInvalidation()) invalidated.push_back(next->id);
+    return invalidated.size();
+  };
+  EXPECT_EQ(take(), kInvalidationsMax);
+  EXPECT_EQ(take(), kInvalidationsMax);
+  exposures_.Withdrawn(names[0]);
+  EXPECT_EQ(take(), kInvalidationsMax + 1);
+  exposures_.Withdrawn(names[2]);
+  exposures_.Withdrawn(names[1]);
+  EXPECT_EQ(take(), names.size());
+  EXPECT_EQ(invalidated, names);
+}
+
+TEST_F(ExposureTest, WhatWaitsForItsInvalidationIsTakenBackWithTheRest) {
+  Expose(Exposure::kPerOperation, PeerMay::kRead);
+  EXPECT_TRUE(exposures_.Withdraw(fabric_, kShown));
+  exposures_.ReleaseAll(fabric_, withdrawn_);
+  EXPECT_EQ(withdrawn_, std::vector<ExposureId>{kShown});
+  EXPECT_FALSE(exposures_.NextInvalidation());
 }
 
 TEST_F(ExposureTest, AKeyThatThePeerInvalidatedNeedsNoWithdrawal) {
@@ -56,7 +95,7 @@ TEST_F(ExposureTest, AKeyThatThePeerInvalidatedNeedsNoWithdrawal) {
   exposures_.Invalidated(shown->key + 1);
   EXPECT_EQ(exposures_.size(), 1u);
   exposures_.Invalidated(shown->key);
-  EXPECT_EQ(exposures_.Withdraw(fabric_, kShown), std::nullopt);
+  EXPECT_FALSE(exposures_.Withdraw(fabric_, kShown));
 }
 
 TEST_F(ExposureTest, WithoutWindowsExactlyTheRangeIsRegistered) {
@@ -69,7 +108,7 @@ TEST_F(ExposureTest, WithoutWindowsExactlyTheRangeIsRegistered) {
   EXPECT_EQ(registered.length, 50u);
   EXPECT_TRUE(registered.access.remote_read);
   EXPECT_FALSE(registered.access.remote_write);
-  EXPECT_EQ(exposures_.Withdraw(fabric_, kShown), std::nullopt);
+  EXPECT_FALSE(exposures_.Withdraw(fabric_, kShown));
   EXPECT_EQ(fabric_.regions().size(), 1u);
 }
 
@@ -87,12 +126,12 @@ TEST_F(ExposureTest, RegionKeyShowsTheRegionsOwnKeyAtTheRangesAddress) {
   ASSERT_TRUE(shown);
   EXPECT_EQ(shown->address, 0x1000u + 100);
   EXPECT_TRUE(fabric_.windows().empty());
-  EXPECT_EQ(exposures_.Withdraw(fabric_, kShown), std::nullopt);
+  EXPECT_FALSE(exposures_.Withdraw(fabric_, kShown));
 }
 
 // R25.7
 TEST_F(ExposureTest, ARegionKeyIsNotShownWhereThePeerMayInvalidateIt) {
-  exposures_.Configure(kQueuePair, true);
+  exposures_.Configure(kQueuePair, true, kInvalidationsMax);
   const auto shown = Expose(Exposure::kRegionKey, PeerMay::kRead);
   ASSERT_TRUE(shown);
   EXPECT_EQ(fabric_.windows().count(shown->key), 1u);
@@ -112,7 +151,8 @@ TEST_F(ExposureTest, TheLossOfTheConnectionTakesEverythingBack) {
   Expose(Exposure::kPerOperation, PeerMay::kRead);
   const ResolvedRange other{region_.get(), 0, region_->Entry(0, 0, 10)};
   ASSERT_TRUE(exposures_.Expose(fabric_, ExposureId{2}, other, PeerMay::kRead));
-  exposures_.Withdraw(fabric_, kShown);  // its invalidation was flushed
+  EXPECT_TRUE(exposures_.Withdraw(fabric_, kShown));
+  EXPECT_TRUE(exposures_.NextInvalidation());  // is flushed
   exposures_.ReleaseAll(fabric_, withdrawn_);
   EXPECT_TRUE(fabric_.windows().empty());
   EXPECT_EQ(withdrawn_, std::vector<ExposureId>{kShown});
