@@ -94,6 +94,7 @@ void ProgressLoop::Submit(const Request& request) {
   submissions_.Push(request);
   // Whoever held the shard lock may have looked for the last time.
   if (lock_.TryTake()) Unlock(false);
+  if (request.kind != Request::Kind::kTransfer) leader_.Recall();
 }
 
 // What they make leave is posted together.

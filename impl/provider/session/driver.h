@@ -153,7 +153,7 @@ class Driver {
 
   std::optional<ResolvedRange> Find(Session& session, const sdp::OperationRange& range);
   void CopyToBuffer(Session& session, const sdp::CopyOut& action, ConstBytes source);
-  void PostInvalidations(Transport& transport);
+  [[gnu::noinline]] void PostInvalidations(Transport& transport);
   void PostTransfer(Session& session, fabric::Opcode opcode, const sdp::OperationRange& local,
                     const sdp::RemoteRange& remote);
   void FinishSuspend(Session& session, sdp::Outcome outcome);

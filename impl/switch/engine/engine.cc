@@ -22,8 +22,8 @@
 #include "impl/switch/engine/direct_stream.h"
 #include "impl/switch/engine/program_end.h"
 #include "impl/switch/engine/relay.h"
-#include "impl/switch/engine/signals_blocked.h"
 #include "impl/switch/monotonic.h"
+#include "impl/switch/signals_blocked.h"
 
 namespace esdp::switching {
 namespace {
@@ -48,7 +48,7 @@ void SpareAddresses() {
 }
 
 int CreateThread(pthread_t& thread, void* (*run)(void*), void* of) {
-  const SignalsBlocked blocked;
+  const libc::SignalsBlocked blocked;
   return pthread_create(&thread, nullptr, run, of);
 }
 
@@ -234,7 +234,7 @@ void Engine::Prepare(Mode mode) {
   std::atomic<bool>& done = is_prepared_[static_cast<size_t>(mode)];
   if (done.load(std::memory_order_acquire)) return;
   // A handler that connects would wait for the lock of the call that it has interrupted.
-  const SignalsBlocked blocked;
+  const libc::SignalsBlocked blocked;
   std::unique_lock lock(mutex_);
   if (Start() != 0) return;
   asked_.emplace_back([this, mode, &done] {

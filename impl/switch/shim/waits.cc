@@ -1,6 +1,5 @@
 #include "impl/switch/shim/waits.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
 
@@ -15,6 +14,7 @@
 #include "impl/switch/shim/executed.h"
 #include "impl/switch/shim/switch_taker.h"
 #include "impl/switch/shim/table.h"
+#include "impl/switch/signals_blocked.h"
 
 // The engine does its work in a thread of the program that waits with epoll, and shows in the set what
 // arrives. So no thread is woken for it, neither this one nor the engine's.
@@ -50,27 +50,6 @@ void LeaveToEngine() {
   }
 }
 
-// Signals wait meanwhile, and end the sleep as if they had come in it.
-class SignalsHeld {
- public:
-  SignalsHeld() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsHeld() {
-    const int error = errno;
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    errno = error;
-  }
-  SignalsHeld(const SignalsHeld&) = delete;
-  SignalsHeld& operator=(const SignalsHeld&) = delete;
-  const sigset_t* before() const { return &before_; }
-
- private:
-  sigset_t before_{};
-};
-
 int WaitInSystem(int set, epoll_event* events, int most, int64_t nanoseconds,
                  const sigset_t* signals) {
   const int64_t rounded =
@@ -81,13 +60,14 @@ int WaitInSystem(int set, epoll_event* events, int most, int64_t nanoseconds,
 
 int WaitForSet(int set, epoll_event* events, int most, int timeout) {
   const int64_t end = libc::MonotonicNanoseconds() + int64_t{timeout} * kNanosecondsPerMillisecond;
-  const SignalsHeld held;
+  const libc::SignalsBlocked until_it_sleeps;  // where they end the sleep as if they had come in it
   for (int waits = 1;; ++waits) {
     const int64_t left =
         timeout < 0 ? -1 : std::max<int64_t>(end - libc::MonotonicNanoseconds(), 0);
     if (waits == kWaitsMost) LeaveToEngine();
-    const int ended = waits < kWaitsMost ? engine.wait(set, left, held.before()) : ENOTSUP;
-    if (ended == ENOTSUP) return WaitInSystem(set, events, most, left, held.before());
+    const int ended =
+        waits < kWaitsMost ? engine.wait(set, left, &until_it_sleeps.before()) : ENOTSUP;
+    if (ended == ENOTSUP) return WaitInSystem(set, events, most, left, &until_it_sleeps.before());
     const int count = real.epoll_wait.get()(set, events, most, 0);
     if (count != 0 || ended == ETIMEDOUT) return count;
     if (ended == EINTR) {

@@ -1,5 +1,6 @@
 #include "impl/provider/progress/poll_leader.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -102,6 +103,33 @@ TEST(PollLeaderTest, TheThreadComesBackAfterALongQuietLead) {
   ASSERT_TRUE(lead.TryTake());
   Stander stander(lead);
   SpinFor(64 * PollBackoff::kShort);
+  EXPECT_FALSE(stander.back());
+  lead.GiveBack();
+  stander.Join();
+}
+
+TEST(PollLeaderTest, WhoIsCalledBackDoesNotWaitWhetherTheLeaderComesBack) {
+  Steady::duration fastest = Steady::duration::max();
+  for (int i = 0; i < 100; ++i) {
+    PollLeader lead;
+    ASSERT_TRUE(lead.TryTake());
+    Stander stander(lead);
+    lead.GiveBack();  // and is looked for once more, behind kShort
+    const auto begin = Steady::now();
+    lead.Recall();
+    stander.Join();
+    fastest = std::min(fastest, Steady::now() - begin);
+  }
+  EXPECT_LT(fastest, PollBackoff::kShort);
+}
+
+TEST(PollLeaderTest, NobodyIsCalledBackWhileAnotherLeads) {
+  PollLeader lead;
+  ASSERT_TRUE(lead.TryTake());
+  Stander stander(lead);
+  lead.Recall();
+  SpinFor(4 * PollBackoff::kShort);
+  EXPECT_TRUE(lead.standing_by());
   EXPECT_FALSE(stander.back());
   lead.GiveBack();
   stander.Join();
