@@ -177,7 +177,7 @@ meet()
 libc = ctypes.CDLL("libc.so.6")  # its own call
 open("file", "w").write("of the file")
 def pipe():
-    r, w = os.pipe(); os.write(w, b"of the file"); return r
+    r, w = os.pipe(); os.write(w, b"of the file"); os.close(w); return r
 def pair():
     here, there = socket.socketpair(); there.send(b"of the file"); return here.detach()
 for make in (lambda: os.open("file", os.O_RDONLY), pipe, pair, lambda: os.open("file", os.O_RDONLY, dir_fd=folder)):
