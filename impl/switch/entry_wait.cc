@@ -57,7 +57,8 @@ class Preparation {
     });
   }
 
-  std::array<Taker::Wait, 64> waits_;  // filled as far as count_: most calls have none
+  // Filled as far as count_: most calls have none, and of more than there is room for the rest is not noted.
+  std::array<Taker::Wait, 64> waits_;
   size_t count_ = 0;
 };
 

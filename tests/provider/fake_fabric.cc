@@ -69,6 +69,14 @@ void FakeFabric::CompleteSend(fabric::WorkStatus status) {
   if (FinishSend(status)) Signal();
 }
 
+size_t FakeFabric::Unfinished(fabric::QueuePairId queue_pair) const {
+  size_t count = 0;
+  for (size_t i = sends_completed_; i < sends_.size(); ++i) {
+    if (sends_[i].queue_pair == queue_pair) ++count;
+  }
+  return count;
+}
+
 bool FakeFabric::FinishSend(fabric::WorkStatus status) {
   if (sends_completed_ == sends_.size()) return false;
   const Posted& posted = sends_[sends_completed_++];
@@ -229,12 +237,14 @@ absl::Status FakeFabric::PostSend(fabric::QueuePairId queue_pair,
   const Lock lock(mutex_);
   if (const absl::Status refusal = Refusal("PostSend"); !refusal.ok()) return refusal;
   const auto found = queue_pairs_.find(static_cast<uint64_t>(queue_pair));
-  const size_t room = found == queue_pairs_.end() ? 0 : found->second.send_work;
+  if (found == queue_pairs_.end()) return absl::NotFoundError("queue pair");
   for (const fabric::SendWork& work : batch) {
     const bool is_dead =
         work.opcode == fabric::Opcode::kInvalidate && lost_windows_.count(work.invalidate_key) != 0;
     if (is_dead) return absl::NotFoundError("no such key");
-    if (sends_.size() - sends_completed_ >= room) return absl::ResourceExhaustedError("send queue");
+    if (Unfinished(queue_pair) >= found->second.send_work) {
+      return absl::ResourceExhaustedError("send queue");
+    }
     Posted posted{queue_pair, work, {work.entries, work.entries + work.entry_count}, {}};
     for (const fabric::ScatterEntry& entry : posted.entries) {
       posted.bytes.insert(posted.bytes.end(), entry.address, entry.address + entry.length);

@@ -121,6 +121,7 @@ class FakeFabric final : public fabric::Fabric {
   };
 
   absl::Status Refusal(const std::string& call) const;
+  size_t Unfinished(fabric::QueuePairId queue_pair) const;
   bool FinishSend(fabric::WorkStatus status);
   void Signal();
   void Quiet();
