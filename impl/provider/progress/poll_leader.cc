@@ -6,8 +6,8 @@
 namespace esdp::provider {
 
 bool PollBackoff::Renew(bool changed, bool taken) {
-  if (changed && taken) steady_ = std::min(2 * steady_, kLong);
-  length_ = taken ? steady_ : kShort;
+  if (changed && taken) steady_ = std::min(2 * steady_, longest_);
+  length_ = taken ? steady_ : shortest_;
   return changed || taken;
 }
 
@@ -41,7 +41,7 @@ void PollLeader::HandOver() {
 void PollLeader::StandBy() {
   std::unique_lock lock(mutex_);
   standing_by_.store(true);
-  PollBackoff backoff;
+  PollBackoff backoff = backoff_;
   int quiet_backoffs = 0;
   while (!stopped_) {
     if (std::exchange(handed_over_, false) && !taken_.load()) break;

@@ -17,13 +17,18 @@ class PollBackoff {
  public:
   static constexpr std::chrono::microseconds kShort{200}, kLong{3200};
 
+  explicit PollBackoff(std::chrono::microseconds shortest = kShort,
+                       std::chrono::microseconds longest = kLong)
+      : shortest_(shortest), longest_(longest) {}
+
   std::chrono::microseconds length() const { return length_; }
   // A look: has the lead changed hands since the last one, and does somebody have it now? False if
   // the thread is to come back.
   bool Renew(bool changed, bool taken);
 
  private:
-  std::chrono::microseconds steady_ = kShort, length_ = kShort;
+  std::chrono::microseconds shortest_, longest_;
+  std::chrono::microseconds steady_ = shortest_, length_ = shortest_;
 };
 
 // Who looks for the shard's work: its own thread, or in its place a thread of the application that
@@ -39,6 +44,8 @@ class PollBackoff {
 //   Errors:   TryTake answers false when another thread has the lead.
 class PollLeader {
  public:
+  // `backoff` is what each StandBy begins with.
+  explicit PollLeader(PollBackoff backoff = PollBackoff()) : backoff_(backoff) {}
   bool TryTake();
   void GiveBack();
   // The same for one that is not soon back: the shard's thread takes over at once.
@@ -59,6 +66,7 @@ class PollLeader {
   // A leader that is away for so long in a wait is not watched any more: it says when it leaves.
   static constexpr int kQuietBackoffs = 16;
 
+  const PollBackoff backoff_;
   std::atomic<bool> taken_{false};
   std::atomic<uint32_t> changes_{0};
   std::atomic<bool> standing_by_{false};
