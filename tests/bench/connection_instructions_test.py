@@ -15,6 +15,9 @@ ROOT = pathlib.Path(os.environ["TEST_SRCDIR"]) / os.environ["TEST_WORKSPACE"]
 LIFE = ROOT / "tests/bench/connection_life"
 FEW, MANY = 50, 1000
 COUNTED = 20
+# Deeper heaps of timers and longer chains are 1.3 %, what a busy machine adds is up to 2 %. A look at each that is open
+# is 5 %, of five instructions.
+GROWTH = 1.05
 ROUNDS = 3  # a table that grows while it is counted, or a wait on a busy machine, is nothing that grows with each
 
 
@@ -35,7 +38,7 @@ class ConnectionInstructionsTest(unittest.TestCase):
         few, many = (min(instructions(opened) for _ in range(ROUNDS)) for opened in (FEW, MANY))
         print("%.0f instructions with %d open, %.0f with %d" % (few, FEW, many, MANY))
         self.assertGreater(few, 10000)
-        self.assertLess(many, 1.02 * few)
+        self.assertLess(many, GROWTH * few)
 
 
 if __name__ == "__main__":

@@ -123,7 +123,7 @@ class EndTest : public ExsTest {
   pid_t child_ = -1;
 };
 
-TEST_F(EndTest, ExitWithSendsOutEndsInASecondAndThePeerSeesReset) {
+TEST_F(EndTest, ExitWithSendsOutEndsSoonAndThePeerSeesReset) {
   ASSERT_NO_FATAL_FAILURE(RunChild([](int fd, exs_qhandle_t queue) {
     static uint8_t bytes[1024 * 1024];
     const exs_mhandle_t memory = exs_mregister(bytes, sizeof(bytes), 0);
@@ -132,7 +132,8 @@ TEST_F(EndTest, ExitWithSendsOutEndsInASecondAndThePeerSeesReset) {
   }));
   const auto begun = std::chrono::steady_clock::now();
   EXPECT_EQ(0, Wait());
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(1500));
+  // A second is bound enough on a machine that is not busy; a close in order lingers for longer than this.
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(10));
   uint8_t byte = 0;
   while (exs_recv(server_, &byte, 1, 0, queue_, nullptr, EXS_MHANDLE_UNREGISTERED) == 0) {
     const int error = Next().exs_evt_errno;

@@ -326,12 +326,13 @@ class OnePortTest(SwitchTest):
         self.assertEqual(self.reply(silent), b"")
 
     def test_one_thread_may_be_both_ends_of_which_the_servers_speaks_first(self):
-        for rules in (SDP, BOTH_PATIENT, BOTH):
+        patient = BOTH_PATIENT.replace("2000", "60000")
+        for rules in (SDP, patient, BOTH):
             self.log.unlink(missing_ok=True)
             begin = time.monotonic()
             output, _ = self.finish(self.start_python(BOTH_ENDS, rules=rules))
             self.assertEqual(output, "220 hello\nbye\n")
-            self.assertLess(time.monotonic() - begin, 1.5)
+            self.assertLess(time.monotonic() - begin, 20)
             self.assertEqual([each.sdp for each in self.moved()], [12, 12], self.log_text())
 
     # Nothing waits, so the request is late: it is taken out of the input, and the client goes by TCP.
