@@ -26,8 +26,8 @@ class Shard::Impl {
       : engine(std::move(fabrics), observer, options.log, options.bounds, options.tap),
         progress(engine, observer, options) {}
 
-  // NOLINTNEXTLINE(bugprone-exception-escape): nobody is left to be told that memory is short.
-  ~Impl() {
+  // What the observer is told meanwhile may make it ask the shard, which is whole until this returns.
+  void End() {
     progress.Stop();
     progress.WithLock([&] { return WindDown(); });
     // Who moves the virtual world on from another Context is not to find us half gone.
@@ -73,14 +73,17 @@ absl::StatusOr<std::unique_ptr<Shard>> Shard::Create(
   if (impl->engine.fabric().limits().virtual_time) {
     impl->engine.fabric().SetDoorbell([progress = &impl->progress] { progress->Doorbell(); });
   }
-  const absl::Status started = impl->progress.Start();
+  std::unique_ptr<Shard> shard(new Shard(std::move(impl)));
+  const absl::Status started = shard->impl_->progress.Start();
   if (!started.ok()) return started;
-  return std::unique_ptr<Shard>(new Shard(std::move(impl)));
+  return shard;
 }
 
 Shard::Shard(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+// NOLINTNEXTLINE(bugprone-exception-escape): nobody is left to be told that memory is short.
 Shard::~Shard() {
   const bool has_residue = impl_->progress.WithLock([&] { return impl_->engine.HasResidue(); });
+  impl_->End();
   impl_.reset();
   if (has_residue) Residue::ReturnFreeMemory();
 }

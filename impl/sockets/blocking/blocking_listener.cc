@@ -13,6 +13,8 @@ BlockingListener::BlockingListener(std::shared_ptr<ContextState> context, Socket
     : context_(std::move(context)), lane_(context_, 1), socket_(std::move(listening)) {}
 
 absl::StatusOr<Socket> BlockingListener::Accept(absl::Time deadline, OnSignal on_signal) {
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
   const Lane::Turn turn(lane_, deadline);
   if (!turn.status().ok()) return turn.status();
   const absl::StatusOr<OpId> op = socket_.Accept(1, {.queue = lane_.queue()});

@@ -69,6 +69,8 @@ BlockingStream::BlockingStream(std::shared_ptr<ContextState> context, Socket soc
 BlockingStream::~BlockingStream() { kept_->polls().ForgetListener(pair_.get()); }
 
 absl::StatusOr<size_t> BlockingStream::Read(BlockingReader::Pieces pieces, const ReadArgs& args) {
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
   absl::StatusOr<size_t> read = reader_.Read(pieces, args, OptionsOfCall(args.deadline));
   Refresh();
   return read;
@@ -91,6 +93,8 @@ absl::StatusOr<bool> BlockingStream::AtUrgentMark() {
 }
 
 absl::StatusOr<size_t> BlockingStream::Write(BlockingWriter::Pieces pieces, const WriteArgs& args) {
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
   absl::StatusOr<size_t> written = writer_.Write(pieces, args, OptionsOfCall(args.deadline));
   size_t asked = 0;
   for (const auto& piece : pieces) asked += piece.size();
@@ -99,12 +103,16 @@ absl::StatusOr<size_t> BlockingStream::Write(BlockingWriter::Pieces pieces, cons
 }
 
 absl::StatusOr<size_t> BlockingStream::Write(const Slice& slice, const WriteArgs& args) {
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
   absl::StatusOr<size_t> written = writer_.Write(slice, args, OptionsOfCall(args.deadline));
   Refresh();
   return written;
 }
 
 absl::Status BlockingStream::Shutdown() {
+  const ContextCall call(context_.get());
+  if (!call.ok()) return call.status();
   absl::Status status = writer_.Shutdown();
   Refresh();
   return status;

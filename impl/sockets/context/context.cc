@@ -169,10 +169,14 @@ ContextStats Context::Stats() const { return state_ == nullptr ? ContextStats{} 
 
 absl::Status Context::Close(absl::Time deadline) {
   return sockets::OrNoMemory([&]() -> absl::Status {
-    if (const ContextCall call(state_.get()); !call.ok()) return call.status();
-    // From here on only the time that passes counts, whatever becomes of the wall clock.
-    const Time last = state_->ToShardTime(deadline);
-    for (const auto& socket : state_->Sockets()) socket->CloseQuietly();
+    Time last;
+    {
+      const ContextCall call(state_.get());
+      if (!call.ok()) return call.status();
+      // From here on only the time that passes counts, whatever becomes of the wall clock.
+      last = state_->ToShardTime(deadline);
+      for (const auto& socket : state_->Sockets()) socket->CloseQuietly();
+    }
     bool late = false;
     while (!late && state_->Stats().sockets > 0) late = !state_->Pause(last);
     state_->Stop();

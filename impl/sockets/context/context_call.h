@@ -11,7 +11,7 @@ class ContextState;
 class ContextCall {
  public:
   // Refused when there is no context, or it is not usable.
-  explicit ContextCall(ContextState* context);
+  explicit ContextCall(const ContextState* context);
   ~ContextCall();
   ContextCall(const ContextCall&) = delete;
   ContextCall& operator=(const ContextCall&) = delete;
@@ -20,7 +20,7 @@ class ContextCall {
   const absl::Status& status() const { return status_; }
 
  private:
-  ContextState* const context_;
+  const ContextState* const context_;
   absl::Status status_;
 };
 

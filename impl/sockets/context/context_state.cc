@@ -88,7 +88,7 @@ absl::Status ContextState::Usable() const {
 }
 
 // Counted first: Stop sees this call, or this call sees that the Context has stopped.
-ContextCall::ContextCall(ContextState* context) : context_(context) {
+ContextCall::ContextCall(const ContextState* context) : context_(context) {
   if (context_ == nullptr) {
     status_ = MakeError(ErrorKind::kBadHandle, "the Context handle is empty");
     return;
@@ -106,7 +106,9 @@ ContextCall::~ContextCall() {
 // --- time ----------------------------------------------------------------------------------------
 
 absl::Time ContextState::Now() const {
-  if (!virtual_time_ || stopped()) return clock_.WallNow();
+  if (!virtual_time_) return clock_.WallNow();
+  const ContextCall call(this);
+  if (!call.ok()) return clock_.WallNow();
   return absl::UnixEpoch() + absl::Nanoseconds(shard_->Now().time_since_epoch().count());
 }
 

@@ -160,7 +160,7 @@ class ContextState : public provider::Observer, public std::enable_shared_from_t
   bool virtual_time_ = false;
   const uint32_t fork_epoch_;
   SystemClock clock_;
-  std::atomic<uint32_t> calls_{0};
+  mutable std::atomic<uint32_t> calls_{0};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> stopped_{false};
   std::atomic<uint64_t> last_socket_;

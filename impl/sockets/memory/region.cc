@@ -100,6 +100,8 @@ absl::Status Region::Close(absl::Time deadline) {
     absl::Status done = Close();
     if (KindOf(done) != ErrorKind::kBusy) return done;
     sockets::ContextState& context = state_->its_context();
+    const sockets::ContextCall call(&context);
+    if (!call.ok()) return call.status();
     // From here on only the time that passes counts, whatever becomes of the wall clock.
     const Time last = context.ToShardTime(deadline);
     for (;; done = Close()) {

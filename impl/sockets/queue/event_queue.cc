@@ -24,7 +24,8 @@ bool IsOpen(const std::shared_ptr<sockets::QueueState>& state) {
 // nobody's. A Close alone is no reason: it goes on by itself.
 void Abandon(sockets::QueueState& queue) {
   sockets::ContextState& context = queue.context();
-  if (!context.Usable().ok() || queue.Close()) return;
+  const sockets::ContextCall call(&context);
+  if (!call.ok() || queue.Close()) return;
   std::vector<SocketId> sockets;
   try {
     context.operations().List([&](const sockets::Operation& operation) {
