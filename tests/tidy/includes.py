@@ -70,7 +70,7 @@ ROOMS = [
     Room("impl/fabric/socket_address.*", [BASE, PORT], [ABSEIL, "netinet/in[.]h", "sys/socket[.]h"]),
     Room("impl/fabric/.*", [BASE, PORT], [ABSEIL]),
     # The private buffers are mapped, so that untouched ones cost nothing.
-    Room("impl/provider/transport/buffer_pool.*", [BASE, PORT, TRANSPORT], [ABSEIL, POSIX]),
+    Room("impl/provider/transport/(buffer_pool|spare_mappings).*", [BASE, PORT, TRANSPORT], [ABSEIL, POSIX]),
     # Transports know neither sessions nor SDP.
     Room(TRANSPORT, [BASE, PORT, "impl/provider/regions[.]h", TRANSPORT], [ABSEIL]),
     # Threads and waiting live in progress.

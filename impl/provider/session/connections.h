@@ -10,6 +10,7 @@
 #include "impl/base/handle_table.h"
 #include "impl/base/pooled_map.h"
 #include "impl/provider/session/session.h"
+#include "impl/provider/transport/spare_mappings.h"
 #include "impl/provider/types.h"
 
 namespace esdp::provider {
@@ -35,8 +36,11 @@ class Connections {
     names.Reserve(names.size() + 1);
   }
 
-  // Gives back what ReserveOne took for connections that are gone.
+  // What those that have ended leave for the next ones.
+  SpareMappings& spare_mappings() { return spare_mappings_; }
+  // Gives back what ReserveOne took for connections that are gone, and what those have left.
   void Shrink() {
+    spare_mappings_.Clear();
     for (Names& names : by_queue_pair_) names.ShrinkTo(names.size());
   }
 
@@ -178,6 +182,7 @@ class Connections {
     NamesAt(session.transport.place()).Erase(static_cast<uint64_t>(session.transport.queue_pair()));
   }
 
+  SpareMappings spare_mappings_;  // outlives the sessions
   HandleTable<std::unique_ptr<Session>> by_id_;
   std::vector<Names> by_queue_pair_;  // by the place of the fabric
   Session* last_ = nullptr;

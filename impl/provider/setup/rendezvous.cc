@@ -34,7 +34,8 @@ absl::StatusOr<std::unique_ptr<Session>> Rendezvous::Make(const ConnectionOption
   session->next_place = place;
   session->local = local;
   session->peer = peer;
-  ESDP_RETURN_IF_ERROR(session->transport.Open(fabric, place, plan.transport));
+  ESDP_RETURN_IF_ERROR(
+      session->transport.Open(fabric, place, plan.transport, connections_.spare_mappings()));
   return session;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "impl/base/bytes.h"
 #include "impl/fabric/port.h"
+#include "impl/provider/transport/spare_mappings.h"
 
 namespace esdp::provider {
 
@@ -18,13 +19,14 @@ namespace esdp::provider {
 // anonymous mapping, registered once. Pages are committed when they are first written, so a
 // connection that carries nothing costs little.
 //
-//   Owns:     the mapping; its registration until Close has succeeded.
+//   Owns:     the mapping, which it leaves to those that are spare; its registration until Close has
+//             succeeded.
 //   Threads:  the holder of the shard lock.
 //   Blocks:   never.
 //   Units:    bytes.
 //   Errors:   Open tells what the system refused. Close is to be repeated while it fails with
 //   FailedPrecondition: the fabric
-//             still has work that names the memory. The destructor unmaps; the registration has to
+//             still has work that names the memory. At its destruction the registration has to
 //             be gone by then, or its fabric.
 class BufferPool {
  public:
@@ -43,7 +45,8 @@ class BufferPool {
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
 
-  absl::Status Open(fabric::Fabric& fabric, const Shape& shape);
+  // Those that are spare outlive it.
+  absl::Status Open(fabric::Fabric& fabric, const Shape& shape, SpareMappings& spares);
   absl::Status Close(fabric::Fabric& fabric);
   // What is posted from now on is posted to the other fabric. Its registration with the one before
   // stays until Close, since that may still have work that names the memory. Where it fails nothing
@@ -125,6 +128,7 @@ class BufferPool {
   void Leave(uint32_t buffer);
 
   Shape shape_;
+  SpareMappings* spares_ = nullptr;
   std::array<Block, kBlocks> blocks_;
   uint8_t newest_ = 0;
   std::vector<uint8_t> block_of_;  // of each receive buffer

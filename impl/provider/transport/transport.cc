@@ -4,7 +4,8 @@
 
 namespace esdp::provider {
 
-absl::Status Transport::Open(fabric::Fabric& fabric, uint8_t place, const Shape& shape) {
+absl::Status Transport::Open(fabric::Fabric& fabric, uint8_t place, const Shape& shape,
+                             SpareMappings& spares) {
   fabric_ = &fabric;
   place_ = place;
   options_ = shape.queue_pair;
@@ -13,7 +14,7 @@ absl::Status Transport::Open(fabric::Fabric& fabric, uint8_t place, const Shape&
   queue_pair_ = *queue_pair;
   Undo undo([&] { DestroyQueuePair(); });
   exposures_.Configure(queue_pair_, shape.remote_invalidate, shape.invalidations_max);
-  absl::Status opened = pool_.Open(fabric, shape.pool);
+  absl::Status opened = pool_.Open(fabric, shape.pool, spares);
   if (opened.ok()) undo.Cancel();
   return opened;
 }

@@ -35,8 +35,9 @@ class Transport {
     uint32_t invalidations_max = 1;  // in the send queue at once, beside what the core counts
   };
 
-  // `place` is the fabric's among those of the shard.
-  absl::Status Open(fabric::Fabric& fabric, uint8_t place, const Shape& shape);
+  // `place` is the fabric's among those of the shard. The spare mappings outlive it.
+  absl::Status Open(fabric::Fabric& fabric, uint8_t place, const Shape& shape,
+                    SpareMappings& spares);
   // FailedPrecondition while the fabric has work that names the buffers.
   absl::Status Release() { return pool_.Close(*fabric_); }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "impl/provider/transport/spare_mappings.h"
 #include "tests/provider/fake_fabric.h"
 
 namespace esdp::provider {
@@ -13,8 +14,9 @@ namespace {
 
 TEST(BufferPoolTest, PartsDoNotOverlapAndLieInOneRegistration) {
   FakeFabric fabric;
+  SpareMappings spares;
   BufferPool pool;
-  ASSERT_TRUE(pool.Open(fabric, {4, 2, 3, 16 * 1024 + 16}).ok());
+  ASSERT_TRUE(pool.Open(fabric, {4, 2, 3, 16 * 1024 + 16}, spares).ok());
   std::vector<Bytes> parts;
   for (uint32_t i = 0; i < 4; ++i) parts.push_back(pool.HeaderSlot(i));
   for (uint32_t i = 0; i < 2; ++i) {
@@ -39,8 +41,9 @@ TEST(BufferPoolTest, PartsDoNotOverlapAndLieInOneRegistration) {
 
 TEST(BufferPoolTest, UntouchedPagesAreNotCommitted) {
   FakeFabric fabric;
+  SpareMappings spares;
   BufferPool pool;
-  ASSERT_TRUE(pool.Open(fabric, {64, 8, 16, 16 * 1024 + 16}).ok());
+  ASSERT_TRUE(pool.Open(fabric, {64, 8, 16, 16 * 1024 + 16}, spares).ok());
   pool.ReceiveBuffer(7)[0] = std::byte{1};
   const FakeFabric::Region region = fabric.regions().begin()->second;
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -53,8 +56,9 @@ TEST(BufferPoolTest, UntouchedPagesAreNotCommitted) {
 
 TEST(BufferPoolTest, LargerReceiveBuffersLieApartFromThoseInUseAndReplaceThemOneByOne) {
   FakeFabric fabric;
+  SpareMappings spares;
   BufferPool pool;
-  ASSERT_TRUE(pool.Open(fabric, {4, 2, 3, 1040}).ok());
+  ASSERT_TRUE(pool.Open(fabric, {4, 2, 3, 1040}, spares).ok());
   for (uint32_t i = 0; i < 3; ++i) (void)pool.PostEntry(i, 1040);
   const std::byte* old = pool.ReceiveBuffer(1).data();
   pool.ReceiveBuffer(1)[0] = std::byte{7};
@@ -75,8 +79,9 @@ TEST(BufferPoolTest, LargerReceiveBuffersLieApartFromThoseInUseAndReplaceThemOne
 TEST(BufferPoolTest, AllThatIsMappedIsRegisteredWithTheFabricThatItMovesTo) {
   FakeFabric from;
   FakeFabric to;
+  SpareMappings spares;
   BufferPool pool;
-  ASSERT_TRUE(pool.Open(from, {4, 2, 3, 1040}).ok());
+  ASSERT_TRUE(pool.Open(from, {4, 2, 3, 1040}, spares).ok());
   (void)pool.PostEntry(1, 1040);
   ASSERT_TRUE(pool.Change(from, 3, 4096).ok());
   ASSERT_TRUE(pool.Move(from, to).ok());
@@ -101,8 +106,9 @@ TEST(BufferPoolTest, AllThatIsMappedIsRegisteredWithTheFabricThatItMovesTo) {
 TEST(BufferPoolTest, WhereTheOtherFabricRefusesItNothingHasMoved) {
   FakeFabric from;
   FakeFabric to;
+  SpareMappings spares;
   BufferPool pool;
-  ASSERT_TRUE(pool.Open(from, {4, 2, 3, 1040}).ok());
+  ASSERT_TRUE(pool.Open(from, {4, 2, 3, 1040}, spares).ok());
   const fabric::RegionId before = pool.Entry(pool.SendBuffer(0)).region;
   to.Refuse("Register", absl::ResourceExhaustedError("full"));
   EXPECT_FALSE(pool.Move(from, to).ok());
@@ -114,8 +120,9 @@ TEST(BufferPoolTest, WhereTheOtherFabricRefusesItNothingHasMoved) {
 
 TEST(BufferPoolTest, MoreReceiveBuffersAreThereAfterAChange) {
   FakeFabric fabric;
+  SpareMappings spares;
   BufferPool pool;
-  ASSERT_TRUE(pool.Open(fabric, {4, 2, 3, 1040}).ok());
+  ASSERT_TRUE(pool.Open(fabric, {4, 2, 3, 1040}, spares).ok());
   (void)pool.PostEntry(1, 1040);
   const std::byte* old = pool.ReceiveBuffer(1).data();
   ASSERT_FALSE(pool.HasReceiveBuffer(3));
@@ -132,8 +139,9 @@ TEST(BufferPoolTest, MoreReceiveBuffersAreThereAfterAChange) {
 
 TEST(BufferPoolTest, ChangesWaitWhereBuffersOfAllThoseBeforeAreInUse) {
   FakeFabric fabric;
+  SpareMappings spares;
   BufferPool pool;
-  ASSERT_TRUE(pool.Open(fabric, {4, 2, 8, 1040}).ok());
+  ASSERT_TRUE(pool.Open(fabric, {4, 2, 8, 1040}, spares).ok());
   uint32_t buffers = 8;
   uint32_t id = 0;
   (void)pool.PostEntry(id++, 1040);
@@ -149,8 +157,9 @@ TEST(BufferPoolTest, ChangesWaitWhereBuffersOfAllThoseBeforeAreInUse) {
 
 TEST(BufferPoolTest, AMappingCountsUntilItsLastBufferRetires) {
   FakeFabric fabric;
+  SpareMappings spares;
   BufferPool pool;
-  ASSERT_TRUE(pool.Open(fabric, {4, 2, 3, 1040}).ok());
+  ASSERT_TRUE(pool.Open(fabric, {4, 2, 3, 1040}, spares).ok());
   ASSERT_TRUE(pool.Change(fabric, 5, 1040).ok());
   (void)pool.PostEntry(3, 1040);
   (void)pool.PostEntry(4, 1040);
@@ -167,8 +176,9 @@ TEST(BufferPoolTest, AMappingCountsUntilItsLastBufferRetires) {
 
 TEST(BufferPoolTest, WithoutMemoryTheReceiveBuffersStay) {
   FakeFabric fabric;
+  SpareMappings spares;
   BufferPool pool;
-  ASSERT_TRUE(pool.Open(fabric, {4, 2, 3, 1040}).ok());
+  ASSERT_TRUE(pool.Open(fabric, {4, 2, 3, 1040}, spares).ok());
   fabric.Refuse("Register", absl::ResourceExhaustedError("locked memory"));
   EXPECT_FALSE(pool.Change(fabric, 3, 4096).ok());
   EXPECT_EQ(pool.PostEntry(0, 1040).length, 1040u);
@@ -177,13 +187,70 @@ TEST(BufferPoolTest, WithoutMemoryTheReceiveBuffersStay) {
 
 TEST(BufferPoolTest, CloseIsRepeatedWhileTheFabricHoldsTheMemory) {
   FakeFabric fabric;
+  SpareMappings spares;
   BufferPool pool;
-  ASSERT_TRUE(pool.Open(fabric, {4, 2, 3, 1024}).ok());
+  ASSERT_TRUE(pool.Open(fabric, {4, 2, 3, 1024}, spares).ok());
   fabric.Refuse("Deregister", absl::FailedPreconditionError("in use"));
   EXPECT_EQ(pool.Close(fabric).code(), absl::StatusCode::kFailedPrecondition);
   fabric.Refuse("Deregister", absl::OkStatus());
   EXPECT_TRUE(pool.Close(fabric).ok());
   EXPECT_TRUE(fabric.regions().empty());
+}
+
+TEST(BufferPoolTest, WhatOneLeavesIsTheNextOnes) {
+  FakeFabric fabric;
+  SpareMappings spares;
+  const std::byte* before = nullptr;
+  for (int i = 0; i < 3; ++i) {
+    BufferPool pool;
+    ASSERT_TRUE(pool.Open(fabric, {4, 2, 3, 1040}, spares).ok());
+    if (i > 0) {
+      EXPECT_EQ(pool.HeaderSlot(0).data(), before);
+    }
+    before = pool.HeaderSlot(0).data();
+    ASSERT_TRUE(pool.Close(fabric).ok());
+  }
+}
+
+bool IsMapped(const std::byte* page) {
+  unsigned char resident = 0;
+  return mincore(const_cast<std::byte*>(page), 1, &resident) == 0;
+}
+
+TEST(SpareMappingsTest, OneOfAnotherSizeIsNotGiven) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  SpareMappings spares;
+  std::byte* const one = spares.Map(page);
+  std::byte* const two = spares.Map(2 * page);
+  spares.Give(one, page);
+  spares.Give(two, 2 * page);
+  EXPECT_EQ(spares.Map(page), one);
+  EXPECT_EQ(spares.Map(2 * page), two);
+  spares.Give(one, page);
+  spares.Give(two, 2 * page);
+}
+
+TEST(SpareMappingsTest, FewAreKept) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  std::vector<std::byte*> all;
+  SpareMappings spares;
+  for (size_t i = 0; i <= SpareMappings::kMappingsMax; ++i) all.push_back(spares.Map(page));
+  for (std::byte* each : all) spares.Give(each, page);
+  EXPECT_TRUE(IsMapped(all.front()));
+  EXPECT_FALSE(IsMapped(all.back())) << "one more than are kept";
+  spares.Clear();
+  for (std::byte* each : all) EXPECT_FALSE(IsMapped(each));
+}
+
+TEST(SpareMappingsTest, NoMoreBytesAreKeptThanTheBound) {
+  SpareMappings spares;
+  const size_t most = SpareMappings::kBytesMax;
+  std::byte* const one = spares.Map(most);
+  std::byte* const two = spares.Map(most);
+  spares.Give(one, most);
+  spares.Give(two, most);
+  EXPECT_TRUE(IsMapped(one));
+  EXPECT_FALSE(IsMapped(two));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "gtest/gtest.h"
 #include "impl/provider/transport/posting.h"
 #include "impl/provider/transport/receive_growth.h"
+#include "impl/provider/transport/spare_mappings.h"
 #include "tests/provider/fake_fabric.h"
 
 // A transport on its own, with no session and no protocol on it.
@@ -23,7 +24,7 @@ class TransportTest : public testing::Test {
   void Open(Transport& transport) {
     Transport::Shape shape;
     shape.pool = {4, 2, 3, kBufferBytes};
-    ASSERT_TRUE(transport.Open(fabric_, 0, shape).ok());
+    ASSERT_TRUE(transport.Open(fabric_, 0, shape, spares_).ok());
   }
   static void Close(Transport& transport) {
     transport.DestroyQueuePair();
@@ -37,6 +38,7 @@ class TransportTest : public testing::Test {
   }
 
   FakeFabric fabric_;
+  SpareMappings spares_;
   Transport transport_;
   Posting posting_;
   std::vector<ExposureId> withdrawn_;
@@ -45,7 +47,7 @@ class TransportTest : public testing::Test {
 TEST_F(TransportTest, OpeningThatFailsLeavesNothingBehind) {
   fabric_.Refuse("Register", absl::ResourceExhaustedError("full"));
   Transport other;
-  EXPECT_FALSE(other.Open(fabric_, 0, {}).ok());
+  EXPECT_FALSE(other.Open(fabric_, 0, {}, spares_).ok());
   EXPECT_EQ(fabric_.queue_pairs(), 1u) << "that of the first";
 }
 
