@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_FABRIC_QPIP_HOT_LIST_H_
 #define ESDP_IMPL_FABRIC_QPIP_HOT_LIST_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -20,18 +21,20 @@ class HotList {
   static constexpr uint32_t kIdleTriesMax = 64;
   static constexpr uint32_t kIdleTriesMaxAlone = 16384;
   static constexpr uint32_t kBusyRoundsPerLook = 16;
+  static constexpr uint32_t kTriesBeforeLook = 8;
 
   bool empty() const { return count_ == 0; }
 
-  // The one that was idle longest makes room.
-  void Add(QueuePairId id) {
+  // The one that was idle longest makes room. False: it is there already.
+  bool Add(QueuePairId id) {
     size_t place = 0;
     for (size_t i = 0; i < count_; ++i) {
-      if (pairs_[i].id == id) return;
+      if (pairs_[i].id == id) return false;
       if (pairs_[i].idle_tries > pairs_[place].idle_tries) place = i;
     }
     if (count_ < kPairsMax) place = count_++;
     pairs_[place] = Pair{id, 0};
+    return true;
   }
 
   void Forget(QueuePairId id) {
@@ -55,6 +58,13 @@ class HotList {
     }
   }
 
+  // The system was asked which sockets are ready, and named others than these.
+  void OnOthersReady() { tries_before_look_ = std::max(tries_before_look_ / 2, 1u); }
+  void OnBusy() { tries_before_look_ = std::min(tries_before_look_ + 1, kTriesBeforeLook); }
+  // For how many rounds in vain these are tried before the others are looked at: an answer is often
+  // there before that, unless it is the others that are busy.
+  uint32_t tries_before_look() const { return tries_before_look_; }
+
   // Whether the others have waited for long enough.
   bool TimeToLook() {
     if (++rounds_ < kBusyRoundsPerLook) return false;
@@ -71,6 +81,7 @@ class HotList {
   std::array<Pair, kPairsMax> pairs_{};
   size_t count_ = 0;
   uint32_t rounds_ = 0;
+  uint32_t tries_before_look_ = kTriesBeforeLook;
 };
 
 }  // namespace esdp::fabric::qpip

@@ -19,7 +19,6 @@ namespace {
 // While a caller spins and finds nothing, the sockets that were busy last are tried directly; all
 // of them are looked at once in so many polls.
 constexpr uint32_t kIdlePollsPerLook = 16;
-constexpr uint32_t kIdlePollsBeforeLook = 8;  // an answer is often there before that
 // While a caller lives on what its own posts complete, the sockets still have their turn.
 constexpr uint32_t kFullPollsPerLook = 8;
 constexpr uint32_t kPartPollsPerLook = 2;
@@ -132,8 +131,9 @@ void QpipFabric::Progress() {
   bool others_first = false;
   const bool moved = TryHot(others_first);
   idle_polls_ = moved ? 0 : idle_polls_ + 1;
+  if (moved) hot_.OnBusy();
   const bool look = hot_.empty() || others_first || shared_.frames_received >= kFramesPerLook ||
-                    idle_polls_ % kIdlePollsPerLook == kIdlePollsBeforeLook ||
+                    idle_polls_ % kIdlePollsPerLook == hot_.tries_before_look() ||
                     (moved && hot_.TimeToLook());
   if (!look) return;
   if (Look()) idle_polls_ = 0;
@@ -201,6 +201,7 @@ void QpipFabric::OnNoMemory(const Readiness& ready) {
 }
 
 bool QpipFabric::Dispatch(const Readiness& ready) {
+  if (ready.kind != Watched::kQueuePair) hot_.OnOthersReady();
   switch (ready.kind) {
     case Watched::kQueuePair: {
       const QueuePairId id{ready.owner};
@@ -208,7 +209,9 @@ bool QpipFabric::Dispatch(const Readiness& ready) {
       if (queue_pair == nullptr) return false;
       const bool moved = Serve(
           *queue_pair, [&](QueuePair& one) { return one.OnReady(ready.readable, ready.writable); });
-      if (moved && ready.readable && !queue_pair->HasSpentItsTurn()) hot_.Add(id);
+      if (moved && ready.readable && !queue_pair->HasSpentItsTurn() && hot_.Add(id)) {
+        hot_.OnOthersReady();
+      }
       return moved;
     }
     case Watched::kListener:

@@ -142,6 +142,7 @@ std::string ErrorText(int error) { return std::strerror(error); }
 TcpStream::TcpStream(TcpStream&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)),
       peer_(other.peer_),
+      local_(other.local_),
       connect_error_(other.connect_error_) {}
 
 TcpStream& TcpStream::operator=(TcpStream&& other) noexcept {
@@ -149,6 +150,7 @@ TcpStream& TcpStream::operator=(TcpStream&& other) noexcept {
     Close();
     descriptor_ = std::exchange(other.descriptor_, -1);
     peer_ = other.peer_;
+    local_ = other.local_;
     connect_error_ = other.connect_error_;
   }
   return *this;
@@ -187,10 +189,11 @@ absl::StatusOr<TcpStream> TcpStream::Connect(const Address& local, const Address
 
 absl::StatusOr<TcpStream> TcpStream::Over(int descriptor, const QpipOptions& options) {
   ESDP_ASSIGN_OR_RETURN(const TcpEnds ends, EndsOf(descriptor));
-  TcpStream stream(fcntl(descriptor, F_DUPFD_CLOEXEC, descriptor), ends.peer);
+  TcpStream stream(fcntl(descriptor, F_DUPFD_CLOEXEC, descriptor), ends.peer, ends.local);
   if (!stream.is_open()) return FromErrno(errno, "cannot duplicate a socket");
   const int flags = fcntl(stream.descriptor(), F_GETFL);
-  if (flags < 0 || fcntl(stream.descriptor(), F_SETFL, flags | O_NONBLOCK) != 0) {
+  if (flags < 0 ||
+      ((flags & O_NONBLOCK) == 0 && fcntl(stream.descriptor(), F_SETFL, flags | O_NONBLOCK) != 0)) {
     return FromErrno(errno, "cannot make a socket non-blocking");
   }
   ESDP_RETURN_IF_ERROR(stream.Configure(options));
@@ -268,12 +271,14 @@ int TcpStream::TakeError() {
 }
 
 Address TcpStream::LocalAddress() const {
+  if (local_.has_value()) return *local_;
   SocketAddress system;
   if (getsockname(descriptor_, system.pointer(), &system.bytes) != 0) return Address{};
   return Unmapped(FromSystem(system.pointer()));
 }
 
 Address TcpStream::PeerAddress() const {
+  if (local_.has_value()) return peer_;
   SocketAddress system;
   if (getpeername(descriptor_, system.pointer(), &system.bytes) != 0) return peer_;
   return Unmapped(FromSystem(system.pointer()));

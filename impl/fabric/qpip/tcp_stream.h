@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -72,8 +73,9 @@ std::string ErrorText(int error);
 class TcpStream {
  public:
   TcpStream() = default;
-  explicit TcpStream(int descriptor, const Address& peer = {})
-      : descriptor_(descriptor), peer_(peer) {}
+  explicit TcpStream(int descriptor, const Address& peer = {},
+                     const std::optional<Address>& local = {})
+      : descriptor_(descriptor), peer_(peer), local_(local) {}
   ~TcpStream() { Close(); }
   TcpStream(TcpStream&& other) noexcept;
   TcpStream& operator=(TcpStream&& other) noexcept;
@@ -120,8 +122,9 @@ class TcpStream {
 
  private:
   int descriptor_ = -1;
-  Address peer_;           // as it was when the stream was made
-  int connect_error_ = 0;  // of a connect that failed at once
+  Address peer_;                  // as it was when the stream was made
+  std::optional<Address> local_;  // of one that was connected then, whose peer that is for good
+  int connect_error_ = 0;         // of a connect that failed at once
 };
 
 // Listens without blocking. AlreadyExists when the port is taken.
