@@ -15,7 +15,7 @@
 
 namespace esdp::switching {
 
-inline constexpr uint32_t kEngineVersion = 11;
+inline constexpr uint32_t kEngineVersion = 12;
 inline constexpr char kEngineEntry[] = "esdp_switch_engine";
 
 // Why a connection goes the way it goes. The numbers never change.
@@ -145,8 +145,9 @@ struct HostCalls {
   uint32_t version = kEngineVersion;
   // A call of libc, as it is behind what is interposed.
   void* (*real)(const char* name) = nullptr;
-  // Descriptors from this number on are the engine's to take.
-  int (*first_high)() = nullptr;
+  // Descriptors from this number on are the engine's to take. `afresh`: where the system has refused
+  // what it was told before.
+  int (*first_high)(bool afresh) = nullptr;
   // It has one, or has closed it.
   void (*own)(int descriptor, bool owned) = nullptr;
   // `act(what)` while no fork is under way: a descriptor that is made or closed in it, and told of by

@@ -498,6 +498,49 @@ assert struct.unpack("ll", b.getsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, 1
         )
         self.assertEqual(output, "late\nlate\n")
 
+    def test_options_from_before_hold_whoever_has_set_them(self):
+        output = self.run_ends(
+            """
+TIME = struct.pack("ll", 0, 200000)
+def time_of(s): return s.getsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, 16)
+def no_delay(s): return s.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+def late(s):
+    try: s.recv(1)
+    except BlockingIOError: return True
+def here(s):
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, TIME)
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+def by_copy(s):
+    copy = socket.socket(fileno=os.dup(s.fileno())); here(copy); copy.close()
+def in_child(act):
+    child = os.fork()
+    if child == 0: act(); os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+def by_child(s): in_child(lambda: here(s))
+def by_receiver(s):
+    near, far = socket.socketpair()
+    socket.send_fds(near, [b"x"], [s.fileno()])
+    in_child(lambda: here(socket.socket(fileno=socket.recv_fds(far, 1, 1)[1][0])))
+def nobody(s): pass
+for how in (nobody, here, by_copy, by_child, by_receiver):
+    for before in (True, False):
+        s = socket.socket(); s.bind(("127.0.0.1", 0))
+        if before: how(s)
+        s.listen()
+        if not before: how(s)
+        a = socket.socket()
+        if how in (here, by_copy): how(a)
+        a.connect(s.getsockname()); b, _ = s.accept()
+        meet()
+        for end in (a, b):
+            if end is a and how not in (here, by_copy): continue
+            if how is nobody: assert time_of(end) == bytes(16) and not no_delay(end)
+            else: assert time_of(end) == TIME and no_delay(end) and late(end), how
+print("kept")
+"""
+        )
+        self.assertEqual(output, "kept\n")
+
     def test_what_was_written_before_exit_arrives(self):
         for how in ("sys.exit(0)", "os._exit(0)", "pass"):
             server, port = self.start_python(

@@ -37,8 +37,6 @@ constexpr unsigned kSourceShift = 56;
 // How long a process that exits waits for peers that have all, but have not closed yet.
 constexpr unsigned kFlushGrace = 250;
 
-std::atomic<Engine*> current{nullptr};
-
 // A program that may have little memory, as vsftpd gives its sessions: malloc would take 64 MiB and
 // more of it for each thread, of addresses alone.
 void SpareAddresses() {
@@ -53,17 +51,6 @@ int CreateThread(pthread_t& thread, void* (*run)(void*), void* of) {
 }
 
 }  // namespace
-
-Engine& Engine::Current() {
-  Engine* known = current.load(std::memory_order_acquire);
-  if (known != nullptr) return *known;
-  // Without a lock, which a fork at this moment would leave to nobody. It has no thread yet.
-  std::unique_ptr<Engine> fresh(new Engine);
-  if (current.compare_exchange_strong(known, fresh.get())) known = fresh.release();
-  return *known;
-}
-
-bool Engine::Exists() { return current.load(std::memory_order_acquire) != nullptr; }
 
 int Engine::Start() {
   if (started_) return 0;
@@ -104,7 +91,7 @@ int Engine::Add(const RelayRequest& request, RelayMade& made) {
     MakeRoom(*direct, relays_now_.load() + 1);
   }
   // Here, and not on the engine's thread, which would have to be woken for it.
-  (*relay)->PostEarly();
+  const bool posted = (*relay)->PostEarly();
   resets_.emplace(id, (*relay)->reset());
   relays_now_.fetch_add(1);
   calm_.Disturb();
@@ -113,7 +100,7 @@ int Engine::Add(const RelayRequest& request, RelayMade& made) {
     relays_.emplace(id, std::move(*relay));
     begun.Begin();
   });
-  (void)eventfd_write(wake_.get(), 1);
+  if (!posted) Wake();
   made = {.program_end = program.Release(), .id = id};
   return 0;
 }
@@ -121,7 +108,12 @@ int Engine::Add(const RelayRequest& request, RelayMade& made) {
 void Engine::Ask(std::function<void()> act) {
   const std::lock_guard lock(mutex_);
   asked_.push_back(std::move(act));
-  if (Start() == 0) (void)eventfd_write(wake_.get(), 1);
+  if (Start() == 0) Wake();
+}
+
+// Under the lock.
+void Engine::Wake() {
+  if (!std::exchange(woken_, true)) (void)eventfd_write(wake_.get(), 1);
 }
 
 void Engine::AskRelay(uint64_t id, std::function<void(Relay&)> act) {
@@ -173,6 +165,10 @@ void Engine::AfterDirectCall(uint64_t id) {
 
 void Engine::Later(unsigned milliseconds, std::function<void()> act) {
   const int64_t when = libc::MonotonicMilliseconds() + milliseconds;
+  if (on_own_thread_) {
+    timers_.emplace(when, std::move(act));
+    return;
+  }
   Ask([this, when, act = std::move(act)] { timers_.emplace(when, act); });
 }
 
@@ -243,7 +239,7 @@ void Engine::Prepare(Mode mode) {
     done.store(true, std::memory_order_release);
     prepared_.notify_all();
   });
-  (void)eventfd_write(wake_.get(), 1);
+  Wake();
   (void)prepared_.wait_for(lock, kPreparedWithin, [&done] { return done.load(); });
 }
 
@@ -270,6 +266,7 @@ absl::StatusOr<Engine::Domain> Engine::Open(Mode mode) {
 // --- the thread ----------------------------------------------------------------------------------
 
 void Engine::Run() {
+  on_own_thread_ = true;
   std::array<epoll_event, kEventsAtOnce> events;
   for (;;) {
     const int count =
@@ -298,11 +295,11 @@ void Engine::Run() {
 }
 
 void Engine::TakeAsked() {
-  eventfd_t rung = 0;
-  (void)eventfd_read(wake_.get(), &rung);
   std::vector<std::function<void()>> asked;
   {
     const std::lock_guard lock(mutex_);
+    eventfd_t rung = 0;
+    if (std::exchange(woken_, false)) (void)eventfd_read(wake_.get(), &rung);
     asked.swap(asked_);
   }
   for (const auto& each : asked) each();
@@ -368,27 +365,6 @@ void Engine::CheckFlush() {
   const std::lock_guard lock(mutex_);
   settled_ = asked_.empty();
   flushed_.notify_all();
-}
-
-// --- what the process has one of ----------------------------------------------------------------------
-
-namespace {
-
-// Never destroyed. A child of fork has its own, since a thread of the parent may have held a lock.
-std::atomic<StatusTable*> status{new StatusTable};
-std::atomic<DirectStreams*> directs{new DirectStreams};
-
-}  // namespace
-
-StatusTable& Status() { return *status.load(std::memory_order_relaxed); }
-
-DirectStreams& Directs() { return *directs.load(std::memory_order_relaxed); }
-
-void Engine::AbandonParents() {
-  current.store(nullptr);
-  status.store(new StatusTable);
-  ForgetPeers();
-  directs.store(new DirectStreams);
 }
 
 }  // namespace esdp::switching

@@ -92,6 +92,7 @@ class Engine {
   int NextTimeout();
   void DropGone();
   void CheckFlush();
+  void Wake();
   void Ask(std::function<void()> act);
   void AskRelay(uint64_t id, std::function<void(Relay&)> act);
 
@@ -102,6 +103,8 @@ class Engine {
   bool flushing_ = false;  // the engine's own
   bool settled_ = false;   // all that was written has left
   std::vector<std::function<void()>> asked_;
+  bool woken_ = false;  // and has not looked since
+  static inline thread_local bool on_own_thread_ = false;
   uint64_t next_id_ = 1;
   std::unordered_map<uint64_t, std::shared_ptr<std::atomic<bool>>> resets_;  // of its relays
   std::atomic<size_t> relays_now_{0};

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdarg>
 
 #include "impl/switch/engine/host.h"
@@ -56,10 +57,13 @@ int Undivided(const Act& act) {
 }
 
 int DuplicateWithin(int fd, int from) {
-  const int least = host.first_high();
-  const int copy = real.fcntl(fd, F_DUPFD_CLOEXEC, from > least ? from : least);
-  if (copy >= 0) host.own(copy, true);
-  return copy;
+  for (const bool afresh : {false, true}) {
+    const int least = host.first_high(afresh);
+    const int copy = real.fcntl(fd, F_DUPFD_CLOEXEC, from > least ? from : least);
+    if (copy >= 0) host.own(copy, true);
+    if (copy >= 0 || errno != EINVAL) return copy;
+  }
+  return -1;
 }
 
 int Duplicate(int fd, int from) {

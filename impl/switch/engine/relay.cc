@@ -57,11 +57,21 @@ Relay::Relay(Engine& engine, uint64_t id, const RelayRequest& request, Descripto
 
 Relay::~Relay() = default;
 
+// What has come is told at once.
+bool Relay::WatchEnd() {
+  end_watched_ =
+      end_watched_ || engine_.Watch(end_.get(), kOwnEvents, Engine::Source::kProgram, id_);
+  return end_watched_;
+}
+
+void Relay::UnwatchEnd() {
+  if (std::exchange(end_watched_, false)) engine_.Unwatch(end_.get());
+}
+
 void Relay::Begin() {
-  // What has come is told at once.
-  if (!engine_.Watch(end_.get(), kOwnEvents, Engine::Source::kProgram, id_)) {
-    return Fail(Reason::kNoDescriptors);
-  }
+  // Where it is to go directly nobody asks before that what the program has written.
+  const bool goes_directly = phase_ == Phase::kSettingUp && request_.options.mode == Mode::kDirect;
+  if (!goes_directly && !WatchEnd()) return Fail(Reason::kNoDescriptors);
   if (phase_ == Phase::kSettingUp) return BeginSdp();
   (void)fcntl(tcp_.get(), F_SETFL, O_NONBLOCK);
   (void)engine_.Watch(tcp_.get(), kOwnEvents, Engine::Source::kTcp, id_);
@@ -99,10 +109,11 @@ void Relay::AwaitRestOfRequest() {
   });
 }
 
-void Relay::PostEarly() {
-  if (phase_ != Phase::kSettingUp || request_.options.mode != Mode::kDirect) return;
+bool Relay::PostEarly() {
+  if (phase_ != Phase::kSettingUp || request_.options.mode != Mode::kDirect) return false;
   Engine::Domain* const domain = engine_.direct_domain();
   if (domain != nullptr) posted_early_ = PostSetUp(*domain);
+  return posted_early_ && posted_early_->ok();
 }
 
 void Relay::BeginSdp() {
@@ -202,6 +213,7 @@ void Relay::BeginTcp(Reason reason) {
     (void)host.go_direct(id_, nullptr, nullptr, none);
   }
   Show(Shown::kRelayedTcp, reason);
+  if (!WatchEnd()) return Fail(Reason::kNoDescriptors);
   far_pump_ = std::make_unique<FarPump>(std::make_unique<TcpEnd>(tcp_.get()), program_,
                                         request_.options.buffer_bytes);
   if (reason == Reason::kWaitRanOut) {
@@ -342,7 +354,7 @@ void Relay::End(Reason reason) {
   const bool had_sdp = phase_ == Phase::kSdp;
   phase_ = Phase::kGone;
   Show(Shown::kEnded, reason);
-  if (end_.valid()) engine_.Unwatch(end_.get());
+  UnwatchEnd();
   end_.Reset();
   tcp_.Reset();
   if (direct_ != nullptr) {

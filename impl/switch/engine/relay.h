@@ -38,8 +38,9 @@ class Relay {
   // Up once a reset is asked for: what the program closes after that is no end in order, however early
   // it is seen. Any thread.
   const std::shared_ptr<std::atomic<bool>>& reset() const { return reset_; }
-  // Any thread, before Begin: the set-up, where that goes without the engine's thread.
-  void PostEarly();
+  // Any thread, before Begin: the set-up, where that goes without the engine's thread. True: it goes,
+  // and Begin has time until its event.
+  bool PostEarly();
   void Begin();
   void OnProgram();
   void OnTcp();
@@ -68,6 +69,8 @@ class Relay {
     kGone
   };
 
+  bool WatchEnd();
+  void UnwatchEnd();
   void LookAtFirstBytes();
   void AwaitRestOfRequest();
   void BeginSdp();
@@ -110,6 +113,7 @@ class Relay {
   std::shared_ptr<DirectStream> direct_;
   std::unique_ptr<FarPump> far_pump_;
   uint32_t place_ = 0;  // of its record
+  bool end_watched_ = false;
   bool orphan_ = false;
   bool aborted_ = false;
   bool awaits_rest_ = false;

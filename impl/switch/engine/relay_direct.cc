@@ -37,7 +37,7 @@ void Relay::BeginDirect(Socket connected) {
   absl::StatusOr<Stream> stream =
       Stream::Of(domain.context, std::move(connected), StreamOptionsOf(request_.options));
   if (!stream.ok()) return Fail(Reason::kFabric);
-  engine_.Unwatch(end_.get());
+  UnwatchEnd();
   const OpArgs on_shutdown = {.queue = domain.queue, .cookie = CookieOf(id_, Posted::kShutdown)};
   const OpArgs on_move = {.queue = domain.queue, .cookie = CookieOf(id_, Posted::kMove)};
   direct_ = std::make_shared<DirectStream>(
@@ -88,8 +88,7 @@ void Relay::BeginStream(Descriptor end) {
   far_pump_ = std::make_unique<FarPump>(std::make_unique<StreamEnd>(direct_), program_,
                                         request_.options.buffer_bytes);
   const int ready = direct_->ReadinessDescriptor();
-  if (!engine_.Watch(end_.get(), kOwnEvents, Engine::Source::kProgram, id_) ||
-      !engine_.Watch(ready, kOwnEvents, Engine::Source::kTcp, id_)) {
+  if (!WatchEnd() || !engine_.Watch(ready, kOwnEvents, Engine::Source::kTcp, id_)) {
     return Fail(Reason::kNoDescriptors);
   }
   MoveFar();

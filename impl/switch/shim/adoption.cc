@@ -72,8 +72,9 @@ bool Replace(Connection& connection, int number, int with) {
 }
 
 // Whom signals of the socket go to. False: nobody.
-bool CopyOwner(int from, int to) {
+bool CopyOwner(const OptionsSet& set, int from, int to) {
   f_owner_ex owner = {};
+  if (!set.Has(OptionsSet::kOwner)) return false;
   if (made.fcntl.get()(from, F_GETOWN_EX, &owner) != 0 || owner.pid == 0) return false;
   (void)made.fcntl.get()(to, F_SETOWN_EX, &owner);
   const int signal = made.fcntl.get()(from, F_GETSIG);
@@ -81,26 +82,27 @@ bool CopyOwner(int from, int to) {
   return true;
 }
 
-// What the program has set that the stream pair keeps by itself.
-void CopyOptions(int from, int flags, int to) {
-  (void)made.fcntl.get()(to, F_SETFL, flags & (O_NONBLOCK | O_ASYNC));
-  int in_line = 0;
-  socklen_t length = sizeof(in_line);
-  (void)real.getsockopt.get()(from, SOL_SOCKET, SO_OOBINLINE, &in_line, &length);
-  if (in_line != 0) {
-    (void)real.setsockopt.get()(to, SOL_SOCKET, SO_OOBINLINE, &in_line, sizeof(in_line));
-  }
-  for (const int name : {SO_RCVTIMEO, SO_SNDTIMEO}) {
-    timeval time = {};
-    socklen_t bytes = sizeof(time);
-    if (real.getsockopt.get()(from, SOL_SOCKET, name, &time, &bytes) == 0) {
-      (void)real.setsockopt.get()(to, SOL_SOCKET, name, &time, bytes);
-    }
+template <typename Value>
+void CopyOption(int from, int name, int to) {
+  Value value = {};
+  socklen_t bytes = sizeof(value);
+  if (real.getsockopt.get()(from, SOL_SOCKET, name, &value, &bytes) == 0) {
+    (void)real.setsockopt.get()(to, SOL_SOCKET, name, &value, bytes);
   }
 }
 
-linger LingersOf(int descriptor) {
+// What the program has set that the stream pair keeps by itself.
+void CopyOptions(const OptionsSet& set, int from, int flags, int to) {
+  const int kept = flags & (O_NONBLOCK | O_ASYNC);
+  if (kept != 0) (void)made.fcntl.get()(to, F_SETFL, kept);
+  if (set.Has(OptionsSet::kUrgentInLine)) CopyOption<int>(from, SO_OOBINLINE, to);
+  if (set.Has(OptionsSet::kReceiveTime)) CopyOption<timeval>(from, SO_RCVTIMEO, to);
+  if (set.Has(OptionsSet::kSendTime)) CopyOption<timeval>(from, SO_SNDTIMEO, to);
+}
+
+linger LingersOf(const OptionsSet& set, int descriptor) {
   linger lingers = {};
+  if (!set.Has(OptionsSet::kLinger)) return lingers;
   socklen_t bytes = sizeof(lingers);
   (void)real.getsockopt.get()(descriptor, SOL_SOCKET, SO_LINGER, &lingers, &bytes);
   return lingers;
@@ -122,11 +124,16 @@ ino_t InodeOf(int descriptor) {
   return fstat(descriptor, &about) == 0 ? about.st_ino : 0;
 }
 
-void FillNames(int number, ConnectionNames& names) {
-  names.local_bytes = names.peer_bytes = sizeof(Name);
+void FillLocalName(int number, ConnectionNames& names) {
+  names.local_bytes = sizeof(Name);
   if (real.getsockname.get()(number, &names.local.any, &names.local_bytes) != 0) {
     names.local_bytes = 0;
   }
+}
+
+void FillNames(int number, ConnectionNames& names) {
+  FillLocalName(number, names);
+  names.peer_bytes = sizeof(Name);
   if (real.getpeername.get()(number, &names.peer.any, &names.peer_bytes) != 0) {
     names.peer_bytes = 0;
   }
@@ -139,6 +146,7 @@ void FillKeptOptions(int number, Connection& connection) {
   for (size_t i = 0; i < kKeptOptions.size(); ++i) {
     int value = 0;
     socklen_t bytes = sizeof(value);
+    if (!connection.options_set.Has(OptionsSet::Kept(i))) continue;
     if (real.getsockopt.get()(number, IPPROTO_TCP, kKeptOptions[i], &value, &bytes) == 0) {
       connection.kept_options[i] = value;
     }
@@ -157,11 +165,11 @@ int Relay(Connection& connection, Begin begin) {
   if (connection.registrations.lost_one()) return ENOMEM;
   const int number = connection.number;
   const int flags = made.fcntl.get()(number, F_GETFL);
-  FillNames(number, connection.names);
+  if (begin != Begin::kConnects) FillNames(number, connection.names);  // else just now
   FillKeptOptions(number, connection);
   const int below = DuplicateHigh(number);
   if (below < 0) return errno;
-  libc::SetLowMark(below, 1);
+  if (connection.options_set.Has(OptionsSet::kLowMark)) libc::SetLowMark(below, 1);
   connection.waits.Decide();
   const RelayRequest request = {.number = number,
                                 .descriptor = below,
@@ -177,9 +185,10 @@ int Relay(Connection& connection, Begin begin) {
     CloseOwn(below);
     return error;
   }
-  CopyOptions(below, flags, relay.program_end);
-  const bool signals = CopyOwner(below, relay.program_end);
-  connection.lingers = LingersOf(below);
+  const OptionsSet& set = connection.options_set;
+  CopyOptions(set, below, flags, relay.program_end);
+  const bool signals = CopyOwner(set, below, relay.program_end);
+  connection.lingers = LingersOf(set, below);
   connection.inode = InodeOf(relay.program_end);
   connection.below = below;
   connection.relay = relay.id;
@@ -203,8 +212,8 @@ int RelayInstead(Connection& connection) {
   if (const int error = engine.relay_instead(connection.relay, connection.names, fresh); error != 0)
     return error;
   if (fresh >= 0) {
-    CopyOptions(number, made.fcntl.get()(number, F_GETFL), fresh);
-    (void)CopyOwner(number, fresh);
+    CopyOptions(connection.options_set, number, made.fcntl.get()(number, F_GETFL), fresh);
+    (void)CopyOwner(connection.options_set, number, fresh);
     connection.inode = InodeOf(fresh);
     table.ForEachNumber(connection, [&](int each) { (void)Replace(connection, each, fresh); });
     CloseOwn(fresh);
@@ -220,7 +229,10 @@ void RelayAllInstead() {
 }
 
 void NoteShared() {
-  table.ForEach([](Connection& each) { each.shared = true; });
+  table.ForEach([](Connection& each) {
+    each.shared = true;
+    each.options_set.NoteAll();
+  });
 }
 
 void MakePlain(Connection& connection, Reason reason) {

@@ -29,6 +29,7 @@ void MakePlain(Connection& connection, Reason reason);
 void Forget(int number);
 
 void FillNames(int number, ConnectionNames& names);
+void FillLocalName(int number, ConnectionNames& names);
 
 ino_t InodeOf(int number);
 

@@ -92,7 +92,9 @@ int PartLeft(int number) {
 // False: it has been decided meanwhile, and what is under the number has a mark of its own.
 bool WakeFor(int number, size_t bytes) {
   const TableLock lock;
-  if (FindUndecided(number) == nullptr) return false;
+  Connection* const connection = FindUndecided(number);
+  if (connection == nullptr) return false;
+  connection->options_set.NoteLowMark();
   libc::SetLowMark(number, bytes);
   return true;
 }
@@ -277,6 +279,7 @@ void RelayForSignals(int number) {
   if (!libc::taken_numbers.Has(number) || !IsThisProcess()) return;
   const KeptErrno kept;
   const TableLock lock;
+  if (Connection* const known = table.Find(number)) known->options_set.NoteOwner();
   if (Connection* const switched = FindRelayed(number)) (void)RelayInstead(*switched);
 }
 

@@ -2,16 +2,18 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <cstdint>
 
 #include "impl/switch/libc_calls.h"
 #include "impl/switch/shim/by_number.h"
 #include "impl/switch/shim/limits.h"
+#include "impl/switch/shim/uninterrupted.h"
 #include "impl/switch/taken_numbers.h"
 #include "impl/switch/taker.h"
 
@@ -19,16 +21,22 @@ namespace esdp::switching {
 namespace {
 
 constinit libc::TakenNumbers own;
+constinit std::atomic<int> first_high{-1};  // -1: not known
 constinit pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 }  // namespace
 
-int FirstHigh() {
+// Where it was is kept: where the limit is higher since, ours go on to lie where they lay.
+int FirstHigh(bool afresh) {
   if (const int behind = FirstBehindProgram(); behind >= 0) return behind;
+  const int known = first_high.load(std::memory_order_relaxed);
+  if (known >= 0 && !afresh) return known;
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 3;
   const uint64_t most = std::min<uint64_t>(limit.rlim_cur, libc::TakenNumbers::kMax);
-  return static_cast<int>(most / 4 * 3);
+  const auto first = static_cast<int>(most / 4 * 3);
+  first_high.store(first, std::memory_order_relaxed);
+  return first;
 }
 
 // They are taken, so that a close of the program's comes to us.
@@ -45,16 +53,10 @@ void Own(int descriptor, bool owned) {
 bool IsOwn(int descriptor) { return own.Has(descriptor); }
 
 void Undivided(void (*act)(void* what), void* what) {
-  sigset_t all, before;
-  int cancel = 0;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+  const Uninterrupted uninterrupted;
   pthread_mutex_lock(&mutex);
   act(what);
   pthread_mutex_unlock(&mutex);
-  pthread_setcancelstate(cancel, nullptr);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void HoldDescriptors() { pthread_mutex_lock(&mutex); }
@@ -62,10 +64,13 @@ void HoldDescriptors() { pthread_mutex_lock(&mutex); }
 void LetGoDescriptors() { pthread_mutex_unlock(&mutex); }
 
 int DuplicateHigh(int descriptor) {
-  const auto made =
-      static_cast<int>(by_number.get()(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC, FirstHigh()));
-  if (made >= 0) Own(made, true);
-  return made;
+  for (const bool afresh : {false, true}) {
+    const auto made = static_cast<int>(
+        by_number.get()(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC, FirstHigh(afresh)));
+    if (made >= 0) Own(made, true);
+    if (made >= 0 || errno != EINVAL) return made;
+  }
+  return -1;
 }
 
 void CloseOwn(int descriptor) {

@@ -6,8 +6,9 @@
 
 namespace esdp::switching {
 
-// Where they begin: behind what the program may have, or in the last quarter of that.
-int FirstHigh();
+// Where they begin: behind what the program may have, or in the last quarter of that. `afresh`: by the
+// limit as it is now, as for one that the system has refused (EINVAL).
+int FirstHigh(bool afresh);
 void Own(int descriptor, bool owned);
 // act(what) with signals blocked, and no fork before its end: what it makes or closes, and tells of by
 // Own, no child has unknown.

@@ -189,8 +189,11 @@ void ShowEdgesOf(Connection& connection) {
 
 void TellOptions(const Connection& connection) {
   const int number = connection.number;
-  engine.options(connection.relay, TimeOf(number, SO_RCVTIMEO), TimeOf(number, SO_SNDTIMEO),
-                 IsUrgentInLine(number));
+  const OptionsSet& set = connection.options_set;
+  engine.options(connection.relay,
+                 set.Has(OptionsSet::kReceiveTime) ? TimeOf(number, SO_RCVTIMEO) : 0,
+                 set.Has(OptionsSet::kSendTime) ? TimeOf(number, SO_SNDTIMEO) : 0,
+                 set.Has(OptionsSet::kUrgentInLine) && IsUrgentInLine(number));
 }
 
 void SwitchTaker::ShowReadiness(int fd) noexcept { ShowReadinessOf(fd); }

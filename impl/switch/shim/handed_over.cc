@@ -91,7 +91,9 @@ void AdoptInherited() {
 void SwitchTaker::PassedOn(const msghdr& message) {
   const KeptErrno kept;
   ForEachPassed(message, [](int number) {
-    if (libc::taken_numbers.Has(number) && IsThisProcess()) (void)DecideUnseen(number);
+    if (!libc::taken_numbers.Has(number) || !IsThisProcess()) return;
+    if (Connection* const known = table.Find(number)) known->options_set.NoteAll();
+    (void)DecideUnseen(number);
   });
 }
 

@@ -15,6 +15,7 @@
 #include "impl/switch/real_call.h"
 #include "impl/switch/shim/by_number.h"
 #include "impl/switch/shim/descriptors.h"
+#include "impl/switch/shim/switch_taker.h"
 #include "impl/switch/taken_numbers.h"
 
 namespace esdp::switching {
@@ -59,6 +60,11 @@ int Set(const rlimit& wanted) {
   program_limit.store(static_cast<int>(std::min<rlim_t>(wanted.rlim_cur, kNone - 1)),
                       std::memory_order_relaxed);
   return 0;
+}
+
+// Not by a child that shares our memory, whose limit is its own.
+void NoteChange() {
+  if (IsThisProcess()) (void)FirstHigh(/*afresh=*/true);
 }
 
 }  // namespace
@@ -108,13 +114,17 @@ static_assert(sizeof(rlimit) == sizeof(rlimit64));
     return result;                                                                      \
   }                                                                                     \
   ESDP_ENTRY(int, SetLimit##suffix, "setrlimit" end, (int what, const rlimit* limit)) { \
-    if (limit == nullptr || !IsKept(what)) return limits.setrlimit.get()(what, limit);  \
-    return Set(*limit);                                                                 \
+    if (limit != nullptr && IsKept(what)) return Set(*limit);                           \
+    const int result = limits.setrlimit.get()(what, limit);                             \
+    if (what == RLIMIT_NOFILE) NoteChange();                                            \
+    return result;                                                                      \
   }                                                                                     \
   ESDP_ENTRY(int, ChangeLimit##suffix, "prlimit" end,                                   \
              (pid_t process, int what, const rlimit* limit, rlimit* before)) {          \
     if (!IsKept(what) || !IsOwnProcess(process)) {                                      \
-      return limits.prlimit.get()(process, what, limit, before);                        \
+      const int result = limits.prlimit.get()(process, what, limit, before);            \
+      if (what == RLIMIT_NOFILE && limit != nullptr) NoteChange();                      \
+      return result;                                                                    \
     }                                                                                   \
     rlimit now = {};                                                                    \
     if (limits.getrlimit.get()(what, &now) != 0) return -1;                             \

@@ -136,8 +136,12 @@ ESDP_ENTRY(int, Dup3, "dup3", (int from, int to, int flags)) {
 
 namespace {
 
-// While the engine's thread puts something else under the number its flags are not the program's.
+// While the engine's thread puts something else under the number its flags are not the program's. Under
+// one that is not to be connected yet it puts nothing.
 int FlagsOf(int fd, int command, void* argument) {
+  if (StateOf(fd, State::kRelayed) == State::kCandidate) {
+    return made.fcntl.get()(fd, command, argument);
+  }
   const TableLock lock;
   return made.fcntl.get()(fd, command, argument);
 }

@@ -150,6 +150,7 @@ SwitchTaker::Answer SwitchTaker::GetOption(int fd, int level, int name, void* va
 
 SwitchTaker::Answer SwitchTaker::SetOption(int fd, int level, int name, const void* value,
                                            socklen_t len) noexcept {
+  if (Connection* const known = table.Find(fd)) known->options_set.Note(level, name);
   if (!IsSwitched(StateOf(fd))) return std::nullopt;
   const TableLock lock;
   Connection* const connection = FindRelayed(fd);

@@ -86,8 +86,15 @@ bool HoldsPortName(uint16_t port) {
 void TellOfPort(int listener, const Rule& rule, uint16_t port) {
   Connection* connection = table.Find(listener);
   if (connection == nullptr || connection->state != State::kListening) {
+    OptionsSet set;
+    if (connection != nullptr && connection->state == State::kCandidate) {
+      set.Inherit(connection->options_set);
+    } else {
+      set.NoteAll();
+    }
     if (connection != nullptr) Forget(listener);
     connection = table.Insert(listener, State::kListening);
+    if (connection != nullptr) connection->options_set.Inherit(set);
   }
   if (connection == nullptr) return;
   connection->rule = &rule;
@@ -196,7 +203,7 @@ Reason WhyPlain(Connection& connection, int fd, const Name& peer) {
   if (rule->verdict == Verdict::kSdp) return Reason::kNone;
   if (engine.learned(peer) == Learned::kSilent) return Reason::kAnsweredPlain;
   Endpoint local;
-  FillNames(fd, connection.names);
+  FillLocalName(fd, connection.names);
   (void)ToEndpoint(connection.names.local, connection.names.local_bytes, local);
   return local.port != 0 ? Reason::kBoundPort : Reason::kNone;
 }
@@ -275,6 +282,11 @@ int SwitchTaker::Accepted(int listener, int number) {
   Connection* const connection = table.Insert(number, State::kAccepted);
   if (connection == nullptr) return number;
   connection->rule = rule;
+  if (const Connection* const from = table.Find(listener)) {
+    connection->options_set.Inherit(from->options_set);
+  } else {
+    connection->options_set.NoteAll();
+  }
   AnswerSoon(*connection);
   return number;
 }
@@ -303,7 +315,9 @@ void LookAtInherited(int number) {
     }
   }
   Connection* const connection = table.Insert(number, State::kAccepted);
-  if (connection != nullptr) connection->rule = rule;
+  if (connection == nullptr) return;
+  connection->rule = rule;
+  connection->options_set.NoteAll();
 }
 
 namespace {
@@ -316,16 +330,14 @@ int TellSet(Connection& connection, int set, int operation, int fd, epoll_event*
   return result;
 }
 
-// Where calls go directly the number stays what it is but for who holds its registrations: so it takes
-// no lock, which costs two system calls, of programs that tell their set of each wait. A child that
-// shares our memory shares the sets as well.
-SwitchTaker::Answer TellSetOfDirect(int set, int operation, int fd, epoll_event* event) {
+// What is under the number stays the same while the registrations are held: so it takes no lock, which
+// costs two system calls, of programs that tell their set of each wait. A child that shares our memory
+// shares the sets as well.
+SwitchTaker::Answer TellSetHeld(int set, int operation, int fd, epoll_event* event) {
   Connection* const connection = table.Find(fd);
   if (connection == nullptr) return std::nullopt;
   const Registrations::Hold hold(connection->registrations, Registrations::Hold::Waits::kNo);
-  if (!hold.has() || connection->state != State::kDirect || table.Find(fd) != connection) {
-    return std::nullopt;
-  }
+  if (!hold.has() || table.Find(fd) != connection) return std::nullopt;
   return TellSet(*connection, set, operation, fd, event);
 }
 
@@ -349,11 +361,10 @@ void ShowEdges(int fd) {
 }  // namespace
 
 SwitchTaker::Answer SwitchTaker::EpollCtl(int set, int operation, int fd, epoll_event* event) {
-  const State state = StateOf(fd, State::kRelayed);
-  Answer told;
-  if (state == State::kDirect) told = TellSetOfDirect(set, operation, fd, event);
+  if (StateOf(fd) == State::kListening) return std::nullopt;
+  Answer told = TellSetHeld(set, operation, fd, event);
   if (!told.has_value()) {
-    if (state == State::kListening || !IsThisProcess()) return std::nullopt;
+    if (!IsThisProcess()) return std::nullopt;
     told = TellSetLocked(set, operation, fd, event);
   }
   const bool adds = *told == 0 && operation != EPOLL_CTL_DEL;

@@ -1,5 +1,7 @@
 #include "impl/switch/shim/table.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -98,19 +100,9 @@ void Table::Remove(int number, void (*last)(Connection&)) {
   free_ = PlaceOf(*connection);
 }
 
-TableLock::TableLock() {
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &signals_);
-  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_);
-  pthread_mutex_lock(&mutex);
-}
+TableLock::TableLock() { pthread_mutex_lock(&mutex); }
 
-TableLock::~TableLock() {
-  pthread_mutex_unlock(&mutex);
-  pthread_setcancelstate(cancel_, nullptr);
-  pthread_sigmask(SIG_SETMASK, &signals_, nullptr);
-}
+TableLock::~TableLock() { pthread_mutex_unlock(&mutex); }
 
 void TableLock::Hold() {
   sigset_t all, before;

@@ -2,9 +2,6 @@
 #define ESDP_IMPL_SWITCH_SHIM_TABLE_H_
 
 #include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
@@ -16,8 +13,10 @@
 
 #include "impl/switch/engine_interface.h"
 #include "impl/switch/rules/rule.h"
+#include "impl/switch/shim/options_set.h"
 #include "impl/switch/shim/registrations.h"
 #include "impl/switch/shim/undecided_waits.h"
+#include "impl/switch/shim/uninterrupted.h"
 
 namespace esdp::switching {
 
@@ -34,10 +33,6 @@ enum class State : uint8_t {
 
 // From then on a stream pair is under the number.
 constexpr bool IsSwitched(State state) { return state >= State::kRelayed; }
-
-// Of IPPROTO_TCP: they would hold up, or break, what goes over the TCP socket, so a switched
-// connection has them to tell and they have no effect.
-inline constexpr std::array kKeptOptions = {TCP_NODELAY, TCP_CORK, TCP_QUICKACK, TCP_DEFER_ACCEPT};
 
 // What is known of a socket of the program; all its numbers share it.
 struct Connection {
@@ -70,7 +65,8 @@ struct Connection {
   int64_t part_until = 0;   // for the rest of a request of which a part is there; milliseconds
   UndecidedWaits waits;
   ConnectionNames names;
-  std::array<int, kKeptOptions.size()> kept_options{};
+  OptionsSet options_set;
+  std::array<int, kKeptOptions.size()> kept_options = kKeptOptionsAtFirst;
   Registrations registrations;
   uint32_t next = 0;
 
@@ -147,8 +143,7 @@ class TableLock {
   static void LetGo();
 
  private:
-  sigset_t signals_;
-  int cancel_ = 0;
+  const Uninterrupted uninterrupted_;
 };
 
 // At its end errno is what it was: a call that succeeds leaves it alone.
