@@ -49,9 +49,9 @@ struct ContextLimits {
   // that they begin with (SocketOptions::receive_window_max). Any number; 0: none grow.
   size_t receive_growth_max = size_t{256} << 20;
   // So many connections that have ended may leave behind in the process's heap what they used, some
-  // 40 KiB each, for those to come. Where more have ended, a second later all of it goes back to
-  // the system (malloc_trim, on the thread that moves the protocol: some 10 us for each). 0 ..
-  // 2^20.
+  // 40 KiB each, for those to come; four of them their private buffers too, 2 MiB at most. Where
+  // more have ended, a second later all of it goes back to the system (malloc_trim, on the thread
+  // that moves the protocol: some 10 us for each). 0 .. 2^20.
   uint32_t spare_connections_max = 256;
   // Registered memory that SendFile and RecvFile pass bytes through: 1 MiB for each transfer as it
   // begins, until there is so much, which further ones share. Any number; at least 1 MiB.

@@ -25,7 +25,7 @@ Engine::Engine(std::vector<std::unique_ptr<fabric::Fabric>> fabrics, Observer& o
       fabrics_(InOrder(owned_)),
       log_(std::move(log)),
       driver_(observer, log_, establishment_, tap),
-      connections_(bounds.moving),
+      connections_(bounds.moving, bounds.spare_connections),
       establishment_(fabrics_, driver_, connections_),
       rendezvous_(fabrics_, driver_, connections_, observer, bounds),
       requests_(driver_, connections_, rendezvous_, establishment_, observer),

@@ -15,8 +15,8 @@ namespace esdp::provider {
 // while, for all of them together, since that takes time.
 //
 //   Threads:  the holder of the shard lock.
-//   Units:    connections; one has some 40 KiB of the heap beside its private buffers, which are
-//             unmapped when it ends.
+//   Units:    connections; one has some 40 KiB of the heap beside its private buffers, of which few
+//             stay mapped when it has ended (SpareMappings).
 class Residue {
  public:
   static constexpr Duration kAfter = std::chrono::seconds(1);

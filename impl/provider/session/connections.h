@@ -24,8 +24,10 @@ namespace esdp::provider {
 //   Errors:   unknown names give nullptr.
 class Connections {
  public:
-  // `moving_max`: so many may follow their peers at once.
-  explicit Connections(uint32_t moving_max) : moving_max_(moving_max) {}
+  // `moving_max`: so many may follow their peers at once. `spare_max`: so many that have ended may
+  // leave behind what they used.
+  Connections(uint32_t moving_max, uint32_t spare_max)
+      : spare_mappings_(spare_max), moving_max_(moving_max) {}
 
   // All the memory that the next one takes, from Add to FreeReleased.
   void ReserveOne(uint8_t place) {

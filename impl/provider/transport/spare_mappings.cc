@@ -28,7 +28,7 @@ std::byte* SpareMappings::Map(size_t bytes) {
 }
 
 void SpareMappings::Give(std::byte* base, size_t bytes) {
-  if (count_ == kMappingsMax || bytes > kBytesMax - bytes_) {
+  if (count_ == mappings_max_ || bytes > kBytesMax - bytes_) {
     munmap(base, bytes);
     return;
   }

@@ -1,6 +1,7 @@
 #ifndef ESDP_IMPL_PROVIDER_TRANSPORT_SPARE_MAPPINGS_H_
 #define ESDP_IMPL_PROVIDER_TRANSPORT_SPARE_MAPPINGS_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -21,7 +22,8 @@ class SpareMappings {
   static constexpr size_t kMappingsMax = 4;
   static constexpr size_t kBytesMax = size_t{2} << 20;
 
-  SpareMappings() = default;
+  explicit SpareMappings(size_t mappings_max = kMappingsMax)
+      : mappings_max_(std::min(mappings_max, kMappingsMax)) {}
   ~SpareMappings() { Clear(); }
   SpareMappings(const SpareMappings&) = delete;
   SpareMappings& operator=(const SpareMappings&) = delete;
@@ -38,6 +40,7 @@ class SpareMappings {
     size_t bytes = 0;
   };
 
+  const size_t mappings_max_;
   std::array<Mapping, kMappingsMax> mappings_;
   size_t count_ = 0;
   size_t bytes_ = 0;

@@ -242,6 +242,14 @@ TEST(SpareMappingsTest, FewAreKept) {
   for (std::byte* each : all) EXPECT_FALSE(IsMapped(each));
 }
 
+TEST(SpareMappingsTest, NoneIsKeptWhereNothingMayBeLeftBehind) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  SpareMappings spares(0);
+  std::byte* const one = spares.Map(page);
+  spares.Give(one, page);
+  EXPECT_FALSE(IsMapped(one));
+}
+
 TEST(SpareMappingsTest, NoMoreBytesAreKeptThanTheBound) {
   SpareMappings spares;
   const size_t most = SpareMappings::kBytesMax;
