@@ -62,6 +62,42 @@ try: client(); assert os.waitpid(child, 0)[1] == 0; print("each")
 finally: busy.kill()
 """
 
+# One thread accepts, and tells a set by which another one waits, that takes the processor at once, before the call is over.
+SET = """
+import os, select, socket, sys, threading, time
+l = socket.create_server(("127.0.0.1", 0))
+processor = {max(os.sched_getaffinity(0))}
+
+def client():
+    for _ in range(2):
+        s = socket.create_connection(l.getsockname())
+        s.sendall(b"ask"); assert s.recv(3) == b"yes"; time.sleep(0.3)
+        s.sendall(b"more"); assert s.recv(3) == b"end"; s.close()
+
+def server():
+    c, _ = l.accept(); c.recv(3); c.sendall(b"yes"); c.recv(4); c.sendall(b"end"); c.close()
+    c, _ = l.accept(); time.sleep(0.3)  # it has asked
+    set, waits, got = select.epoll(), threading.Event(), []
+    def works():
+        os.sched_setaffinity(0, processor)
+        try: os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+        except PermissionError: pass
+        waits.set()
+        for bytes, answer in ((3, b"yes"), (4, b"end")):
+            if set.poll(10): got.append(c.recv(bytes)); c.sendall(answer)
+    worker = threading.Thread(target=works); worker.start(); waits.wait(); time.sleep(0.2)
+    os.sched_setaffinity(0, processor)
+    set.register(c, select.EPOLLIN)
+    worker.join(); assert got == [b"ask", b"more"], got
+    c.close()
+
+child = os.fork()
+if child == 0:
+    try: server(); os._exit(0)
+    finally: os._exit(1)
+client(); assert os.waitpid(child, 0)[1] == 0; print("told")
+"""
+
 
 class SharedByThreadsTest(SwitchTest):
     def check(self, how, who):
@@ -86,6 +122,13 @@ class SharedByThreadsTest(SwitchTest):
 
     def test_who_selects_goes_on_when_the_request_is_answered_for_the_program(self):
         self.check("select", "answer")
+
+    def test_a_set_tells_of_what_a_connection_becomes_while_it_is_told_of_it(self):
+        for _ in range(3):
+            self.log.unlink(missing_ok=True)
+            output = self.finish(self.start_python(SET, rules=RULES))[0]
+            self.assertEqual(output, "told\n")
+            self.assertEqual(len(self.moved("accepted")), 2, self.log_text())
 
 
 if __name__ == "__main__":

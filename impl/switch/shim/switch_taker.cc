@@ -330,14 +330,18 @@ int TellSet(Connection& connection, int set, int operation, int fd, epoll_event*
   return result;
 }
 
-// What is under the number stays the same while the registrations are held: so it takes no lock, which
-// costs two system calls, of programs that tell their set of each wait. A child that shares our memory
-// shares the sets as well.
-SwitchTaker::Answer TellSetHeld(int set, int operation, int fd, epoll_event* event) {
+// Where a connection is switched the number stays what it is but for who holds its registrations: so it
+// takes no lock, which costs two system calls, of programs that tell their set of each wait. A child
+// that shares our memory shares the sets as well. One that is undecided may become another file under
+// the hands of the thread that waits by the set, which is up before this call has noted anything, and
+// does not wait for a hold without end.
+SwitchTaker::Answer TellSetOfSwitched(int set, int operation, int fd, epoll_event* event) {
   Connection* const connection = table.Find(fd);
   if (connection == nullptr) return std::nullopt;
   const Registrations::Hold hold(connection->registrations, Registrations::Hold::Waits::kNo);
-  if (!hold.has() || table.Find(fd) != connection) return std::nullopt;
+  if (!hold.has() || !IsSwitched(connection->state) || table.Find(fd) != connection) {
+    return std::nullopt;
+  }
   return TellSet(*connection, set, operation, fd, event);
 }
 
@@ -362,7 +366,7 @@ void ShowEdges(int fd) {
 
 SwitchTaker::Answer SwitchTaker::EpollCtl(int set, int operation, int fd, epoll_event* event) {
   if (StateOf(fd) == State::kListening) return std::nullopt;
-  Answer told = TellSetHeld(set, operation, fd, event);
+  Answer told = TellSetOfSwitched(set, operation, fd, event);
   if (!told.has_value()) {
     if (!IsThisProcess()) return std::nullopt;
     told = TellSetLocked(set, operation, fd, event);
