@@ -517,12 +517,14 @@ def in_child(act):
     if child == 0: act(); os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
 def by_child(s): in_child(lambda: here(s))
-def by_receiver(s):
-    near, far = socket.socketpair()
-    socket.send_fds(near, [b"x"], [s.fileno()])
-    in_child(lambda: here(socket.socket(fileno=socket.recv_fds(far, 1, 1)[1][0])))
+def receives():
+    while received := socket.recv_fds(far, 1, 1)[1]: here(socket.socket(fileno=received[0])); far.send(b"x")
+def by_receiver(s): socket.send_fds(near, [b"x"], [s.fileno()]); near.recv(1)  # it was there before the socket
+near, far = socket.socketpair()
+if os.fork() == 0: near.close(); receives(); os._exit(0)
+far.close()
 def nobody(s): pass
-for how in (nobody, here, by_copy, by_child, by_receiver):
+for how in (nobody, here, by_copy, by_receiver, by_child):
     for before in (True, False):
         s = socket.socket(); s.bind(("127.0.0.1", 0))
         if before: how(s)
@@ -536,7 +538,7 @@ for how in (nobody, here, by_copy, by_child, by_receiver):
             if end is a and how not in (here, by_copy): continue
             if how is nobody: assert time_of(end) == bytes(16) and not no_delay(end)
             else: assert time_of(end) == TIME and no_delay(end) and late(end), how
-print("kept")
+print("kept"); near.close(); os.wait()
 """
         )
         self.assertEqual(output, "kept\n")
