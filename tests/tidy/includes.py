@@ -36,7 +36,7 @@ ROOMS = [
     # The ES-API, for programs in C.
     Room("api/sys/.*", outside=["stdint[.]h", "stddef[.]h", "sys/(exs|socket|time).*[.]h"]),
     Room("api/.*", ["esdp/.*"], [API_ABSEIL]),
-    Room(r"impl/base/(clock|secure_random|shared_memory)[.]cc", [BASE], [ABSEIL, POSIX]),
+    Room(r"impl/base/(clock|secure_random|shared_memory|spare_mappings)[.]cc", [BASE], [ABSEIL, POSIX]),
     Room(PURE_BASE.replace("[.]h", "[.](h|cc)"), [PURE_BASE], pure=True),
     Room("impl/base/.*", [BASE], [ABSEIL]),
     Room("impl/precompiled/standard[.]h", pure=True),
@@ -70,7 +70,7 @@ ROOMS = [
     Room("impl/fabric/socket_address.*", [BASE, PORT], [ABSEIL, "netinet/in[.]h", "sys/socket[.]h"]),
     Room("impl/fabric/.*", [BASE, PORT], [ABSEIL]),
     # The private buffers are mapped, so that untouched ones cost nothing.
-    Room("impl/provider/transport/(buffer_pool|spare_mappings).*", [BASE, PORT, TRANSPORT], [ABSEIL, POSIX]),
+    Room("impl/provider/transport/buffer_pool.*", [BASE, PORT, TRANSPORT], [ABSEIL, POSIX]),
     # Transports know neither sessions nor SDP.
     Room(TRANSPORT, [BASE, PORT, "impl/provider/regions[.]h", TRANSPORT], [ABSEIL]),
     # Threads and waiting live in progress.

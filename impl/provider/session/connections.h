@@ -9,8 +9,8 @@
 
 #include "impl/base/handle_table.h"
 #include "impl/base/pooled_map.h"
+#include "impl/base/spare_mappings.h"
 #include "impl/provider/session/session.h"
-#include "impl/provider/transport/spare_mappings.h"
 #include "impl/provider/types.h"
 
 namespace esdp::provider {
@@ -24,10 +24,10 @@ namespace esdp::provider {
 //   Errors:   unknown names give nullptr.
 class Connections {
  public:
-  // `moving_max`: so many may follow their peers at once. `spare_max`: so many that have ended may
-  // leave behind what they used.
+  // So many may follow their peers at once, and so many that have ended leave what they used.
   Connections(uint32_t moving_max, uint32_t spare_max)
-      : spare_mappings_(spare_max), moving_max_(moving_max) {}
+      : spare_mappings_(std::min<size_t>(spare_max, kSpareMappingsMax), kSpareBytesMax),
+        moving_max_(moving_max) {}
 
   // All the memory that the next one takes, from Add to FreeReleased.
   void ReserveOne(uint8_t place) {
@@ -171,6 +171,7 @@ class Connections {
   }
 
  private:
+  static constexpr size_t kSpareMappingsMax = 4, kSpareBytesMax = size_t{2} << 20;
   using Names = PooledMap<uint64_t, Session*>;  // queue pairs of one fabric
 
   Names& NamesAt(uint8_t place) {

@@ -18,6 +18,16 @@ constexpr size_t kSendStride = BufferPool::kHeaderSlotBytes + BufferPool::kSendB
 
 size_t RoundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
+std::byte* Map(size_t bytes) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  // One huge page would commit at the first touch what a quiet connection never needs. Advice may
+  // be refused.
+  (void)madvise(memory, bytes, MADV_NOHUGEPAGE);
+  return static_cast<std::byte*>(memory);
+}
+
 absl::Status MappingFailed(size_t bytes, int error) {
   return absl::ResourceExhaustedError(
       "no memory for the " + std::to_string(bytes) +
@@ -30,7 +40,7 @@ BufferPool::~BufferPool() {
   for (size_t i = 1; i < blocks_.size(); ++i) {
     if (blocks_[i].base != nullptr) munmap(blocks_[i].base, blocks_[i].bytes());
   }
-  if (base_ != nullptr) spares_->Give(base_, bytes_);
+  if (base_ != nullptr && !spares_->Keep(base_, bytes_)) munmap(base_, bytes_);
 }
 
 absl::Status BufferPool::Open(fabric::Fabric& fabric, const Shape& shape, SpareMappings& spares) {
@@ -42,7 +52,8 @@ absl::Status BufferPool::Open(fabric::Fabric& fabric, const Shape& shape, SpareM
   block.stride = RoundUp(shape.receive_buffer_bytes, kCacheLine);
   block.buffer_bytes = shape.receive_buffer_bytes;
   bytes_ = shape.header_slots * kHeaderSlotBytes + shape.send_buffers * kSendStride + block.bytes();
-  base_ = spares.Map(bytes_);
+  base_ = spares.Take(bytes_);
+  if (base_ == nullptr) base_ = Map(bytes_);
   if (base_ == nullptr) return MappingFailed(bytes_, errno);
   block.base = base_ + bytes_ - block.bytes();
   block_of_.assign(shape.receive_buffers, kNowhere);
@@ -144,7 +155,7 @@ absl::Status BufferPool::Change(fabric::Fabric& fabric, uint32_t receive_buffers
   block.stride = RoundUp(receive_buffer_bytes, kCacheLine);
   block.buffer_bytes = receive_buffer_bytes;
   if (receive_buffers > block_of_.size()) block_of_.resize(receive_buffers, kNowhere);
-  block.base = MapPrivate(block.bytes());
+  block.base = Map(block.bytes());
   if (block.base == nullptr) return MappingFailed(block.bytes(), errno);
   absl::StatusOr<fabric::RegionId> region =
       fabric.Register(block.base, block.bytes(), fabric::Access{.local_write = true});

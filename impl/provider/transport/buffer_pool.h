@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "impl/base/bytes.h"
+#include "impl/base/spare_mappings.h"
 #include "impl/fabric/port.h"
-#include "impl/provider/transport/spare_mappings.h"
 
 namespace esdp::provider {
 

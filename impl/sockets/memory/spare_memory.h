@@ -3,8 +3,8 @@
 
 #include <cstddef>
 #include <mutex>
-#include <vector>
 
+#include "impl/base/spare_mappings.h"
 #include "impl/sockets/memory/owned_memory.h"
 
 namespace esdp::sockets {
@@ -30,8 +30,7 @@ class SpareMemory {
 
  private:
   std::mutex mutex_;
-  std::vector<OwnedMemory> mappings_;
-  size_t bytes_ = 0;
+  SpareMappings mappings_{kMappingsMax, kBytesMax};
 };
 
 }  // namespace esdp::sockets

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "impl/provider/transport/spare_mappings.h"
+#include "impl/base/spare_mappings.h"
 #include "tests/provider/fake_fabric.h"
 
 namespace esdp::provider {
@@ -14,7 +14,7 @@ namespace {
 
 TEST(BufferPoolTest, PartsDoNotOverlapAndLieInOneRegistration) {
   FakeFabric fabric;
-  SpareMappings spares;
+  SpareMappings spares{4, size_t{1} << 20};
   BufferPool pool;
   ASSERT_TRUE(pool.Open(fabric, {4, 2, 3, 16 * 1024 + 16}, spares).ok());
   std::vector<Bytes> parts;
@@ -41,7 +41,7 @@ TEST(BufferPoolTest, PartsDoNotOverlapAndLieInOneRegistration) {
 
 TEST(BufferPoolTest, UntouchedPagesAreNotCommitted) {
   FakeFabric fabric;
-  SpareMappings spares;
+  SpareMappings spares{4, size_t{1} << 20};
   BufferPool pool;
   ASSERT_TRUE(pool.Open(fabric, {64, 8, 16, 16 * 1024 + 16}, spares).ok());
   pool.ReceiveBuffer(7)[0] = std::byte{1};
@@ -56,7 +56,7 @@ TEST(BufferPoolTest, UntouchedPagesAreNotCommitted) {
 
 TEST(BufferPoolTest, LargerReceiveBuffersLieApartFromThoseInUseAndReplaceThemOneByOne) {
   FakeFabric fabric;
-  SpareMappings spares;
+  SpareMappings spares{4, size_t{1} << 20};
   BufferPool pool;
   ASSERT_TRUE(pool.Open(fabric, {4, 2, 3, 1040}, spares).ok());
   for (uint32_t i = 0; i < 3; ++i) (void)pool.PostEntry(i, 1040);
@@ -79,7 +79,7 @@ TEST(BufferPoolTest, LargerReceiveBuffersLieApartFromThoseInUseAndReplaceThemOne
 TEST(BufferPoolTest, AllThatIsMappedIsRegisteredWithTheFabricThatItMovesTo) {
   FakeFabric from;
   FakeFabric to;
-  SpareMappings spares;
+  SpareMappings spares{4, size_t{1} << 20};
   BufferPool pool;
   ASSERT_TRUE(pool.Open(from, {4, 2, 3, 1040}, spares).ok());
   (void)pool.PostEntry(1, 1040);
@@ -106,7 +106,7 @@ TEST(BufferPoolTest, AllThatIsMappedIsRegisteredWithTheFabricThatItMovesTo) {
 TEST(BufferPoolTest, WhereTheOtherFabricRefusesItNothingHasMoved) {
   FakeFabric from;
   FakeFabric to;
-  SpareMappings spares;
+  SpareMappings spares{4, size_t{1} << 20};
   BufferPool pool;
   ASSERT_TRUE(pool.Open(from, {4, 2, 3, 1040}, spares).ok());
   const fabric::RegionId before = pool.Entry(pool.SendBuffer(0)).region;
@@ -120,7 +120,7 @@ TEST(BufferPoolTest, WhereTheOtherFabricRefusesItNothingHasMoved) {
 
 TEST(BufferPoolTest, MoreReceiveBuffersAreThereAfterAChange) {
   FakeFabric fabric;
-  SpareMappings spares;
+  SpareMappings spares{4, size_t{1} << 20};
   BufferPool pool;
   ASSERT_TRUE(pool.Open(fabric, {4, 2, 3, 1040}, spares).ok());
   (void)pool.PostEntry(1, 1040);
@@ -139,7 +139,7 @@ TEST(BufferPoolTest, MoreReceiveBuffersAreThereAfterAChange) {
 
 TEST(BufferPoolTest, ChangesWaitWhereBuffersOfAllThoseBeforeAreInUse) {
   FakeFabric fabric;
-  SpareMappings spares;
+  SpareMappings spares{4, size_t{1} << 20};
   BufferPool pool;
   ASSERT_TRUE(pool.Open(fabric, {4, 2, 8, 1040}, spares).ok());
   uint32_t buffers = 8;
@@ -157,7 +157,7 @@ TEST(BufferPoolTest, ChangesWaitWhereBuffersOfAllThoseBeforeAreInUse) {
 
 TEST(BufferPoolTest, AMappingCountsUntilItsLastBufferRetires) {
   FakeFabric fabric;
-  SpareMappings spares;
+  SpareMappings spares{4, size_t{1} << 20};
   BufferPool pool;
   ASSERT_TRUE(pool.Open(fabric, {4, 2, 3, 1040}, spares).ok());
   ASSERT_TRUE(pool.Change(fabric, 5, 1040).ok());
@@ -176,7 +176,7 @@ TEST(BufferPoolTest, AMappingCountsUntilItsLastBufferRetires) {
 
 TEST(BufferPoolTest, WithoutMemoryTheReceiveBuffersStay) {
   FakeFabric fabric;
-  SpareMappings spares;
+  SpareMappings spares{4, size_t{1} << 20};
   BufferPool pool;
   ASSERT_TRUE(pool.Open(fabric, {4, 2, 3, 1040}, spares).ok());
   fabric.Refuse("Register", absl::ResourceExhaustedError("locked memory"));
@@ -187,7 +187,7 @@ TEST(BufferPoolTest, WithoutMemoryTheReceiveBuffersStay) {
 
 TEST(BufferPoolTest, CloseIsRepeatedWhileTheFabricHoldsTheMemory) {
   FakeFabric fabric;
-  SpareMappings spares;
+  SpareMappings spares{4, size_t{1} << 20};
   BufferPool pool;
   ASSERT_TRUE(pool.Open(fabric, {4, 2, 3, 1024}, spares).ok());
   fabric.Refuse("Deregister", absl::FailedPreconditionError("in use"));
@@ -199,7 +199,7 @@ TEST(BufferPoolTest, CloseIsRepeatedWhileTheFabricHoldsTheMemory) {
 
 TEST(BufferPoolTest, WhatOneLeavesIsTheNextOnes) {
   FakeFabric fabric;
-  SpareMappings spares;
+  SpareMappings spares{4, size_t{1} << 20};
   const std::byte* before = nullptr;
   for (int i = 0; i < 3; ++i) {
     BufferPool pool;
@@ -210,55 +210,6 @@ TEST(BufferPoolTest, WhatOneLeavesIsTheNextOnes) {
     before = pool.HeaderSlot(0).data();
     ASSERT_TRUE(pool.Close(fabric).ok());
   }
-}
-
-bool IsMapped(const std::byte* page) {
-  unsigned char resident = 0;
-  return mincore(const_cast<std::byte*>(page), 1, &resident) == 0;
-}
-
-TEST(SpareMappingsTest, OneOfAnotherSizeIsNotGiven) {
-  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  SpareMappings spares;
-  std::byte* const one = spares.Map(page);
-  std::byte* const two = spares.Map(2 * page);
-  spares.Give(one, page);
-  spares.Give(two, 2 * page);
-  EXPECT_EQ(spares.Map(page), one);
-  EXPECT_EQ(spares.Map(2 * page), two);
-  spares.Give(one, page);
-  spares.Give(two, 2 * page);
-}
-
-TEST(SpareMappingsTest, FewAreKept) {
-  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  std::vector<std::byte*> all;
-  SpareMappings spares;
-  for (size_t i = 0; i <= SpareMappings::kMappingsMax; ++i) all.push_back(spares.Map(page));
-  for (std::byte* each : all) spares.Give(each, page);
-  EXPECT_TRUE(IsMapped(all.front()));
-  EXPECT_FALSE(IsMapped(all.back())) << "one more than are kept";
-  spares.Clear();
-  for (std::byte* each : all) EXPECT_FALSE(IsMapped(each));
-}
-
-TEST(SpareMappingsTest, NoneIsKeptWhereNothingMayBeLeftBehind) {
-  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  SpareMappings spares(0);
-  std::byte* const one = spares.Map(page);
-  spares.Give(one, page);
-  EXPECT_FALSE(IsMapped(one));
-}
-
-TEST(SpareMappingsTest, NoMoreBytesAreKeptThanTheBound) {
-  SpareMappings spares;
-  const size_t most = SpareMappings::kBytesMax;
-  std::byte* const one = spares.Map(most);
-  std::byte* const two = spares.Map(most);
-  spares.Give(one, most);
-  spares.Give(two, most);
-  EXPECT_TRUE(IsMapped(one));
-  EXPECT_FALSE(IsMapped(two));
 }
 
 }  // namespace

@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "impl/base/spare_mappings.h"
 #include "impl/provider/transport/posting.h"
 #include "impl/provider/transport/receive_growth.h"
-#include "impl/provider/transport/spare_mappings.h"
 #include "tests/provider/fake_fabric.h"
 
 // A transport on its own, with no session and no protocol on it.
@@ -38,7 +38,7 @@ class TransportTest : public testing::Test {
   }
 
   FakeFabric fabric_;
-  SpareMappings spares_;
+  SpareMappings spares_{4, size_t{1} << 20};
   Transport transport_;
   Posting posting_;
   std::vector<ExposureId> withdrawn_;
