@@ -49,6 +49,8 @@ class Engine {
 
   // What follows happens now. To be called first by whoever has taken the shard lock.
   void Begin() { driver_.SetNow(fabric().Now()); }
+  // When it began.
+  Time now() const { return driver_.now(); }
   void Execute(const Request& request) { requests_.Execute(request); }
   // The same, and what it makes leave is posted before the application hears of it.
   void ExecuteNow(const Request& request) {

@@ -192,7 +192,7 @@ absl::StatusOr<ConnectionCounters> Shard::Counters(ConnectionId connection) {
 bool Shard::TryLead() { return impl_->progress.TryLead(); }
 void Shard::EndLead(bool hands_over) { impl_->progress.EndLead(hands_over); }
 bool Shard::LedLately() const { return impl_->progress.led_lately(); }
-bool Shard::Poll() { return impl_->progress.Poll(); }
+bool Shard::Poll(Time* began) { return impl_->progress.Poll(began); }
 int Shard::fd() const { return impl_->progress.fd(); }
 bool Shard::WaitForWork(Time deadline, int also, const sigset_t* signals) {
   return impl_->progress.Wait(deadline, also, signals);

@@ -106,8 +106,9 @@ class Shard {
   bool LedLately() const;
 
   // Manual progress, or with the lead: one bounded round of what can move now; true if anything
-  // did, and then there may be more. Otherwise it does nothing.
-  bool Poll();
+  // did, and then there may be more. Otherwise it does nothing. `began`: if given, the time of it,
+  // which spares who polls in vain again and again a look at the clock.
+  bool Poll(Time* began = nullptr);
   // Manual progress: readable when Poll would find work (level-triggered; may be readable for
   // nothing).
   int fd() const;

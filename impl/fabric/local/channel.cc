@@ -59,6 +59,11 @@ void Channel::Publish() {
   Wake();
 }
 
+void Channel::PublishToSleeper() {
+  const uint64_t armed = peer_.armed.load(std::memory_order_relaxed);
+  if (armed % 2 != 0 && armed != woken_) Publish();
+}
+
 void Channel::GiveBack() {
   reader_.Tell();
   if (peer_.starved.load(std::memory_order_seq_cst) != 0) Wake();

@@ -58,6 +58,10 @@ class Channel {
 
   // Shows what the writer has put, and wakes the other end if it sleeps.
   void Publish();
+  // The same, but only for one that sleeps by all appearances: who is awake finds the slots as soon
+  // as they are put, and need not be told before the last of them. It spares waiting until all that
+  // was copied can be seen.
+  void PublishToSleeper();
   // Gives back what the reader has taken, and wakes the other end if that is what it waits for.
   void GiveBack();
   // Whether we wait for the other end to give something back. True: we do, and did not before.

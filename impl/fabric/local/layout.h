@@ -23,6 +23,7 @@ inline constexpr uint32_t kRingBytes = 256 * 1024;
 // so it can be lent. What is longer goes in pieces: large enough to copy well, and several fit the
 // ring, so that one end fills while the other takes.
 inline constexpr uint32_t kPieceMax = 68 * 1024;
+inline constexpr uint32_t kMessageBytesBest = 64 * 1024 + 16;
 inline constexpr uint32_t kPieceOfLonger = 32 * 1024;
 
 enum class SlotKind : uint8_t {

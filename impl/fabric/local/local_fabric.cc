@@ -10,6 +10,7 @@
 #include "impl/base/undo.h"
 #include "impl/fabric/local/fabric_shared.h"
 #include "impl/fabric/local/hot_list.h"
+#include "impl/fabric/local/look_pacing.h"
 #include "impl/fabric/local/queue_pair.h"
 #include "impl/fabric/local/rendezvous.h"
 #include "impl/fabric/soft/fabric_frame.h"
@@ -20,10 +21,6 @@ namespace {
 using soft::Readiness;
 using soft::Watched;
 
-// A caller that spins looks at its queue pairs in every poll, and at descriptors in so many.
-constexpr uint32_t kIdlePollsPerLook = 16;
-constexpr uint32_t kIdlePollsBeforeLook = 8;
-constexpr uint32_t kBusyPollsPerLook = 64;
 // One that is looked at in vain so often is put to sleep; the only one later, since a spinning
 // caller has nothing else to look at.
 constexpr uint32_t kIdleMax = 256;
@@ -36,6 +33,7 @@ bool IsLent(const Completion& completion) { return completion.lent != nullptr; }
 constexpr Limits kLimits{
     .region_bytes_max = soft::RegionTable::kRegionBytesMax,
     .message_bytes_max = kMessageBytesMax,
+    .message_bytes_best = kMessageBytesBest,
     .send_work_max = kWorkMax,
     .receive_work_max = kWorkMax,
     .scatter_gather_max = kScatterGatherMax,
@@ -113,8 +111,7 @@ class LocalFabric final : public Frame {
   bool waits_expected_ = true;
   bool awake_ = false;     // some queue pair has more to do, and nobody tells of it
   bool look_due_ = false;  // somebody was woken who was awake: it still has to be taken note of
-  uint32_t idle_polls_ = 0;
-  uint32_t busy_polls_ = 0;
+  LookPacing pacing_;
 };
 
 absl::StatusOr<RemoteRange> LocalFabric::Bind(QueuePairId id, RegionId region, std::byte* address,
@@ -180,6 +177,7 @@ size_t LocalFabric::Poll(absl::Span<Completion> completions) {
   moved = moved || shared_.look_again;
   awake_ = moved && !hot_.empty();
   if (!moved) SendToSleep();
+  pacing_.OnCompletions(count);
   Signal();
   return count;
 }
@@ -206,12 +204,9 @@ bool LocalFabric::ExpectWaits(bool expected) {
 // asleep, and of ends.
 bool LocalFabric::Progress() {
   bool moved = ProgressHot();
-  idle_polls_ = moved ? 0 : idle_polls_ + 1;
-  busy_polls_ = moved ? busy_polls_ + 1 : 0;
+  pacing_.OnPoll();
   // A caller that spins for others of its fabrics looks here less often.
-  const bool look = (!moved && (waits_expected_ || look_due_)) ||
-                    idle_polls_ % kIdlePollsPerLook == kIdlePollsBeforeLook ||
-                    busy_polls_ >= kBusyPollsPerLook;
+  const bool look = pacing_.IsTimeToLook() || (!moved && (waits_expected_ || look_due_));
   if (look && Look()) moved = true;
   return moved;
 }
@@ -252,8 +247,8 @@ void LocalFabric::SendToSleep() {
 bool LocalFabric::Look() {
   std::array<Readiness, 64> ready;
   look_due_ = false;
-  busy_polls_ = 0;
   const size_t count = shared_.poller.Ready(absl::MakeSpan(ready));
+  pacing_.OnLook(count != 0);
   for (size_t i = 0; i < count; ++i) {
     try {
       Dispatch(ready[i]);

@@ -15,6 +15,11 @@ namespace {
 // Of a write that the peer takes by itself: it costs more to wait for that than to copy less.
 constexpr uint32_t kWriteFromMin = 16384;
 
+// Of several entries the first is a header, which says nothing of how the rest is aligned.
+uint32_t HeadOf(const SendSlot& slot, const soft::EntryList& entries) {
+  return slot.entry_count > 1 ? entries.At(slot.place.entry).length : 0;
+}
+
 }  // namespace
 
 bool QueuePair::HasUnsent() const { return next_send_ != sends_.end() || !peer_reads_.empty(); }
@@ -81,7 +86,8 @@ void QueuePair::Gather(Bytes to) {
 // The next piece of a Send or an RDMA Write.
 bool QueuePair::PutTransfer(SendSlot& slot) {
   SlotWriter& writer = channel_->writer();
-  const std::optional<Bytes> room = writer.Reserve(slot.length - sent_);
+  const uint32_t head = begun_ ? 0 : HeadOf(slot, sends_.entries());
+  const std::optional<Bytes> room = writer.Reserve(slot.length - sent_, head);
   if (!room) return false;
   if (!begun_) send_place_ = slot.place;
   Gather(*room);
@@ -207,7 +213,7 @@ bool QueuePair::PutRead(const SendSlot& slot) {
 
 // The peer may begin with a long piece while we copy the next one.
 void QueuePair::ShowIfLong(size_t bytes) {
-  if (bytes >= kLongMessage) channel_->Publish();
+  if (bytes >= kLongMessage) channel_->PublishToSleeper();
 }
 
 // The key is looked up for each piece: it may have been withdrawn since the last one.

@@ -3,24 +3,21 @@
 #include <algorithm>
 
 namespace esdp::fabric::local {
-
-std::optional<Bytes> SlotWriter::Reserve(uint32_t most) {
+std::optional<Bytes> SlotWriter::Reserve(uint32_t most, uint32_t head) {
   if (next_ - taken_ == kSlots && (!Refresh() || next_ - taken_ == kSlots)) return std::nullopt;
   reserved_ = {};
-  reserved_space_ = space_;
   if (most <= kInlineMax) {
     auto* const at = reinterpret_cast<std::byte*>(&own_.slots[next_ % kSlots].words[kPayloadWord]);
     return Bytes(at, most);
   }
-  const uint32_t bytes = most <= kPieceMax ? most : kPieceOfLonger;
-  std::optional<RingSpace::Piece> piece = reserved_space_.Take(bytes);
-  if (!piece && Refresh()) {
-    reserved_space_ = space_;
-    piece = reserved_space_.Take(bytes);
-  }
+  constexpr uint32_t kLine = RingSpace::kLine;
+  lead_ = (kLine - head % kLine) % kLine;
+  const uint32_t bytes = lead_ + (most <= kPieceMax ? most : kPieceOfLonger);
+  std::optional<RingSpace::Piece> piece = space_.Find(bytes);
+  if (!piece && Refresh()) piece = space_.Find(bytes);
   if (!piece) return std::nullopt;
   reserved_ = *piece;
-  return Bytes(&own_.ring[reserved_.place], reserved_.bytes);
+  return Bytes(&own_.ring[piece->place() + lead_], bytes - lead_);
 }
 
 void SlotWriter::Put(const SlotHeader& header, uint32_t bytes) {
@@ -28,10 +25,10 @@ void SlotWriter::Put(const SlotHeader& header, uint32_t bytes) {
   const uint32_t lap = static_cast<uint32_t>(next_ / kSlots + 1);
   uint64_t flags = header.flags;
   uint64_t inline_bytes = bytes;
-  if (reserved_.bytes != 0) {
+  if (reserved_.bytes() != 0) {
     flags |= kInRing;
     inline_bytes = 0;
-    slot.words[kPayloadWord].store(reserved_.place | uint64_t{bytes} << 32,
+    slot.words[kPayloadWord].store((reserved_.place() + lead_) | uint64_t{bytes} << 32,
                                    std::memory_order_relaxed);
   }
   slot.words[1].store(header.length | uint64_t{header.key} << 32, std::memory_order_relaxed);
@@ -39,7 +36,7 @@ void SlotWriter::Put(const SlotHeader& header, uint32_t bytes) {
   slot.words[0].store(
       lap | static_cast<uint64_t>(header.kind) << 32 | flags << 40 | inline_bytes << 48,
       std::memory_order_release);
-  space_ = reserved_space_;
+  space_.Take(reserved_);
   pieces_[next_ % kSlots] = reserved_;
   ++next_;
 }

@@ -35,8 +35,9 @@ class SlotWriter {
   SlotWriter(Block& own, const Block& peer) : own_(own), peer_(peer) {}
 
   // Room for at most `most` bytes of the next slot: for all where they are no more than kPieceMax.
-  // Without Put it is as if nothing had been asked for.
-  std::optional<Bytes> Reserve(uint32_t most);
+  // Without Put it is as if nothing had been asked for. `head`: what follows so many bytes begins at
+  // a line of the cache if it lies in the ring, since that is copied faster.
+  std::optional<Bytes> Reserve(uint32_t most, uint32_t head = 0);
   // The slot with the first `bytes` of what was reserved.
   void Put(const SlotHeader& header, uint32_t bytes);
 
@@ -60,8 +61,8 @@ class SlotWriter {
   uint64_t published_ = 0;  // of them, told
   uint64_t taken_ = 0;      // of them, by the other end
   bool broken_ = false;
-  RingSpace reserved_space_{kRingBytes};  // as it is once the piece is put
   RingSpace::Piece reserved_;
+  uint32_t lead_ = 0;  // bytes of it before the first that is used
   std::array<RingSpace::Piece, kSlots> pieces_{};
 };
 

@@ -28,6 +28,7 @@ constexpr uint64_t kFramesPerLook = 4096;
 constexpr Limits kLimits{
     .region_bytes_max = soft::RegionTable::kRegionBytesMax,
     .message_bytes_max = kMessageBytesMax,
+    .message_bytes_best = Transmitter::kSegmentBytes,
     .send_work_max = kWorkMax,
     .receive_work_max = kWorkMax,
     .scatter_gather_max = kScatterGatherMax,

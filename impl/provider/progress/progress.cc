@@ -228,8 +228,11 @@ void ProgressLoop::EndLead(bool hands_over) {
 }
 
 // One round: the application is to see what came of it before the next one looks in vain.
-bool ProgressLoop::Poll() {
-  if (threaded_ && !leader_.taken()) return false;
+bool ProgressLoop::Poll(Time* began) {
+  if (threaded_ && !leader_.taken()) {
+    if (began != nullptr) *began = engine_.fabric().Now();
+    return false;
+  }
   lock_.Take();
   waits_.DrainWake();
   Clear(poll_wanted_);
@@ -245,6 +248,7 @@ bool ProgressLoop::Poll() {
     poll_due_.store(true);
     if (fd_in_use_.load() || waiters_.load() > 0) waits_.Wake();
   }
+  if (began != nullptr) *began = engine_.now();
   Unlock(false);
   return drained || moved;
 }

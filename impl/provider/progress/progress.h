@@ -58,7 +58,8 @@ class ProgressLoop {
   bool TryLead();
   void EndLead(bool hands_over);
   bool led_lately() const { return leader_.standing_by(); }
-  bool Poll();
+  // `began`: if given, when it began.
+  bool Poll(Time* began = nullptr);
   bool Wait(Time deadline, int also, const sigset_t* signals);
   void Wake() { waits_.Wake(); }
   // Waits for the fabric, with the shard lock: for the end of the shard only.

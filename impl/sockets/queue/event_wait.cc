@@ -152,7 +152,8 @@ std::optional<absl::StatusOr<size_t>> QueueState::WaitMoving(std::span<Event> ou
   Aside aside = StepAsideFirst();
   for (;;) {
     if (auto over = WhyOver(out)) return over;
-    const bool moved = shard.Poll();
+    Time now{};
+    const bool moved = shard.Poll(&now);
     if (const size_t taken = TakeAfter(aside, out, wait.min_events); taken > 0) return taken;
     if (TakeWake()) return Woken();
     if (moved) {
@@ -163,7 +164,6 @@ std::optional<absl::StatusOr<size_t>> QueueState::WaitMoving(std::span<Event> ou
       if (!shard.Advance(deadline) && !shard.Poll()) return TooLate();
       continue;
     }
-    const Time now = shard.Now();
     if (now >= deadline) return TooLate();
     aside = LookAgain(now, patience);
     if (aside != Aside::kNot) continue;
@@ -240,10 +240,12 @@ QueueState::Aside QueueState::LookAgain(Time now, SpinBudget& patience) {
 // Between two looks: the peer, or the progress thread, may share this processor. kNot: sleep.
 QueueState::Aside QueueState::StepAside(Time now) {
   if (crowding_.Lasts(now)) return Aside::kNot;
+  const provider::Shard& shard = context_->shard();
+  const Time left = shard.Now();
   std::this_thread::yield();
-  const Time back = context_->shard().Now();
-  crowding_.OnBack(now, back);
-  return sharing_.OnBack(back - now) ? Aside::kForOthers : Aside::kForNobody;
+  const Time back = shard.Now();
+  crowding_.OnBack(left, back);
+  return sharing_.OnBack(back - left) ? Aside::kForOthers : Aside::kForNobody;
 }
 
 // Before the first look, where that finds nothing anyway.

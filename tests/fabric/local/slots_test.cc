@@ -21,13 +21,14 @@ TEST(RingSpaceTest, PiecesThatAreInUseNeverOverlap) {
   std::deque<RingSpace::Piece> in_use;
   for (int step = 0; step < 200'000; ++step) {
     const auto bytes = static_cast<uint32_t>(random.Between(1, kPieceMax));
-    const auto piece = random.Between(0, 99) < 55 ? space.Take(bytes) : std::nullopt;
+    const auto piece = random.Between(0, 99) < 55 ? space.Find(bytes) : std::nullopt;
     if (piece) {
-      ASSERT_EQ(piece->bytes, bytes);
-      ASSERT_LE(piece->place + piece->bytes, kRingBytes);
+      space.Take(*piece);
+      ASSERT_EQ(piece->bytes(), bytes);
+      ASSERT_LE(piece->place() + piece->bytes(), kRingBytes);
       for (const RingSpace::Piece& other : in_use) {
-        ASSERT_TRUE(piece->place + piece->bytes <= other.place ||
-                    other.place + other.bytes <= piece->place)
+        ASSERT_TRUE(piece->place() + piece->bytes() <= other.place() ||
+                    other.place() + other.bytes() <= piece->place())
             << step;
       }
       in_use.push_back(*piece);
@@ -41,9 +42,10 @@ TEST(RingSpaceTest, PiecesThatAreInUseNeverOverlap) {
 TEST(RingSpaceTest, WithEverythingGivenBackItStartsAtTheBeginning) {
   RingSpace space(kRingBytes);
   for (int i = 0; i < 100; ++i) {
-    const auto piece = space.Take(1000);
+    const auto piece = space.Find(1000);
     ASSERT_TRUE(piece.has_value());
-    EXPECT_EQ(piece->place, 0u);
+    EXPECT_EQ(piece->place(), 0u);
+    space.Take(*piece);
     space.GiveBack(*piece);
     EXPECT_EQ(space.used(), 0u);
   }
@@ -52,9 +54,19 @@ TEST(RingSpaceTest, WithEverythingGivenBackItStartsAtTheBeginning) {
 TEST(RingSpaceTest, AllOfItCanBeInUse) {
   RingSpace space(kRingBytes);
   for (uint32_t used = 0; used < kRingBytes; used += kPieceOfLonger) {
-    EXPECT_EQ(space.Take(kPieceOfLonger)->bytes, kPieceOfLonger);
+    const auto piece = space.Find(kPieceOfLonger);
+    ASSERT_TRUE(piece.has_value());
+    space.Take(*piece);
   }
-  EXPECT_FALSE(space.Take(1).has_value());
+  EXPECT_FALSE(space.Find(1).has_value());
+}
+
+TEST(RingSpaceTest, WhatIsFoundAndNotTakenIsStillFree) {
+  RingSpace space(kRingBytes);
+  EXPECT_EQ(space.Find(1000)->place(), 0u);
+  EXPECT_EQ(space.Find(kRingBytes)->place(), 0u);
+  EXPECT_FALSE(space.Find(kRingBytes + 1).has_value());
+  EXPECT_EQ(space.used(), 0u);
 }
 
 class SlotsTest : public ::testing::Test {
@@ -83,6 +95,25 @@ class SlotsTest : public ::testing::Test {
   SlotWriter writer_{*own_, *peer_};
   SlotReader reader_{*own_, *peer_};
 };
+
+TEST_F(SlotsTest, InTheRingWhatFollowsAHeadBeginsAtALine) {
+  for (const uint32_t head : {0u, 1u, 16u, 63u, 64u, 100u}) {
+    const std::optional<Bytes> room = writer_.Reserve(5000, head);
+    ASSERT_TRUE(room.has_value());
+    ASSERT_EQ(room->size(), 5000u);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(room->data() + head) % RingSpace::kLine, 0u) << head;
+    for (size_t i = 0; i < room->size(); ++i) (*room)[i] = ByteAt(head, i);
+    writer_.Put({.kind = SlotKind::kSend, .length = 5000}, 5000);
+    const std::optional<ReceivedSlot> slot = reader_.Front();
+    ASSERT_TRUE(slot.has_value());
+    ASSERT_EQ(slot->payload.size(), 5000u);
+    for (size_t i = 0; i < slot->payload.size(); ++i) {
+      ASSERT_EQ(slot->payload[i], ByteAt(head, i)) << head;
+    }
+    reader_.Pop();
+    reader_.Tell();
+  }
+}
 
 TEST_F(SlotsTest, SlotsArriveInOrderWithAllThatTheySay) {
   Random random(11);
