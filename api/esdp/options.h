@@ -21,6 +21,7 @@ class Context;
 
 // A threshold that no transfer reaches.
 inline constexpr uint64_t kNever = ~uint64_t{0};
+inline constexpr uint32_t kByFabric = ~uint32_t{0};  // a size that the fabric says
 // From this size on, registered memory is shown to the peer instead of being copied.
 inline constexpr uint64_t kDefaultThreshold = 64 * 1024;
 
@@ -127,14 +128,12 @@ struct SocketOptions {
   std::optional<uint64_t> zcopy_send_min = {};  // 0: always, kNever: never
   std::optional<uint64_t> zcopy_recv_min = {};
   std::optional<bool> adaptive_threshold = {};
-  // Wishes: the standard gives each change of mode to one of the two ends, and the peer may want
-  // another one. For what is received: kAutomatic, or kBuffered, which leaves a peer that sends in
-  // messages alone.
+  // Wishes: the standard gives each change of mode to one end, and the peer may want another one. For
+  // what is received: kAutomatic, or kBuffered, which leaves a peer that sends in messages alone.
   std::optional<DeliveryMode> send_mode = {};
   std::optional<DeliveryMode> receive_mode = {};
-  // Behave as the deployed SDP implementations do: one advert at a time, none of it invalidated by
-  // the peer, no mode but kCombined, whatever is wished, and no receive shown. For peers that take
-  // no more.
+  // As the deployed SDP implementations: one advert at a time, none of it invalidated by the peer,
+  // only kCombined, whatever is wished, no receive shown. For peers that take no more.
   std::optional<bool> as_deployed = {};
   uint16_t receive_buffers = 16;              // 3 .. 1024 private buffers
   uint32_t receive_buffer_bytes = 16 * 1024;  // payload of each, 1024 .. 2^20
@@ -146,10 +145,11 @@ struct SocketOptions {
   // What the peer may have our buffers enlarged to, payload of each; at most 2^20. Not above
   // receive_buffer_bytes: they keep their size.
   uint32_t receive_buffer_bytes_max = 64 * 1024;
-  // What the peer's buffers are asked to become once data streams in messages: 1024 .. 2^20, or 0
-  // to leave them as they are. Larger ones mean fewer messages for what is copied. The peer may
-  // grant less or nothing; one that declares itself a deployed peer is not asked.
-  uint32_t peer_receive_buffer_bytes = 0;
+  // What the peer's buffers are asked to become once data streams in messages: 1024 .. 2^20; 0: as
+  // they are; kByFabric: larger, where sends do not fit: 64 KiB on local, 65,456 on qpip, as they are
+  // on an RDMA device. Larger ones mean fewer messages for what is copied. The peer may grant less
+  // or nothing; one that declares itself a deployed peer is not asked.
+  uint32_t peer_receive_buffer_bytes = kByFabric;
   uint16_t send_buffers = 8;  // 1 .. 64, for coalesced small sends
   // A send up to this long is copied and may share a message; at most 16 KiB.
   uint32_t coalesce_max = 2048;

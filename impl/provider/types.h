@@ -127,13 +127,16 @@ using Readiness = sdp::Readiness;
 // Whether the peer may move a connection, see sdp::Config.
 enum class PeerMoves : uint8_t { kRefused, kGuarded, kUnguarded };
 
+// A size that depends on the fabric.
+inline constexpr uint32_t kByFabric = ~uint32_t{0};
+
 // Wishes for one connection. 0 in a size means the default.
 struct ConnectionOptions {
   uint16_t receive_buffers = 16;
   uint32_t receive_buffer_bytes = 16 * 1024 + 16;  // header included
   uint64_t receive_window_bytes = 0;       // what they may grow to, on a long path; 0: they stay
   uint32_t receive_buffer_bytes_max = 0;   // the peer may ask for so much; 0: no change
-  uint32_t peer_receive_buffer_bytes = 0;  // to ask of the peer; 0: as they are
+  uint32_t peer_receive_buffer_bytes = 0;  // to ask of the peer, or kByFabric; 0: as they are
   ModeWish send_mode = ModeWish::kAutomatic;
   ModeWish receive_mode = ModeWish::kAutomatic;
   bool as_deployed = false;

@@ -32,6 +32,7 @@ void Halves::Start(const Config& config, const PeerParameters& peer,
   limits.write_bytes_max = config.read_bytes_max;
   limits.peer_buffers = {peer.buffers, peer.receive_buffer_bytes};
   limits.peer_buffer_wish = deployed ? 0 : config.peer_receive_buffer_bytes;
+  limits.peer_buffers_by_need = config.peer_receive_buffers_by_need;
   outbound_.Start(limits);
   modes_.Start(!deployed && config.max_adverts > 1, config.mode_send, config.mode_receive);
 }
@@ -141,7 +142,7 @@ const char* Halves::OnModeChange(const wire::ModeChange& change, Actions& action
 }
 
 const char* Halves::OnChRcvBuf(const wire::ChRcvBuf& request, Actions& actions) {
-  if (outbound_.resize_outstanding()) {
+  if (outbound_.resize().outstanding()) {
     if (!connecting_) return nullptr;  // [R11.8] both at once: the accepting side disregards
     outbound_.OnResizeDisregarded();
   }
@@ -218,7 +219,7 @@ void Halves::Deliver(const Terms& terms, Owed& owed, Actions& actions) {
 void Halves::AskWhatIsOwed(Owed& owed) const {
   owed.Set(Duty::kFirstMessage, outgoing_.speaks_first());
   owed.Set(Duty::kSilence, outgoing_.waits_for_first());
-  owed.Set(Duty::kResize, inbound_.buffers().resizing() || !outbound_.resize_settled());
+  owed.Set(Duty::kResize, inbound_.buffers().resizing() || !outbound_.resize().settled());
   owed.Set(Duty::kSourceCancel, outbound_.cancels_source_adverts());
   owed.Set(Duty::kSinkAnswers, outbound_.writes() || inbound_.owes_sink_cancel());
   owed.Set(Duty::kModeChange, !modes_.Rests(0));

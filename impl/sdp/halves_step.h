@@ -129,6 +129,8 @@ inline bool Halves::CopySmall(Actions& actions) {
   if (!outbound_.drained() || (!steady && outbound_.in_process())) {
     outbound_.SendPayload(TermsOfSourceAdverts(), !steady && terms.shut, outgoing_, actions,
                           counters_);
+    if (steady && outbound_.resize().Due()) [[unlikely]]
+      owed.Set(Duty::kResize, true);         // by the next step
     if (outbound_.offering()) return false;  // its advert has the next MSeq
   }
   return send_rare(Duty::kUrgentNotice, Duty::kUrgentNotice);

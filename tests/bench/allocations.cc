@@ -68,7 +68,7 @@ using bench::Value;
 
 // Until either side has sent all that it ever sends. Short, so that what would grow by chance, when
 // the machine is busy, has not done so before it counts.
-constexpr int kWarmUp = 20;
+constexpr int kWarmUp = 100;  // also until the receive buffers have grown
 constexpr int kRounds = 1000;
 
 // A send and a receive of `length`, so many times.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Instructions in user space of both ends of esdp_perf, for each byte: ZCopy takes an eighth of BCopy's at most."""
+"""Instructions in user space of both ends of esdp_perf, for each byte: ZCopy takes a seventh of BCopy's at most."""
 
 import os
 import pathlib
@@ -65,7 +65,7 @@ def for_each_kib(path, size):
 @unittest.skipUnless(shutil.which("valgrind"), "valgrind is not installed")
 @unittest.skipUnless(instructions.is_optimised(ROOT / "tests/bench/core_instructions"), "only an optimised build is counted")
 class UserInstructionsTest(unittest.TestCase):
-    def test_zero_copy_takes_an_eighth_of_what_copying_takes(self):
+    def test_zero_copy_takes_a_seventh_of_what_copying_takes(self):
         both = {}
         for kind, (path, size) in KINDS.items():
             rounds = [for_each_kib(path, size) for _ in range(ROUNDS)]
@@ -73,7 +73,7 @@ class UserInstructionsTest(unittest.TestCase):
                 print("%-13s sender %6.1f  receiver %6.1f instructions for each KiB" % (kind, each["sender"], each["receiver"]))
             both[kind] = statistics.median(sum(each.values()) for each in rounds)
         self.assertGreater(both["ZCopy 1 MiB"], 0)
-        self.assertLessEqual(both["ZCopy 1 MiB"], both["BCopy 64 KiB"] / 8)
+        self.assertLessEqual(both["ZCopy 1 MiB"], both["BCopy 64 KiB"] / 7)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,13 @@ class ResizeTest : public PairTest {
     options.peer_receive_buffer_bytes = kWish;
     return options;
   }
+  static SocketOptions LeavingThem() {
+    SocketOptions options;
+    options.peer_receive_buffer_bytes = 0;
+    return options;
+  }
+  // Whether the fabric of this world says which messages it moves best.
+  bool GrowsByItself() const { return world() != World::kSim; }
   static SocketOptions Bounded(uint32_t most) {
     SocketOptions options;
     options.receive_buffer_bytes_max = most;
@@ -37,10 +44,36 @@ TEST_P(ResizeTest, ThePeersBuffersGrowWhileTheStreamRunsAndMessagesBecomeFewer) 
   EXPECT_EQ(server_.socket.Stats().receive_resizes, 1u);
   const uint64_t grown = client_.socket.Stats().messages_sent;
 
-  ASSERT_NO_FATAL_FAILURE(Connect());
+  ASSERT_NO_FATAL_FAILURE(Connect(LeavingThem()));
   CarryAll();
   EXPECT_EQ(server_.socket.Stats().receive_resizes, 0u);
   EXPECT_LT(grown + 40, client_.socket.Stats().messages_sent);
+}
+
+TEST_P(ResizeTest, ByFabricTheyGrowForSendsThatDoNotFitThem) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  CarryAll();
+  EXPECT_EQ(server_.socket.Stats().receive_resizes, GrowsByItself() ? 1u : 0u);
+  EXPECT_EQ(client_.socket.Stats().receive_resizes, 0u);
+}
+
+TEST_P(ResizeTest, ByFabricTheyStayForSendsThatFitThem) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  constexpr size_t kFits = 16 * 1024;
+  Memory& from = Make(client_, kFits);
+  Memory& to = Make(server_, kFits);
+  for (uint64_t sent = 0; sent < kBytes; sent += kFits) {
+    Carry(client_, from, server_, to, kFits, Path::kCopy);
+  }
+  EXPECT_EQ(server_.socket.Stats().receive_resizes, 0u);
+}
+
+TEST_P(ResizeTest, ByFabricNoneThatIsLargerShrinks) {
+  SocketOptions large;
+  large.receive_buffer_bytes = 256 * 1024;
+  ASSERT_NO_FATAL_FAILURE(Connect({}, large));
+  CarryAll();
+  EXPECT_EQ(server_.socket.Stats().receive_resizes, 0u);
 }
 
 TEST_P(ResizeTest, WhatTheReceiverDoesNotAllowStaysAsItIs) {

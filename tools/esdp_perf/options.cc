@@ -55,7 +55,7 @@ What to measure (the client says, the server follows)
                        that measures moves the protocol too, and it is that which polls
   --pause MILLISECONDS between the connection and the first send, in which nobody waits: 0
   --buffers N          of a connection, to receive messages in: 16
-  --buffer-bytes BYTES payload of each: 16K
+  --buffer-bytes BYTES payload of each, from the first to the last; 0: as the library has them
   --region-key         show the peer whole regions for as long as they live, not the range of each
                        operation for its time: what programs written to verbs do
   --foreign            register memory of this program's own; without it the library allocates it, and

@@ -33,7 +33,10 @@ esdp::QueueOptions QueueFor(const Task& task) {
 esdp::SocketOptions SocketOptionsFor(const Task& task) {
   esdp::SocketOptions options;
   options.receive_buffers = static_cast<uint16_t>(task.buffers);
-  options.receive_buffer_bytes = static_cast<uint32_t>(task.buffer_bytes);
+  if (task.buffer_bytes != 0) {
+    options.receive_buffer_bytes = static_cast<uint32_t>(task.buffer_bytes);
+    options.peer_receive_buffer_bytes = 0;
+  }
   return options;
 }
 

@@ -41,7 +41,7 @@ absl::Status CheckMemory(const Task& task) {
     return Refuse("--targets: as many as receives in flight where content is verified");
   }
   if (task.buffers < 3 || task.buffers > 1024) return Refuse("--buffers: from 3 to 1024");
-  if (task.buffer_bytes < 1024 || task.buffer_bytes > (1 << 20)) {
+  if (task.buffer_bytes != 0 && (task.buffer_bytes < 1024 || task.buffer_bytes > (1 << 20))) {
     return Refuse("--buffer-bytes: from 1K to 1M");
   }
   return absl::OkStatus();

@@ -29,19 +29,19 @@ struct Task {
   uint64_t targets = 0;  // the same of receives. 0: as many as are in flight
   uint64_t bytes = 0;    // for each connection and direction. 0: as long as `seconds`
   double seconds = 5;
-  double warm_up = 0;                 // seconds before them, which the figures leave out
-  uint64_t threshold = 64 * 1024;     // operations of this size and more go zero-copy; kNever: none
-  bool manual = false;                // progress in the calling thread, which spins
-  uint64_t pause = 0;                 // milliseconds between the connection and the first send
-  uint64_t spin = 0;                  // microseconds that a progress thread polls before it sleeps
-  std::string congestion;             // of TCP, by name; empty: the system's
-  bool region_key = false;            // show the peer whole regions, for good, and no single ranges
-  uint64_t buffers = 16;              // of a connection, to receive messages in
-  uint64_t buffer_bytes = 16 * 1024;  // payload of each
-  bool foreign = false;               // register memory of this program's: none of Allocate
-  bool checksum = false;              // ask the fabric for an end-to-end checksum
-  bool lend_pages = false;            // of zero-copy sends, where the fabric can
-  bool verify = false;                // fill and check each byte
+  double warm_up = 0;              // seconds before them, which the figures leave out
+  uint64_t threshold = 64 * 1024;  // operations of this size and more go zero-copy; kNever: none
+  bool manual = false;             // progress in the calling thread, which spins
+  uint64_t pause = 0;              // milliseconds between the connection and the first send
+  uint64_t spin = 0;               // microseconds that a progress thread polls before it sleeps
+  std::string congestion;          // of TCP, by name; empty: the system's
+  bool region_key = false;         // show the peer whole regions, for good, and no single ranges
+  uint64_t buffers = 16;           // of a connection, to receive messages in
+  uint64_t buffer_bytes = 0;       // payload of each; 0: as the library has them
+  bool foreign = false;            // register memory of this program's: none of Allocate
+  bool checksum = false;           // ask the fabric for an end-to-end checksum
+  bool lend_pages = false;         // of zero-copy sends, where the fabric can
+  bool verify = false;             // fill and check each byte
   uint64_t seed = 1;
   std::string file;  // kFile: the file's name in the server's folder
   std::string fabric = "qpip";

@@ -79,6 +79,8 @@ __version__ = "0.1.0"
 
 # A threshold that no transfer reaches.
 NEVER = 2**64 - 1
+# A size that is chosen for the fabric that a connection is on.
+BY_FABRIC = 2**32 - 1
 
 __all__ = [
     "AbortedError",
@@ -102,6 +104,7 @@ __all__ = [
     "InterruptError",
     "InvalidArgumentError",
     "LimitReport",
+    "BY_FABRIC",
     "NEVER",
     "NoSpaceError",
     "OpId",

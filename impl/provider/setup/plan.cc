@@ -44,6 +44,13 @@ void PlanWindow(const ConnectionOptions& options, const fabric::Limits& limits, 
       std::clamp<uint16_t>(core.receive_buffers_max, sdp::Config{}.max_adverts, UINT8_MAX));
 }
 
+// Where memory is pinned, many times as much for each connection is for the application to decide.
+uint32_t PeerBufferWish(const ConnectionOptions& options, const fabric::Limits& limits) {
+  const uint32_t wish = options.peer_receive_buffer_bytes;
+  if (wish != kByFabric) return AtMost32(limits.message_bytes_max, wish);
+  return limits.pins_memory ? 0 : AtMost32(limits.message_bytes_best, UINT32_MAX);
+}
+
 void PlanBuffers(const ConnectionOptions& options, const fabric::Limits& limits,
                  sdp::Config& core) {
   const ConnectionOptions defaults;
@@ -59,8 +66,8 @@ void PlanBuffers(const ConnectionOptions& options, const fabric::Limits& limits,
   PlanWindow(options, limits, core);
   core.receive_buffer_bytes_max =
       AtMost32(limits.message_bytes_max, options.receive_buffer_bytes_max);
-  core.peer_receive_buffer_bytes =
-      AtMost32(limits.message_bytes_max, options.peer_receive_buffer_bytes);
+  core.peer_receive_buffer_bytes = PeerBufferWish(options, limits);
+  core.peer_receive_buffers_by_need = options.peer_receive_buffer_bytes == kByFabric;
   core.send_buffers = OrDefault(options.send_buffers, defaults.send_buffers);
   core.coalesce_max = std::min(options.coalesce_max, BufferPool::kSendBufferBytes);
 }

@@ -34,6 +34,8 @@ inline constexpr uint32_t kUrgentAheadMax = 65'535;  // [R10.2] user bytes from 
 
 // Local choices, not the standard's.
 inline constexpr uint32_t kResizeAfterBuffers = 4;  // so much Data goes before we ask for a size
+// The same where nobody has wished for one: new buffers cost about what they save in so much.
+inline constexpr uint32_t kResizeByNeedAfterBuffers = 64;
 inline constexpr uint32_t kSendBufferBytes = 16 * 1024;  // coalesced payload of one send buffer
 inline constexpr uint32_t kDataBytesMax =
     1u << 20;  // payload of one message, however large the peer's buffers

@@ -8,17 +8,15 @@ namespace esdp::sdp {
 
 // --- the peer's buffers ---
 
-void ResizeRequest::Start(uint32_t size, uint32_t wish) {
+void ResizeRequest::Start(uint32_t size, uint32_t wish, bool by_need) {
   const uint64_t sent = sent_;
   *this = ResizeRequest{};  // of another queue pair nothing else is left
   sent_ = sent;
   size_ = size;
-  wish_ = wish == size ? 0 : wish;
-}
-
-bool ResizeRequest::Due() const {
-  if (wish_ == 0 || outstanding_ || rises_to_ != 0) return false;
-  return sent_ >= uint64_t{kResizeAfterBuffers} * size_;
+  by_need_ = by_need;
+  wish_ = wish == size || (by_need && wish < size) ? 0 : wish;
+  enough_ = uint64_t{by_need ? kResizeByNeedAfterBuffers : kResizeAfterBuffers} * size;
+  is_enough_ = wish_ != 0 && sent_ >= enough_;
 }
 
 wire::ChRcvBuf ResizeRequest::Take(uint32_t sequence) {
@@ -66,7 +64,7 @@ bool ResizeRequest::Rises(uint32_t last_sent) {
 
 void ResizeRequest::AddTo(Digest& digest) const {
   digest.Add(size_).Add(wish_).Add(before_).Add(asked_).Add(outstanding_).Add(rises_to_);
-  digest.Add(rises_at_).Add(counts() ? sent_ : 0);
+  digest.Add(rises_at_).Add(wish_ != 0 ? sent_ : 0);
 }
 
 // --- our own ---

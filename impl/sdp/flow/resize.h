@@ -15,17 +15,24 @@ namespace esdp::sdp {
 // The peer's buffers: what our messages may have, and the one request to change it.
 class ResizeRequest {
  public:
-  // `wish` 0: leave them as they are.
-  void Start(uint32_t size, uint32_t wish);
+  // `wish` 0: leave them as they are. `by_need`: larger ones, where sends do not fit those.
+  void Start(uint32_t size, uint32_t wish, bool by_need = false);
   uint32_t size() const { return size_; }
   bool outstanding() const { return outstanding_; }
-  bool settled() const { return wish_ == 0 && rises_to_ == 0; }  // never Due, and nothing Rises
+  // Nothing Rises, and it is not Due, now or after any payload that is not told as cut.
+  bool settled() const {
+    return rises_to_ == 0 && (wish_ == 0 || (by_need_ && !outstanding_ && !is_enough_));
+  }
 
-  // Counts: a message with so many user bytes was posted.
-  bool counts() const { return wish_ != 0; }
-  void OnPayloadPosted(uint64_t bytes) { sent_ += bytes; }
+  // A message with so many user bytes was posted, if it counts; `cut`: what is left of its send fills
+  // another one.
+  bool Counts(bool cut) const { return wish_ != 0 && (cut || !by_need_); }
+  void OnPayloadPosted(uint64_t bytes) {
+    sent_ += bytes;
+    is_enough_ = sent_ >= enough_;
+  }
   // To be asked once so much has been sent in messages that their size matters.
-  bool Due() const;
+  bool Due() const { return is_enough_ && wish_ != 0 && !outstanding_ && rises_to_ == 0; }
   bool lowers() const { return wish_ < size_; }
   wire::ChRcvBuf Take(uint32_t sequence);
   // The answer, with MSeqAck and Bufs of its header. Returns what is wrong with it, or nullptr.
@@ -40,7 +47,10 @@ class ResizeRequest {
  private:
   uint32_t size_ = 0;
   uint32_t wish_ = 0;  // 0: nothing more to ask
-  uint64_t sent_ = 0;  // user bytes in messages, while it counts
+  bool by_need_ = false;
+  uint64_t sent_ = 0;    // user bytes in messages, while it counts
+  uint64_t enough_ = 0;  // of them
+  bool is_enough_ = false;
   uint32_t before_ = 0;
   uint32_t asked_ = 0;
   bool outstanding_ = false;

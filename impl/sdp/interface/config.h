@@ -46,6 +46,8 @@ struct Config {
   uint32_t receive_buffer_bytes = 16 * 1024 + 16;
   uint32_t receive_buffer_bytes_max = 0;   // the peer may ask for so much; 0: for no change
   uint32_t peer_receive_buffer_bytes = 0;  // to ask of the peer, where it can; 0: as they are
+  // Only for larger ones, and only where much is sent that does not fit one of those there are.
+  bool peer_receive_buffers_by_need = false;
   uint16_t send_buffers =
       8;  // each holds 16 KiB of coalesced payload, never more than the peer's buffer takes
 

@@ -9,7 +9,7 @@ namespace esdp::sdp {
 void OutboundHalf::Start(const Limits& limits) {
   limits_ = limits;
   send_.Start(limits.queue);
-  resize_.Start(limits.peer_buffers.bytes, limits.peer_buffer_wish);
+  resize_.Start(limits.peer_buffers.bytes, limits.peer_buffer_wish, limits.peer_buffers_by_need);
   ApplySize();
 }
 
@@ -76,14 +76,15 @@ inline void OutboundHalf::PostPayload(SendQueue::Next next, bool may_advertise, 
                                       Actions& actions, Counters& counters) {
   const bool urgent = send_.has_urgent();
   Send& send = outgoing.Post(wire::Data{}, Outgoing::Kind::kPayload, actions, counters);
+  bool cut = false;
   if (next == SendQueue::Next::kRemainder) {
     send_.TakeRemainder(send);
   } else if (next == SendQueue::Next::kCopied) {
     send_.TakeCopied(send);
   } else {
-    send_.TakeGathered(send, may_advertise);
+    cut = send_.TakeGathered(send, may_advertise);
   }
-  OnPayloadPosted(send.message.base.sequence, counters);
+  OnPayloadPosted(send.message.base.sequence, counters, cut);
   if (!urgent) [[likely]]
     return;
   if ((send.message.base.flags & wire::kFlagOobPresent) != 0) {

@@ -34,6 +34,7 @@ class OutboundHalf {
     uint32_t write_bytes_max = 0;  // of one RDMA Write
     AdaptiveThreshold::PeerBuffers peer_buffers;
     uint32_t peer_buffer_wish = 0;  // to ask of the peer [11]; 0: as they are
+    bool peer_buffers_by_need = false;
   };
   // SrcAvails: what the modes and the other half leave to this one. Asked for anew each time.
   struct SourceTerms {
@@ -139,8 +140,7 @@ class OutboundHalf {
   }
 
   // --- the size of our messages [11] ---
-  bool resize_settled() const { return resize_.settled(); }
-  bool resize_outstanding() const { return resize_.outstanding(); }
+  const ResizeRequest& resize() const { return resize_; }
   uint32_t message_bytes() const { return resize_.size(); }
   void OnResizeDisregarded();
   const char* OnChRcvBufAck(uint32_t actual_size, const wire::BaseHeader& header);
@@ -172,9 +172,9 @@ class OutboundHalf {
   void Offer(AdvertAllowance adverts, Actions& actions);
   void PostPayload(SendQueue::Next next, bool may_advertise, Outgoing& outgoing, Actions& actions,
                    Counters& counters);
-  void OnPayloadPosted(uint32_t sequence, Counters& counters) {
+  void OnPayloadPosted(uint32_t sequence, Counters& counters, bool cut = false) {
     const uint64_t bytes = send_.OnPosted(sequence, counters);
-    if (resize_.counts()) [[unlikely]]
+    if (resize_.Counts(cut)) [[unlikely]]
       resize_.OnPayloadPosted(bytes);
     writer_.OnPayloadPosted();
   }

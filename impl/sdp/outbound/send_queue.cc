@@ -153,7 +153,7 @@ void SendQueue::TakeRemainder(Send& send) {
   if (remainders_.front().range.length == 0) remainders_.PopFront();
 }
 
-void SendQueue::TakeGathered(Send& send, bool may_advertise) {
+bool SendQueue::TakeGathered(Send& send, bool may_advertise) {
   last_taken_ = {emitted_, std::nullopt};
   uint32_t room = has_urgent() ? GatherRoomBeforeUrgent() : limits_.payload_max;
   do {
@@ -162,10 +162,11 @@ void SendQueue::TakeGathered(Send& send, bool may_advertise) {
     const uint32_t before = room;
     Gather(send, piece, room);
     taken_ += before - room;
-    if (piece.range.length > 0) continue;
+    if (piece.range.length > 0) return piece.range.length >= limits_.payload_max;
     if (piece.urgent) OnUrgentTaken(send);
     pieces_.PopFront();
   } while (!pieces_.empty() && room > 0 && send.gather_count < limits_.gather_max);
+  return false;
 }
 
 void SendQueue::OnAllDelivered() {

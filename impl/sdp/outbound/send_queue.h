@@ -101,7 +101,7 @@ class SendQueue : private SendQueueState {
   }
   void TakeRemainder(Send& send);
   void TakeCopied(Send& send);
-  void TakeGathered(Send& send, bool may_advertise);
+  bool TakeGathered(Send& send, bool may_advertise);  // true: the last send fills one more
   // The message of a Take, with this MSeq. Returns its user bytes.
   uint64_t OnPosted(uint32_t sequence, Counters& counters) {
     const uint64_t bytes = emitted_ - last_taken_.begin;

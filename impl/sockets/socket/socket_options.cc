@@ -40,11 +40,18 @@ absl::Status Check(const Bounds& bounds, uint64_t value) {
 
 absl::Status CheckPeerReceiveBufferBytes(uint64_t value) {
   const Bounds& bounds = kPeerReceiveBufferBytesBounds;
-  if (value == 0 || (value >= bounds.min && value <= bounds.max)) return absl::OkStatus();
+  if (value == 0 || value == kByFabric || (value >= bounds.min && value <= bounds.max)) {
+    return absl::OkStatus();
+  }
   return MakeError(ErrorKind::kInvalidArgument,
                    std::string(bounds.name) + " is " + std::to_string(value) + ": it must be " +
                        std::to_string(bounds.min) + " to " + std::to_string(bounds.max) +
-                       ", or 0 to leave the peer's buffers as they are");
+                       ", kByFabric, or 0 to leave the peer's buffers as they are");
+}
+
+static_assert(kByFabric == provider::kByFabric);
+uint32_t ToPeerBufferBytes(uint32_t payload) {
+  return payload == 0 || payload == kByFabric ? payload : payload + kHeaderBytes;
 }
 
 absl::Status CheckDuration(const char* name, absl::Duration value) {
@@ -271,9 +278,7 @@ provider::ConnectionOptions SocketState::ToConnectionOptions() const {
   options.receive_buffer_bytes = options_.receive_buffer_bytes + kHeaderBytes;
   options.receive_buffer_bytes_max = options_.receive_buffer_bytes_max + kHeaderBytes;
   options.receive_window_bytes = options_.receive_window_max;
-  if (options_.peer_receive_buffer_bytes > 0) {
-    options.peer_receive_buffer_bytes = options_.peer_receive_buffer_bytes + kHeaderBytes;
-  }
+  options.peer_receive_buffer_bytes = ToPeerBufferBytes(options_.peer_receive_buffer_bytes);
   options.send_mode = ToProvider(options_.send_mode);
   options.receive_mode = ToProvider(options_.receive_mode);
   options.as_deployed = options_.as_deployed.value_or(false);

@@ -45,6 +45,27 @@ TEST(ResizeRequestTest, IsMadeOnceWhenEnoughHasBeenSentInMessages) {
   EXPECT_FALSE(content.Due());
 }
 
+TEST(ResizeRequestTest, ByNeedItIsMadeOnlyWhereMuchIsSentThatDoesNotFit) {
+  ResizeRequest request;
+  request.Start(1000, 4000, /*by_need=*/true);
+  EXPECT_FALSE(request.Counts(/*cut=*/false));
+  ASSERT_TRUE(request.Counts(/*cut=*/true));
+  request.OnPayloadPosted(kResizeByNeedAfterBuffers * 1000 - 1);
+  EXPECT_FALSE(request.Due());
+  EXPECT_TRUE(request.settled());
+  request.OnPayloadPosted(1);
+  EXPECT_TRUE(request.Due());
+  EXPECT_FALSE(request.settled());
+}
+
+TEST(ResizeRequestTest, ByNeedNoBufferShrinks) {
+  ResizeRequest request;
+  request.Start(4000, 1000, /*by_need=*/true);
+  EXPECT_FALSE(request.Counts(/*cut=*/true));
+  EXPECT_FALSE(request.Due());
+  EXPECT_EQ(request.size(), 4000u);
+}
+
 // R11.4, R11.5
 TEST(ResizeRequestTest, AnIncreaseCountsOnlyBehindTheMessagesThatMayMeetOldBuffers) {
   ResizeRequest request;
