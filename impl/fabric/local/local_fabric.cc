@@ -204,7 +204,7 @@ bool LocalFabric::ExpectWaits(bool expected) {
 // asleep, and of ends.
 bool LocalFabric::Progress() {
   bool moved = ProgressHot();
-  pacing_.OnPoll();
+  pacing_.OnPoll(moved);
   // A caller that spins for others of its fabrics looks here less often.
   const bool look = pacing_.IsTimeToLook() || (!moved && (waits_expected_ || look_due_));
   if (look && Look()) moved = true;

@@ -9,10 +9,10 @@ namespace esdp::fabric::local {
 namespace {
 
 // So many polls go by until it is time to look.
-uint32_t PollsUntilLook(LookPacing& pacing) {
+uint32_t PollsUntilLook(LookPacing& pacing, bool busy = true) {
   uint32_t polls = 0;
   while (!pacing.IsTimeToLook()) {
-    pacing.OnPoll();
+    pacing.OnPoll(/*moved=*/busy);
     ++polls;
   }
   return polls;
@@ -36,10 +36,21 @@ TEST(LookPacingTest, AfterALookThatHasFoundSomethingTheNextComesSoon) {
   EXPECT_EQ(PollsUntilLook(pacing), LookPacing::kIntervalMin);
 }
 
+TEST(LookPacingTest, WhereNoneIsBusyAnyMoreLooksComeOften) {
+  LookPacing pacing;
+  for (int i = 0; i < 20; ++i) pacing.OnLook(/*found=*/false);
+  EXPECT_EQ(PollsUntilLook(pacing, /*busy=*/false), LookPacing::kIntervalMax);
+  pacing.OnLook(/*found=*/false);
+  EXPECT_EQ(PollsUntilLook(pacing, /*busy=*/false), LookPacing::kIntervalIdle);
+  pacing.OnLook(/*found=*/false);
+  pacing.OnPoll(/*moved=*/true);
+  EXPECT_EQ(PollsUntilLook(pacing), LookPacing::kIntervalMax - 1);
+}
+
 // Others than the busy ones wait no longer because each poll takes long.
 TEST(LookPacingTest, CompletionsCountAsPolls) {
   LookPacing pacing;
-  pacing.OnPoll();
+  pacing.OnPoll(/*moved=*/true);
   pacing.OnCompletions(LookPacing::kIntervalMin - 1);
   EXPECT_TRUE(pacing.IsTimeToLook());
   pacing.OnLook(/*found=*/false);
