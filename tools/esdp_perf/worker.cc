@@ -8,6 +8,9 @@
 
 namespace esdp_perf {
 
+// Pieces are part of more memory, as a program's are: so much the peer may be given on this host.
+constexpr uint64_t kPool = 64 * 1024;
+
 absl::StatusOr<Pieces> NewPieces(Station& station, const Task& task, uint64_t piece,
                                  uint64_t count) {
   esdp::AllocateOptions options;
@@ -15,7 +18,7 @@ absl::StatusOr<Pieces> NewPieces(Station& station, const Task& task, uint64_t pi
   std::span<std::byte> memory;
   if (task.foreign) memory = station.NewMemory(piece * count);
   auto region = task.foreign ? station.context().Register(memory, options.registration)
-                             : station.context().Allocate(piece * count, options);
+                             : station.context().Allocate(std::max(piece * count, kPool), options);
   if (!region.ok()) return region.status();
   if (!task.foreign) memory = {region->info().base, piece * count};
   std::memset(memory.data(), 1, memory.size());
