@@ -39,7 +39,7 @@ struct Limits {
   uint64_t region_bytes_max = 0;   // longest single registration
   uint64_t message_bytes_max = 0;  // longest send or RDMA transfer of one work request
   // Up to this length, messages cost the less for each byte the longer they are; 0: nothing is known.
-  uint64_t message_bytes_best = 0;
+  uint32_t message_bytes_best = 0;
   uint32_t send_work_max = 0;            // posted and not completed, per queue pair
   uint32_t receive_work_max = 0;         // the same for receives
   uint32_t scatter_gather_max = 0;       // entries of a send or receive

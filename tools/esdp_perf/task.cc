@@ -42,7 +42,7 @@ absl::Status CheckMemory(const Task& task) {
   }
   if (task.buffers < 3 || task.buffers > 1024) return Refuse("--buffers: from 3 to 1024");
   if (task.buffer_bytes != 0 && (task.buffer_bytes < 1024 || task.buffer_bytes > (1 << 20))) {
-    return Refuse("--buffer-bytes: from 1K to 1M");
+    return Refuse("--buffer-bytes: 0, or from 1K to 1M");
   }
   return absl::OkStatus();
 }

@@ -60,8 +60,7 @@ void Channel::Publish() {
 }
 
 void Channel::PublishToSleeper() {
-  const uint64_t armed = peer_.armed.load(std::memory_order_relaxed);
-  if (armed % 2 != 0 && armed != woken_) Publish();
+  if (IsToBeWoken(peer_.armed.load(std::memory_order_relaxed))) Publish();
 }
 
 void Channel::GiveBack() {
@@ -112,7 +111,7 @@ void Channel::TellEnd(EndReason reason, uint64_t refused_read) {
 // and wakes nobody else.
 void Channel::Wake() {
   const uint64_t armed = peer_.armed.load(std::memory_order_seq_cst);
-  if (armed % 2 == 0 || armed == woken_) return;
+  if (!IsToBeWoken(armed)) return;
   if ((armed & kAnyBell) != 0 && bell_->IsRinging()) return;
   woken_ = armed;
   constexpr char kWord = 0;

@@ -109,6 +109,9 @@ class Channel {
 
   Channel(Descriptor socket, Mapping own, Mapping peers, std::shared_ptr<SharedBell> bell);
   void TellArmed(uint64_t armed);
+  bool IsToBeWoken(uint64_t peers_armed) const {
+    return peers_armed % 2 != 0 && peers_armed != woken_;
+  }
   void Wake();
   bool SendAbout(const RegionMessage& message, const Descriptor* file);
   bool TakeWord();

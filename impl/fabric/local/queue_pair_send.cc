@@ -129,7 +129,7 @@ bool QueuePair::PutWriteFrom(const SendSlot& slot) {
              bytes);
   writes_end_ = writer.put();
   writes_.PushBack({.work = next_send_, .end = writes_end_});
-  channel_->Publish();
+  channel_->PublishToSleeper();
   return true;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 namespace esdp::fabric::local {
+
 std::optional<Bytes> SlotWriter::Reserve(uint32_t most, uint32_t head) {
   if (next_ - taken_ == kSlots && (!Refresh() || next_ - taken_ == kSlots)) return std::nullopt;
   reserved_ = {};

@@ -48,7 +48,7 @@ void PlanWindow(const ConnectionOptions& options, const fabric::Limits& limits, 
 uint32_t PeerBufferWish(const ConnectionOptions& options, const fabric::Limits& limits) {
   const uint32_t wish = options.peer_receive_buffer_bytes;
   if (wish != kByFabric) return AtMost32(limits.message_bytes_max, wish);
-  return limits.pins_memory ? 0 : AtMost32(limits.message_bytes_best, UINT32_MAX);
+  return limits.pins_memory ? 0 : limits.message_bytes_best;
 }
 
 void PlanBuffers(const ConnectionOptions& options, const fabric::Limits& limits,

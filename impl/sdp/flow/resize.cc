@@ -15,8 +15,8 @@ void ResizeRequest::Start(uint32_t size, uint32_t wish, bool by_need) {
   size_ = size;
   by_need_ = by_need;
   wish_ = wish == size || (by_need && wish < size) ? 0 : wish;
-  enough_ = uint64_t{by_need ? kResizeByNeedAfterBuffers : kResizeAfterBuffers} * size;
-  is_enough_ = wish_ != 0 && sent_ >= enough_;
+  if (wish_ == 0) return;
+  due_at_ = uint64_t{by_need ? kResizeByNeedAfterBuffers : kResizeAfterBuffers} * size;
 }
 
 wire::ChRcvBuf ResizeRequest::Take(uint32_t sequence) {
@@ -24,6 +24,7 @@ wire::ChRcvBuf ResizeRequest::Take(uint32_t sequence) {
   asked_ = wish_;
   rises_at_ = sequence;
   outstanding_ = true;
+  due_at_ = kNever;
   size_ = std::min(size_, asked_);  // [R11.2]
   return {asked_};
 }
@@ -51,6 +52,7 @@ const char* ResizeRequest::OnAck(uint32_t actual_size, const wire::BaseHeader& h
 
 void ResizeRequest::OnDisregarded() {
   outstanding_ = false;
+  due_at_ = 0;
   size_ = before_;
 }
 

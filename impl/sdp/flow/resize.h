@@ -19,20 +19,17 @@ class ResizeRequest {
   void Start(uint32_t size, uint32_t wish, bool by_need = false);
   uint32_t size() const { return size_; }
   bool outstanding() const { return outstanding_; }
-  // Nothing Rises, and it is not Due, now or after any payload that is not told as cut.
+  // Neither Due nor answered and about to Rise; nor will it be, but by a payload that is cut.
   bool settled() const {
-    return rises_to_ == 0 && (wish_ == 0 || (by_need_ && !outstanding_ && !is_enough_));
+    return rises_to_ == 0 && (wish_ == 0 || (by_need_ && !outstanding_ && !Due()));
   }
 
   // A message with so many user bytes was posted, if it counts; `cut`: what is left of its send fills
   // another one.
   bool Counts(bool cut) const { return wish_ != 0 && (cut || !by_need_); }
-  void OnPayloadPosted(uint64_t bytes) {
-    sent_ += bytes;
-    is_enough_ = sent_ >= enough_;
-  }
+  void OnPayloadPosted(uint64_t bytes) { sent_ += bytes; }
   // To be asked once so much has been sent in messages that their size matters.
-  bool Due() const { return is_enough_ && wish_ != 0 && !outstanding_ && rises_to_ == 0; }
+  bool Due() const { return sent_ >= due_at_; }
   bool lowers() const { return wish_ < size_; }
   wire::ChRcvBuf Take(uint32_t sequence);
   // The answer, with MSeqAck and Bufs of its header. Returns what is wrong with it, or nullptr.
@@ -45,12 +42,13 @@ class ResizeRequest {
   void AddTo(Digest& digest) const;
 
  private:
+  static constexpr uint64_t kNever = UINT64_MAX;
+
   uint32_t size_ = 0;
   uint32_t wish_ = 0;  // 0: nothing more to ask
   bool by_need_ = false;
-  uint64_t sent_ = 0;    // user bytes in messages, while it counts
-  uint64_t enough_ = 0;  // of them
-  bool is_enough_ = false;
+  uint64_t sent_ = 0;         // user bytes in messages, while it counts
+  uint64_t due_at_ = kNever;  // of them
   uint32_t before_ = 0;
   uint32_t asked_ = 0;
   bool outstanding_ = false;

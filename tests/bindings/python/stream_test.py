@@ -139,6 +139,10 @@ def test_options_are_read_back_as_they_are_in_force(context):
         assert socket.get_option("send_mode") == "buffered"
         socket.set_option("zcopy_send_min", esdp.NEVER)
         assert socket.get_option("zcopy_send_min") == esdp.NEVER
+        assert socket.get_option("peer_receive_buffer_bytes") == esdp.BY_FABRIC
+        socket.set_option("peer_receive_buffer_bytes", 0)
+        assert socket.get_option("peer_receive_buffer_bytes") == 0
+        socket.set_option("peer_receive_buffer_bytes", esdp.BY_FABRIC)
         assert socket.get_option("deadline_policy") == "finish"
         assert socket.get_option("as_deployed") is False
 

@@ -45,6 +45,25 @@ TEST(WakeTest, WhoIsArmedIsWokenOnce) {
   EXPECT_FALSE(IsWoken(*two));
 }
 
+TEST(WakeTest, WhoIsAwakeIsNotToldOfSingleSlotsButWhoSleepsIsWokenAtOnce) {
+  const auto [one, two] = MakeChannelPair();
+  const auto put = [&writer = one->writer()] {
+    ASSERT_TRUE(writer.Reserve(8).has_value());
+    writer.Put({}, 8);
+  };
+  put();
+  one->PublishToSleeper();
+  EXPECT_TRUE(one->writer().HasUnpublished());
+  EXPECT_TRUE(two->reader().Front().has_value()) << "it finds the slot all the same";
+  EXPECT_FALSE(two->Arm(/*leaves_slots=*/true, false));
+  one->PublishToSleeper();
+  EXPECT_FALSE(one->writer().HasUnpublished());
+  EXPECT_TRUE(IsWoken(*two));
+  put();
+  one->PublishToSleeper();
+  EXPECT_TRUE(one->writer().HasUnpublished()) << "it has been woken, and need not be again";
+}
+
 TEST(WakeTest, ArmTellsOfWhatIsThereAlready) {
   const auto [one, two] = MakeChannelPair();
   PutOne(*one);
